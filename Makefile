@@ -1,0 +1,62 @@
+# Everything a person or CI does with this clone. Each target sets up what it needs; `make` alone lists them.
+
+PORT ?= 8000
+export PORT
+
+PY := .venv/bin/python
+PACKAGES := analysis annotation judging reporting config
+CHECKED := $(PACKAGES) bench tools tests manage.py
+
+.DEFAULT_GOAL := help
+.PHONY: help demo run install test lint format types migrations-check lock lock-check bench ci clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
+
+demo: ## set up, load the example study and serve it on PORT (8000); Ctrl-C stops it, data stay in var/
+	@exec sh tools/demo.sh
+
+run: ## serve the database of DATABASE_URL on PORT, without example data
+	@exec sh tools/run.sh
+
+install: ## make .venv with the locked packages that running needs
+	@sh tools/venv.sh base
+
+test: ## run every test on SQLite and the database tests on PostgreSQL, after installing what they need
+	@exec sh tools/test.sh
+
+lint: .venv/dev ## check the style of Python and of templates
+	$(PY) -m ruff check $(wildcard $(CHECKED))
+	$(PY) -m ruff format --check $(wildcard $(CHECKED))
+	$(PY) -m djlint templates --lint --check --quiet
+
+format: .venv/dev ## rewrite Python and templates in the style that `make lint` checks
+	$(PY) -m ruff check --fix-only --quiet $(wildcard $(CHECKED))
+	$(PY) -m ruff format $(wildcard $(CHECKED))
+	$(PY) -m djlint templates --reformat --quiet
+
+types: .venv/dev ## check the types with mypy
+	$(PY) -m mypy $(PACKAGES)
+
+migrations-check: .venv/dev ## fail when a model has changed without a migration
+	$(PY) manage.py makemigrations --check --dry-run
+
+lock: .venv/dev ## write requirements/*.txt from pyproject.toml, keeping locked versions where it can
+	@sh tools/lock.sh
+
+lock-check: .venv/dev ## fail when requirements/*.txt do not match pyproject.toml (asks the package index)
+	@sh tools/lock.sh --check
+
+bench: .venv/dev ## time our measures against the reference implementations, in one run
+	$(PY) -m bench
+
+ci: lint types migrations-check test ## everything that must hold before a change is taken
+
+clean: ## remove .venv and the caches; data in var/ stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The script decides whether there is anything to do, so this target always runs it.
+.PHONY: .venv/dev
+.venv/dev:
+	@sh tools/venv.sh dev

@@ -1,0 +1,229 @@
+"""Agreement between raters: raw, Krippendorff's alpha, Cohen's kappa, and a judge against people.
+
+A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`, `coincidences`,
+`confusions`) that add up, so `analysis.bootstrap` can resample instances without seeing a rating again.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import ratio
+from analysis.errors import ShapeError, UnknownValue
+from analysis.types import FloatArray, verdict_array
+
+Level = Literal["nominal", "ordinal", "interval"]
+VALUES = np.array([-1.0, 0.0, 1.0])  # rows and columns of every 3 x 3 table, in this order
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A share, the number of comparisons it rests on, and those that could not be made (see each measure)."""
+
+    value: float
+    n: int
+    left_out: int
+
+
+def agreement_sums(ratings: npt.ArrayLike) -> FloatArray:
+    """Agreeing rater pairs and all rater pairs per unit, for `ratio`.
+
+    ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
+    returns : (n_units, 2); a unit with fewer than two ratings adds nothing
+    """
+    counts = _value_counts(ratings)
+    raters = counts.sum(axis=1)
+    agreeing = (counts * (counts - 1)).sum(axis=1) / 2
+    return np.stack([agreeing, raters * (raters - 1) / 2], axis=1)
+
+
+def raw_agreement(ratings: npt.ArrayLike) -> float:
+    """Share of agreeing rater pairs among all rater pairs, pooled over units; a tie agrees with a tie only.
+
+    ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
+    returns : in [0, 1]; NaN if no unit has two ratings
+    raises  : UnknownValue for other ratings; ShapeError unless 2-D
+    """
+    return float(ratio(agreement_sums(ratings).sum(axis=0)))
+
+
+def coincidences(ratings: npt.ArrayLike) -> FloatArray:
+    """What each unit adds to Krippendorff's coincidence matrix.
+
+    ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
+    returns : (n_units, 3, 3) over -1, 0, +1; a unit with m >= 2 ratings sums to m, any other is all 0
+    source  : Krippendorff 2004, Content Analysis, §11.3
+    """
+    counts = _value_counts(ratings)
+    raters = counts.sum(axis=1)[:, np.newaxis, np.newaxis]
+    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :] - counts[:, :, np.newaxis] * np.eye(3)
+    shares: FloatArray = np.divide(pairs, raters - 1, out=np.zeros(pairs.shape), where=raters > 1)
+    return shares
+
+
+def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> FloatArray:
+    """Krippendorff's alpha of coincidence matrices summed over units.
+
+    matrix  : (..., 3, 3)
+    level   : how values differ: "nominal" all alike, "interval" by squared distance, "ordinal" by squared
+              rank distance under the matrix's own margins
+    returns : (...,) at most 1, a scalar for one matrix; NaN without variation or without pairable values
+    raises  : ShapeError, UnknownValue for another level
+    source  : Krippendorff 2004, Content Analysis, §11.3 and eq. 11.4
+    """
+    observed = np.asarray(matrix, dtype=np.float64)
+    if observed.shape[-2:] != (3, 3):
+        raise ShapeError(f"need (..., 3, 3) coincidences, got {observed.shape}")
+    margin = observed.sum(axis=-1)
+    total = margin.sum(axis=-1)
+    distance = _distances(margin, level)
+    disagreed = (observed * distance).sum(axis=(-2, -1))
+    expected = (margin[..., :, np.newaxis] * margin[..., np.newaxis, :] * distance).sum(axis=(-2, -1))
+    undefined = np.full(total.shape, np.nan)
+    alpha: FloatArray = 1 - np.divide((total - 1) * disagreed, expected, out=undefined, where=expected > 0)
+    return alpha
+
+
+def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance gives; raters may be missing.
+
+    ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing; a unit with one rating plays no part
+    returns : at most 1; NaN if all pairable ratings are alike or there are none
+    raises  : UnknownValue, ShapeError
+    source  : Krippendorff 2004, Content Analysis, §11.3
+    """
+    return float(alpha_from_coincidences(coincidences(ratings).sum(axis=0), level))
+
+
+def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+    """What each unit adds to the confusion matrix of two raters.
+
+    x, y    : (n_units,) of -1, 0, +1, NaN for missing
+    returns : (n_units, 3, 3), rows x, columns y over -1, 0, +1; all 0 where either is missing
+    """
+    first, second = verdict_array(x), verdict_array(y)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ShapeError(f"need two columns of one length, got {first.shape} and {second.shape}")
+    rows, columns = first[:, np.newaxis] == VALUES, second[:, np.newaxis] == VALUES
+    cells: FloatArray = (rows[:, :, np.newaxis] & columns[:, np.newaxis, :]).astype(np.float64)
+    return cells
+
+
+def kappa_from_confusions(matrix: npt.ArrayLike) -> FloatArray:
+    """Cohen's kappa of confusion matrices summed over units.
+
+    matrix  : (..., 3, 3)
+    returns : (...,) at most 1; NaN if empty or both raters gave one and the same value throughout
+    source  : Cohen 1960, A coefficient of agreement for nominal scales, eq. 1
+    """
+    counts = np.asarray(matrix, dtype=np.float64)
+    if counts.shape[-2:] != (3, 3):
+        raise ShapeError(f"need (..., 3, 3) confusions, got {counts.shape}")
+    total = counts.sum(axis=(-2, -1))
+    agreed = np.trace(counts, axis1=-2, axis2=-1)
+    chance = (counts.sum(axis=-1) * counts.sum(axis=-2)).sum(axis=-1)
+    # Both shares times total², so that whole counts stay whole and 1 - chance is 0 exactly when it should be.
+    room = total**2 - chance
+    undefined = np.full(total.shape, np.nan)
+    kappa: FloatArray = np.divide(total * agreed - chance, room, out=undefined, where=room > 0)[()]
+    return kappa
+
+
+def cohen_kappa(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Cohen's unweighted kappa of two raters over A, tie and B, on the units that both rated.
+
+    x, y    : (n_units,) of -1, 0, +1, NaN for missing
+    returns : at most 1; NaN if no unit has both, or both gave one and the same value throughout
+    raises  : UnknownValue, ShapeError
+    source  : Cohen 1960, A coefficient of agreement for nominal scales, eq. 1
+    """
+    return float(kappa_from_confusions(confusions(x, y).sum(axis=0)))
+
+
+def majority(people: npt.ArrayLike) -> FloatArray:
+    """The verdict that more people gave than any other, per unit.
+
+    people  : (n_units, n_raters) of -1, 0, +1, NaN for missing
+    returns : (n_units,) -1, 0 or +1; NaN where the first place is shared or nobody voted
+    raises  : UnknownValue, ShapeError
+    """
+    counts = _value_counts(people)
+    most = counts.max(axis=1, keepdims=True)
+    alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
+    return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
+
+
+def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
+    """Votes equal to the judge's verdict, and votes, per unit, for `ratio`; 0 and 0 without a verdict.
+
+    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
+    returns : (n_units, 2)
+    """
+    verdict, votes = _judge_and_people(judge, people)
+    counted = ~np.isnan(votes) & ~np.isnan(verdict)[:, np.newaxis]
+    equal = votes == verdict[:, np.newaxis]
+    return np.stack([equal.sum(axis=1), counted.sum(axis=1)], axis=1).astype(np.float64)
+
+
+def votes_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
+    """Share of people's votes that equal the judge's verdict on the same pair; a tie equals a tie only.
+
+    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
+    returns : `Agreement` over votes; `left_out` counts votes on units where the judge has no verdict
+    raises  : UnknownValue, ShapeError
+    """
+    sums = vote_sums(judge, people).sum(axis=0)
+    votes = int((~np.isnan(verdict_array(people))).sum())
+    return Agreement(float(ratio(sums)), int(sums[1]), votes - int(sums[1]))
+
+
+def majority_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
+    """Whether the judge gives the people's majority, and whether both exist, per unit, for `ratio`.
+
+    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
+    returns : (n_units, 2) of 0 and 1
+    """
+    verdict, votes = _judge_and_people(judge, people)
+    crowd = majority(votes)
+    return np.stack([verdict == crowd, ~np.isnan(verdict) & ~np.isnan(crowd)], axis=1).astype(np.float64)
+
+
+def majority_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
+    """Share of units on which the judge gives the verdict that most people gave.
+
+    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
+    returns : `Agreement` over units; `left_out` counts units with a verdict and votes but without a majority
+    raises  : UnknownValue, ShapeError
+    """
+    verdict, votes = _judge_and_people(judge, people)
+    sums = majority_sums(verdict, votes).sum(axis=0)
+    both = ~np.isnan(verdict) & ~np.isnan(votes).all(axis=1)
+    return Agreement(float(ratio(sums)), int(sums[1]), int(both.sum()) - int(sums[1]))
+
+
+def _value_counts(ratings: npt.ArrayLike) -> FloatArray:
+    units = verdict_array(ratings)
+    if units.ndim != 2:
+        raise ShapeError(f"need (n_units, n_raters) ratings, got shape {units.shape}")
+    return np.stack([(units == value).sum(axis=1) for value in VALUES], axis=1).astype(np.float64)
+
+
+def _distances(margin: FloatArray, level: Level) -> FloatArray:
+    """Squared differences between the three values, (3, 3) or, for ordinal, (..., 3, 3)."""
+    if level == "nominal":
+        return 1 - np.eye(3)
+    if level not in ("ordinal", "interval"):
+        raise UnknownValue(f"unknown level {level!r}; known: {', '.join(get_args(Level))}")
+    # Ordinal: half of the own margin and all margins below, so that distances are differences of mid-ranks.
+    scale = VALUES if level == "interval" else np.cumsum(margin, axis=-1) - margin / 2
+    squares: FloatArray = np.square(scale[..., :, np.newaxis] - scale[..., np.newaxis, :])
+    return squares
+
+
+def _judge_and_people(judge: npt.ArrayLike, people: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    verdict, votes = verdict_array(judge), verdict_array(people)
+    if verdict.ndim != 1 or votes.ndim != 2 or len(verdict) != len(votes):
+        raise ShapeError(f"need (n_units,) and (n_units, n_raters), got {verdict.shape} and {votes.shape}")
+    return verdict, votes

@@ -1,0 +1,133 @@
+"""Percentile intervals that resample whole clusters: instances, since ratings of one are not independent.
+
+A measure comes in as sums that add up over clusters and a statistic of their total, so that a round is one
+row of a matrix product and never a pass over the ratings.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import AnalysisError, ShapeError, UnknownValue
+from analysis.types import FloatArray, code_array
+
+CELLS = 2**20  # most cluster counts drawn at a time: 8 MiB
+Statistic = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A bootstrap interval; `undefined` rounds had no value and are no part of it; NaN bounds mean none."""
+
+    low: float
+    high: float
+    level: float
+    rounds: int
+    undefined: int
+
+
+def cluster_sums(values_per_row: npt.ArrayLike, cluster_codes: npt.ArrayLike) -> FloatArray:
+    """Sum the rows of each cluster.
+
+    values_per_row : (n_rows, ...)  additive values, such as the per-unit sums of `analysis.agreement`
+    cluster_codes  : (n_rows,)      integer code of the cluster that a row belongs to
+    returns        : (n_clusters, ...) in ascending order of the codes
+    raises         : ShapeError if the lengths differ; UnknownValue for NaN, which one row would spread to its
+                     whole cluster (`mean_sums` leaves NaN out); UnknownValue for codes that are not integers
+    """
+    rows = np.asarray(values_per_row, dtype=np.float64)
+    codes = code_array("cluster_codes", cluster_codes)
+    if codes.ndim != 1 or rows.shape[:1] != codes.shape:
+        raise ShapeError(f"need one cluster code per row, got {codes.shape} codes for {rows.shape} values")
+    if np.isnan(rows).any():
+        raise UnknownValue(f"{np.isnan(rows).sum()} values to be summed are NaN")
+    clusters, index = np.unique(codes, return_inverse=True)
+    flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
+    sums = np.zeros((len(clusters), flat.shape[1]))
+    for column, values in enumerate(flat.T):
+        sums[:, column] = np.bincount(index, weights=values, minlength=len(clusters))
+    return sums.reshape(len(clusters), *rows.shape[1:])
+
+
+def mean_sums(values: npt.ArrayLike, cluster_codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Sums whose `ratio` is the mean of the values; NaN values are left out of both.
+
+    values  : (n_rows,); weight : (n_rows,), ones when left out
+    returns : (n_clusters, 2) of weighted sum and total weight
+    raises  : ShapeError, UnknownValue as for `cluster_sums`
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    weights = np.ones(numbers.shape) if weight is None else np.asarray(weight, dtype=np.float64)
+    if numbers.ndim != 1 or weights.shape != numbers.shape:
+        raise ShapeError(f"need values and weights of one length, got {numbers.shape} and {weights.shape}")
+    known = ~np.isnan(numbers)
+    rows = np.zeros((len(numbers), 2))
+    rows[known] = np.stack([numbers * weights, weights], axis=1)[known]
+    return cluster_sums(rows, cluster_codes)
+
+
+def ratio(sums: FloatArray) -> FloatArray:
+    """Statistic for sums of numerator and denominator.
+
+    sums    : (..., 2)
+    returns : (...,), NaN where the denominator is 0
+    raises  : ShapeError if the last axis is not 2
+    """
+    pairs = np.asarray(sums, dtype=np.float64)
+    if pairs.shape[-1:] != (2,):
+        raise ShapeError(f"need numerator and denominator on the last axis, got shape {pairs.shape}")
+    below = pairs[..., 1]
+    undefined = np.full(below.shape, np.nan)
+    share: FloatArray = np.divide(pairs[..., 0], below, out=undefined, where=below != 0)[()]
+    return share
+
+
+def cluster_interval(
+    sums: npt.ArrayLike,
+    statistic: Statistic,
+    *,
+    rng: np.random.Generator,
+    rounds: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap interval of a statistic of summed clusters.
+
+    sums      : (n_clusters, ...)  one row per cluster; the estimate itself is statistic(sums.sum(axis=0))
+    statistic : total sums (rounds, ...) to values (rounds,), NaN where undefined
+    rounds    : resamples; each draws n_clusters clusters with replacement
+    level     : share of the rounds inside the interval, strictly between 0 and 1
+    returns   : `Interval`; bounds are NaN for fewer than two clusters or when no round has a value
+    raises    : ShapeError if the statistic does not return one value per round; AnalysisError for a bad level
+                or number of rounds, or sums that are not finite
+    source    : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3, with clusters as units
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    if not 0 < level < 1 or rounds < 1:
+        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    if table.ndim < 1 or not np.isfinite(table).all():
+        raise AnalysisError(f"need finite sums of shape (n_clusters, ...), got shape {table.shape}")
+    if len(table) < 2:
+        return Interval(np.nan, np.nan, level, rounds, undefined=rounds)
+    values = _resampled(table, statistic, rng, rounds)
+    defined = values[np.isfinite(values)]
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]) if defined.size else (np.nan, np.nan)
+    return Interval(float(low), float(high), level, rounds, undefined=rounds - defined.size)
+
+
+def _resampled(table: FloatArray, statistic: Statistic, rng: np.random.Generator, rounds: int) -> FloatArray:
+    n = len(table)
+    flat = table.reshape(n, -1)
+    step = max(1, CELLS // n)
+    values = np.empty(rounds)
+    for start in range(0, rounds, step):
+        size = min(step, rounds - start)
+        # Drawing n of n with replacement and counting is one multinomial draw per round, only faster.
+        drawn = rng.integers(n, size=(size, n)) + np.arange(size)[:, np.newaxis] * n
+        counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
+        found = np.asarray(statistic((counts @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
+        if found.shape != (size,):
+            raise ShapeError(f"the statistic must return shape ({size},), got {found.shape}")
+        values[start : start + size] = found
+    return values

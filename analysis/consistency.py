@@ -1,0 +1,204 @@
+"""Consistency and preference strength of rating sets, and their distributions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import DuplicateRating, ShapeError, UnknownValue
+from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, code_array, verdict_array
+
+SAME = 1e-9  # values of k/n nearer than this are one; those of sets up to 30,000 pairs lie further apart
+
+
+def consistency(ratings: npt.ArrayLike) -> FloatArray:
+    """How steadily a rater prefers one system over the pairs of one matchup.
+
+    ratings : (..., n_pairs) of -1, 0, +1, or NaN for a missing rating; one rating set per leading index
+    returns : (...,) in [0, 1], a scalar for one set: 0 if the set holds both -1 and +1, else the share of
+              present ratings that are not ties; NaN if every rating is missing
+    raises  : UnknownValue for other ratings; ShapeError for a bare number
+    source  : Ghosh et al. 2024, Compare without Despair, eq. 4
+    """
+    sets = _rating_array(ratings)
+    both = (sets == -1).any(axis=-1) & (sets == 1).any(axis=-1)
+    value: FloatArray = np.where(both, 0.0, _mean_of_present(np.abs(sets)))[()]
+    return value
+
+
+def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
+    """Mean rating of a rating set: how far, and towards which system, it leans.
+
+    ratings : (..., n_pairs) as for `consistency`
+    returns : (...,) in [-1, 1], negative for A; NaN if every rating is missing
+    raises  : UnknownValue, ShapeError as for `consistency`
+    source  : Ghosh et al. 2024, Compare without Despair, eq. 7
+    """
+    value: FloatArray = _mean_of_present(_rating_array(ratings))[()]
+    return value
+
+
+def incomplete(ratings: npt.ArrayLike) -> BoolArray:
+    """Whether a rating set lacks a rating.
+
+    ratings : (..., n_pairs); of sets padded to a common length use `RatingSets.incomplete` instead
+    returns : (...,) bool
+    """
+    return np.asarray(np.isnan(_rating_array(ratings)).any(axis=-1))[()]
+
+
+@dataclass(frozen=True, eq=False)
+class RatingSets:
+    """One row per rater and matchup, ordered by instance, a, b, rater.
+
+    ratings            : (n_sets, max_pairs), column j is pair j of the matchup; NaN where there is no rating
+    instance, a, b, rater : (n_sets,) integer codes
+    n_pairs            : (n_sets,) pairs of the matchup that any rater in the same outcomes was asked about
+    """
+
+    ratings: FloatArray
+    instance: IntArray
+    a: IntArray
+    b: IntArray
+    rater: IntArray
+    n_pairs: IntArray
+
+    def __len__(self) -> int:
+        return len(self.instance)
+
+    @property
+    def present(self) -> IntArray:
+        """(n_sets,) ratings that are there."""
+        return _present(self.ratings)
+
+    @property
+    def incomplete(self) -> BoolArray:
+        """(n_sets,) whether a pair of the matchup has no rating in this set."""
+        return self.present < self.n_pairs
+
+
+def rating_sets(outcomes: Outcomes) -> RatingSets:
+    """Group verdicts into rating sets; weights play no part.
+
+    raises : DuplicateRating if a rater has two rows for one pair of a matchup
+    """
+    keys = np.stack([outcomes.instance, outcomes.a, outcomes.b, outcomes.rater], axis=1)
+    sets, row = np.unique(keys, axis=0, return_inverse=True)
+    _refuse_duplicates(keys, row, outcomes.pair)
+    width = int(outcomes.pair.max()) + 1 if len(outcomes) else 0
+    ratings = np.full((len(sets), width), np.nan)
+    ratings[row, outcomes.pair] = outcomes.verdict
+    matchups, matchup = np.unique(sets[:, :3], axis=0, return_inverse=True)
+    asked = np.zeros((len(matchups), width), dtype=bool)
+    asked[matchup[row], outcomes.pair] = True
+    instance, a, b, rater = sets.T
+    return RatingSets(ratings, instance, a, b, rater, n_pairs=asked.sum(axis=1)[matchup])
+
+
+class MatchupMeans(NamedTuple):
+    """Means over raters, one row per matchup, ordered by instance, a, b; `n` counts raters with a value."""
+
+    instance: IntArray
+    a: IntArray
+    b: IntArray
+    mean: FloatArray
+    n: IntArray
+
+
+def matchup_means(sets: RatingSets, values: FloatArray) -> MatchupMeans:
+    """Mean over raters of a value per rating set: ratings of different raters are never pooled into one set.
+
+    values : (n_sets,) such as `consistency(sets.ratings)`; NaN is left out, and stays where nothing else is
+    raises : ShapeError if there is not one value per set
+    source : Ghosh et al. 2024, Compare without Despair, figure 8
+    """
+    if np.shape(values) != (len(sets),):
+        raise ShapeError(f"need one value for each of {len(sets)} rating sets, got shape {np.shape(values)}")
+    matchups, code = np.unique(np.stack([sets.instance, sets.a, sets.b], axis=1), axis=0, return_inverse=True)
+    known = ~np.isnan(values)
+    n = np.bincount(code[known], minlength=len(matchups))
+    total = np.bincount(code[known], weights=values[known], minlength=len(matchups))
+    mean = np.divide(total, n, out=np.full(len(matchups), np.nan), where=n > 0)
+    instance, a, b = matchups.T
+    return MatchupMeans(instance, a, b, mean, n)
+
+
+def possible_consistencies(n_pairs: int | Iterable[int]) -> FloatArray:
+    """Every value that consistency can take for sets of the given size, ascending.
+
+    n_pairs : present ratings in a set, or the sizes of several (their values are united; size 0 adds none)
+    raises  : UnknownValue for a negative size
+    """
+    return _fractions(n_pairs, signed=False)
+
+
+def possible_strengths(n_pairs: int | Iterable[int]) -> FloatArray:
+    """Every value that preference strength can take for sets of the given size, ascending.
+
+    n_pairs, raises : as for `possible_consistencies`
+    """
+    return _fractions(n_pairs, signed=True)
+
+
+def distribution(values: npt.ArrayLike, possible: npt.ArrayLike) -> dict[float, int]:
+    """How often each possible value occurs, ascending, with 0 for those that never do; NaN is not counted.
+
+    raises : UnknownValue if a value is further than 1e-9 from every possible one
+    """
+    known = np.asarray(values, dtype=np.float64).ravel()
+    known = known[~np.isnan(known)]
+    levels = np.unique(np.asarray(possible, dtype=np.float64))
+    if not levels.size and known.size:
+        raise UnknownValue(f"no value is possible, got {known[:5].tolist()}")
+    if not levels.size:
+        return {}
+    right = np.searchsorted(levels, known).clip(0, len(levels) - 1)
+    left = (right - 1).clip(0)
+    nearest = np.where(np.abs(known - levels[left]) <= np.abs(levels[right] - known), left, right)
+    stray = ~(np.abs(levels[nearest] - known) <= SAME)
+    if stray.any():
+        raise UnknownValue(f"not among the {len(levels)} possible values: {known[stray][:5].tolist()}")
+    counts = np.bincount(nearest, minlength=len(levels))
+    return {float(level): int(count) for level, count in zip(levels, counts, strict=True)}
+
+
+def _fractions(n_pairs: int | Iterable[int], *, signed: bool) -> FloatArray:
+    given = [*n_pairs] if isinstance(n_pairs, Iterable) else [n_pairs]
+    sizes = set(code_array("n_pairs", given).tolist())
+    if sizes and min(sizes) < 0:
+        raise UnknownValue(f"a rating set cannot hold {min(sizes)} pairs")
+    # Division rounds correctly, so equal fractions such as 2/4 and 3/6 are one float and unite exactly.
+    values = {k / size for size in sizes if size for k in range(-size if signed else 0, size + 1)}
+    return np.array(sorted(values), dtype=np.float64)
+
+
+def _rating_array(ratings: npt.ArrayLike) -> FloatArray:
+    sets = verdict_array(ratings)
+    if sets.ndim == 0:
+        raise ShapeError(f"a rating set needs an axis of pairs, got the single value {sets}")
+    return sets
+
+
+def _present(sets: FloatArray) -> IntArray:
+    n: IntArray = np.sum(~np.isnan(sets), axis=-1, dtype=np.int64)
+    return n
+
+
+def _mean_of_present(sets: FloatArray) -> FloatArray:
+    n = _present(sets)
+    undefined = np.full(np.shape(n), np.nan)
+    mean: FloatArray = np.divide(np.nansum(sets, axis=-1), n, out=undefined, where=n > 0)
+    return mean
+
+
+def _refuse_duplicates(keys: IntArray, row: IntArray, pair: IntArray) -> None:
+    cells = np.stack([row, pair], axis=1)
+    _, first, count = np.unique(cells, axis=0, return_index=True, return_counts=True)
+    if (count > 1).any():
+        at, times = first[count > 1][0], count[count > 1][0]
+        instance, a, b, rater = keys[at]
+        raise DuplicateRating(
+            f"rater {rater} rated pair {pair[at]} of instance {instance}, systems {a} and {b}, {times} times"
+        )

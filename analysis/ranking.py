@@ -1,0 +1,90 @@
+"""Scores of systems over all their comparisons."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import ratio
+from analysis.errors import UnknownValue
+from analysis.types import FloatArray, IntArray, Outcomes, code_array
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """One score per system, ascending by code; `n` comparisons each, and NaN for a system without any."""
+
+    system: IntArray
+    value: FloatArray
+    n: IntArray
+
+
+def win_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
+    """Share of its comparisons that a system wins; a tie is half a win; missing verdicts do not count.
+
+    systems : codes to report, those in the outcomes when left out; a code that met nobody gets NaN
+    returns : `Rates` with values in [0, 1], each comparison counted with its weight in `value`, as one in `n`
+    raises  : UnknownValue if a system of the outcomes is not among the codes given
+    source  : David 1988, The Method of Paired Comparisons, with ties as half-wins
+    """
+    return _rates(outcomes, systems, _half_for_tie)
+
+
+def win_loss_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
+    """(wins - losses) / comparisons of each system; a tie is a comparison and neither of the two.
+
+    systems : as for `win_rate`
+    returns : `Rates` with values in [-1, 1]
+    raises  : UnknownValue as for `win_rate`
+    source  : Liu et al. 2024, Aligning with Logic, §4.1
+    """
+    return _rates(outcomes, systems, _as_it_is)
+
+
+def win_sums(outcomes: Outcomes, system: int) -> FloatArray:
+    """What each row adds to one system's win rate, for `cluster_sums` and `ratio`.
+
+    returns : (n_rows, 2) of weighted wins (a tie is half of one) and weight; 0 and 0 where it plays no part
+    """
+    return _sums(outcomes, system, _half_for_tie)
+
+
+def win_loss_sums(outcomes: Outcomes, system: int) -> FloatArray:
+    """What each row adds to one system's win-loss rate, for `cluster_sums` and `ratio`.
+
+    returns : (n_rows, 2) of weighted wins minus losses and weight; 0 and 0 where it plays no part
+    """
+    return _sums(outcomes, system, _as_it_is)
+
+
+def _half_for_tie(result: FloatArray) -> FloatArray:
+    return (1 + result) / 2
+
+
+def _as_it_is(result: FloatArray) -> FloatArray:
+    return result
+
+
+def _rates(outcomes: Outcomes, systems: npt.ArrayLike | None, points: Callable[[FloatArray], FloatArray]) -> Rates:
+    met = np.concatenate([outcomes.a, outcomes.b])
+    codes = np.unique(met if systems is None else code_array("systems", systems))
+    if strangers := np.setdiff1d(met, codes).tolist():
+        raise UnknownValue(f"systems {strangers} of the outcomes are not among {codes.tolist()}")
+    known = ~np.isnan(outcomes.verdict)
+    # Every verdict is one result for each side: +1 is a win of B and, with the sign turned, a loss of A.
+    side = np.searchsorted(codes, np.concatenate([outcomes.a[known], outcomes.b[known]]))
+    result = np.concatenate([-outcomes.verdict[known], outcomes.verdict[known]])
+    weight = np.tile(outcomes.weight[known], 2)
+    won = np.bincount(side, weights=weight * points(result), minlength=len(codes))
+    played = np.bincount(side, weights=weight, minlength=len(codes))
+    return Rates(codes, ratio(np.stack([won, played], axis=1)), np.bincount(side, minlength=len(codes)))
+
+
+def _sums(outcomes: Outcomes, system: int, points: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    takes_part = ((outcomes.a == system) | (outcomes.b == system)) & ~np.isnan(outcomes.verdict)
+    result = np.where(outcomes.b == system, outcomes.verdict, -outcomes.verdict)[takes_part]
+    weight = outcomes.weight[takes_part]
+    sums = np.zeros((len(outcomes), 2))
+    sums[takes_part] = np.stack([weight * points(result), weight], axis=1)
+    return sums

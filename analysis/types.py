@@ -1,0 +1,90 @@
+"""The words that people's and judges' verdicts share: `Verdict` and `Outcomes`."""
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import ShapeError, UnknownValue
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Verdict(IntEnum):
+    """Which system is preferred, in study order, never in screen order; a missing one is NaN in arrays."""
+
+    A = -1
+    TIE = 0
+    B = 1
+
+
+def verdict_array(values: npt.ArrayLike) -> FloatArray:
+    """Verdicts as floats: -1 (A), 0 (tie), +1 (B), and NaN where one is missing (None becomes NaN).
+
+    raises : UnknownValue for any other value
+    """
+    verdicts = np.asarray(values, dtype=np.float64)
+    known = np.isnan(verdicts) | np.isin(verdicts, [float(verdict) for verdict in Verdict])
+    if not known.all():
+        raise UnknownValue(f"verdicts are -1, 0, 1 or NaN, got {np.unique(verdicts[~known])[:5].tolist()}")
+    return verdicts
+
+
+def code_array(name: str, values: npt.ArrayLike) -> IntArray:
+    """Integer codes as int64; an empty input of any type is taken.
+
+    raises : UnknownValue if the values are not integers
+    """
+    codes = np.asarray(values)
+    if codes.size and not np.issubdtype(codes.dtype, np.integer):
+        raise UnknownValue(f"{name} must hold integer codes, got {codes.dtype}")
+    return codes.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Verdicts as equal-length columns, one row per verdict of one rater on one pair.
+
+    instance : (n,) integer code of the test input
+    pair     : (n,) index of the pair within its matchup, from 0
+    a, b     : (n,) integer codes of the two systems in study order
+    verdict  : (n,) -1 (A preferred), 0 (tie), +1 (B preferred), NaN when asked for but missing
+    rater    : (n,) integer code of the person or judge
+    weight   : (n,) finite and not negative; ones when left out
+    raises   : ShapeError if the columns are not 1-D and of one length; UnknownValue for a code that is not an
+               integer, a negative pair index, a system against itself, an unknown verdict or a bad weight
+    """
+
+    instance: IntArray
+    pair: IntArray
+    a: IntArray
+    b: IntArray
+    verdict: FloatArray
+    rater: IntArray
+    weight: FloatArray = None  # type: ignore[assignment]  # filled below, so readers always see an array
+
+    def __post_init__(self) -> None:
+        codes = ("instance", "pair", "a", "b", "rater")
+        columns = {name: code_array(name, getattr(self, name)) for name in codes}
+        verdict = verdict_array(self.verdict)
+        weight = np.ones(verdict.shape) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
+        for name, column in {**columns, "verdict": verdict, "weight": weight}.items():
+            object.__setattr__(self, name, column)
+        self._check()
+
+    def _check(self) -> None:
+        shapes = {field.name: getattr(self, field.name).shape for field in fields(self)}
+        if self.verdict.ndim != 1 or len(set(shapes.values())) != 1:
+            raise ShapeError(f"columns must be 1-D and of one length, got {shapes}")
+        if (self.pair < 0).any():
+            raise UnknownValue(f"pair indices start at 0, got {self.pair.min()}")
+        if (self.a == self.b).any():
+            raise UnknownValue(f"system {self.a[self.a == self.b][0]} is set against itself")
+        if not (np.isfinite(self.weight) & (self.weight >= 0)).all():
+            raise UnknownValue("weights must be finite and not negative")
+
+    def __len__(self) -> int:
+        return len(self.verdict)

@@ -1,0 +1,43 @@
+"""Who may open which page: one decorator and one lookup, used by every app's views."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+
+from annotation.models import Study
+from annotation.models.people import Role
+
+READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
+MANAGERS = (Role.STUDY_ADMIN,)
+
+
+def holds_any(user: Any, *roles: str) -> bool:
+    """Tell whether `user` holds one of `roles` in any study; a site admin holds all but the annotator's."""
+    if user.is_superuser and set(roles) != {Role.ANNOTATOR}:
+        return True
+    return user.is_authenticated and user.role_grants.filter(role__in=roles).exists()
+
+
+def find_study(user: Any, slug: str, *roles: str) -> Study:
+    """Return a study that `user` may see in one of `roles`; a stranger's study is a 404, as if it weren't there."""
+    study = Study.objects.seen_by(user, *roles).filter(slug=slug).first()
+    if study is None:
+        raise Http404(f"no study {slug}")
+    return study
+
+
+def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Decorate a view of one study: takes the slug from the address, hands the view the `Study`."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @login_required
+        @wraps(view)
+        def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
+            return view(request, find_study(request.user, slug, *roles), **kwargs)
+
+        return wrapped
+
+    return decorate

@@ -1,0 +1,57 @@
+"""A configuration: one data set with two systems; what batches, separability and findings are about."""
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from annotation.errors import UnknownName
+from annotation.models import Matchup, Study, System
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """(data set, A, B) of a study; A is the system that came first at import."""
+
+    study: Study
+    dataset: str
+    system_a: System
+    system_b: System
+
+    def __str__(self) -> str:
+        return f"{self.dataset}: {self.system_a.name} / {self.system_b.name}"
+
+    def matchups(self) -> QuerySet[Matchup]:
+        """Return this configuration's matchups, in the order of its instances."""
+        return Matchup.objects.filter(
+            instance__study=self.study,
+            instance__dataset=self.dataset,
+            system_a=self.system_a,
+            system_b=self.system_b,
+        ).order_by("instance__position")
+
+
+def configurations(study: Study) -> list[Configuration]:
+    """List every configuration of a study, sorted by data set and system names."""
+    systems = {system.pk: system for system in study.systems.all()}
+    rows = (
+        Matchup.objects.filter(instance__study=study)
+        .order_by()
+        .values_list("instance__dataset", "system_a_id", "system_b_id")
+        .distinct()
+    )
+    found = [Configuration(study, dataset, systems[a], systems[b]) for dataset, a, b in rows]
+    return sorted(found, key=lambda c: (c.dataset, c.system_a.name, c.system_b.name))
+
+
+def configuration(study: Study, *, dataset: str, systems: tuple[str, str]) -> Configuration:
+    """Find one configuration by names, the two systems in either order.
+
+    Raises: UnknownName listing those that exist.
+    """
+    known = configurations(study)
+    for candidate in known:
+        names = {candidate.system_a.name, candidate.system_b.name}
+        if candidate.dataset == dataset and names == set(systems):
+            return candidate
+    listed = "; ".join(str(c) for c in known) or "none yet: import instances first"
+    raise UnknownName(f"study {study.slug} has no {dataset}: {systems[0]} / {systems[1]}; it has {listed}")

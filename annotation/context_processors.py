@@ -1,0 +1,14 @@
+"""What every page may ask about the person who looks at it."""
+
+from django.http import HttpRequest
+
+from annotation.access import READERS, holds_any
+from annotation.models.people import Role
+
+
+def roles(request: HttpRequest) -> dict[str, object]:
+    """Tell templates which parts of the navigation to show."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {"may_rate": False, "may_read": False}
+    return {"may_rate": holds_any(user, Role.ANNOTATOR), "may_read": holds_any(user, *READERS)}

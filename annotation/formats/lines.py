@@ -1,0 +1,120 @@
+"""Files → numbered records: decoding, JSON Lines and CSV, with every unreadable line listed."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from annotation.errors import BadFile, BadLine
+
+MAX_LINE_BYTES = 4 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+Record = tuple[int, dict[str, Any]]
+
+
+def decode_lines(data: bytes) -> tuple[list[tuple[int, str]], list[BadLine]]:
+    """Split bytes into numbered lines of text; over-long and wrongly encoded ones are listed instead."""
+    good: list[tuple[int, str]] = []
+    bad: list[BadLine] = []
+    for number, raw in enumerate(data.removeprefix(_BOM).split(b"\n"), start=1):
+        if len(raw) > MAX_LINE_BYTES:
+            bad.append(BadLine(number, f"the line is {len(raw):,} bytes long; at most {MAX_LINE_BYTES:,} are taken"))
+            continue
+        try:
+            good.append((number, raw.removesuffix(b"\r").decode("utf-8")))
+        except UnicodeDecodeError as error:
+            bad.append(BadLine(number, f"byte {error.start + 1} is not valid UTF-8; save the file as UTF-8"))
+    return good, bad
+
+
+def read_json_lines(data: bytes) -> tuple[list[Record], list[BadLine]]:
+    """Read one JSON object a line; blank lines are passed over."""
+    lines, bad = decode_lines(data)
+    records: list[Record] = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            bad.append(BadLine(number, f"not valid JSON: {error}"))
+            continue
+        if isinstance(value, dict):
+            records.append((number, value))
+        else:
+            bad.append(BadLine(number, "not a JSON object; each line holds one {…}"))
+    return records, bad
+
+
+def read_csv(data: bytes) -> tuple[list[str], list[Record], list[BadLine]]:
+    """Read a CSV with a header line; a record's number is that of the line on which it starts."""
+    lines, bad = decode_lines(data)
+    if bad:  # a hole would shift quotes, so that every later line looked wrong
+        return [], [], bad
+    csv.field_size_limit(MAX_LINE_BYTES)
+    text = data.removeprefix(_BOM).decode("utf-8")
+    if "\x00" in text:
+        return [], [], [BadLine(number, "holds a NUL character") for number, line in lines if "\x00" in line]
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    records: list[Record] = []
+    start = 1
+    header: list[str] = []
+    try:
+        for cells in reader:
+            if not header:
+                header = [cell.strip() for cell in cells]
+                bad.extend(_header_problems(header))
+            elif len(cells) == len(header):
+                records.append((start, dict(zip(header, cells, strict=True))))
+            elif cells:
+                bad.append(BadLine(start, f"{len(cells)} cells under {len(header)} columns"))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        bad.append(BadLine(reader.line_num or start, f"not valid CSV: {error}"))
+    return header, records, bad
+
+
+def is_csv(name: str) -> bool:
+    """Tell by its name whether a file is CSV; everything else is read as JSON Lines."""
+    return name.lower().endswith(".csv")
+
+
+def refuse(name: str, bad: Iterable[BadLine]) -> None:
+    """Raise `BadFile` if there is any bad line."""
+    if lines := list(bad):
+        raise BadFile(name, lines)
+
+
+def text_problem(value: object, *, longest: int | None = None) -> str | None:
+    """Say what keeps `value` from being stored as text, or `None`."""
+    if not isinstance(value, str):
+        return f"is {type(value).__name__}, not text"
+    if not value.strip():
+        return "is empty"
+    if "\x00" in value:
+        return "holds a NUL character"
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        return "holds half of a surrogate pair"
+    if longest is not None and len(value) > longest:
+        return f"is {len(value)} characters long; at most {longest} are taken"
+    return None
+
+
+def _header_problems(header: list[str]) -> list[BadLine]:
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"the key {repeated[0]!r} is there more than once")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")

@@ -1,0 +1,182 @@
+"""Study files: one instance a line as JSON, or the same as a wide CSV."""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.errors import BadLine
+from annotation.formats import lines
+from annotation.formats.lines import Record, text_problem
+
+DEFAULT_DATASET = "default"
+LONGEST_ID = 200
+LONGEST_DATASET = 100
+LONGEST_SYSTEM = 200
+_KNOWN = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
+_SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9]\d*)")
+
+
+@dataclass(frozen=True)
+class InstanceRow:
+    """One instance of a file, checked. `matchups` None means: every pair of its systems."""
+
+    number: int
+    instance_id: str
+    dataset: str
+    source: str
+    generations: dict[str, list[str]]
+    gold: dict[str, Any] | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    matchups: tuple[tuple[str, str], ...] | None = None
+
+
+def parse_study_file(data: bytes, name: str, *, dataset: str = DEFAULT_DATASET) -> list[InstanceRow]:
+    """Read and check a study file; `dataset` stands in where a line names none.
+
+    Raises: BadFile listing every line that can't be taken.
+    """
+    if lines.is_csv(name):
+        header, wide, bad = lines.read_csv(data)
+        records, header_problems = _narrow(header, wide)
+        bad.extend(header_problems if not bad else [])
+    else:
+        records, bad = lines.read_json_lines(data)
+    rows: list[InstanceRow] = []
+    first_seen: dict[str, int] = {}
+    for number, record in records:
+        problems = _problems(record)
+        instance_id = record.get("instance_id")
+        if isinstance(instance_id, str) and instance_id in first_seen:
+            problems.append(f"instance_id {instance_id!r} is on line {first_seen[instance_id]} already")
+        elif isinstance(instance_id, str):
+            first_seen[instance_id] = number
+        bad.extend(BadLine(number, problem) for problem in problems)
+        if not problems:
+            rows.append(_row(number, record, dataset))
+    if not rows and not bad:
+        bad.append(BadLine(1, "the file holds no instance"))
+    lines.refuse(name, bad)
+    return rows
+
+
+def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
+    extra = {key: value for key, value in record.items() if key not in _KNOWN}
+    return InstanceRow(
+        number=number,
+        instance_id=record["instance_id"],
+        dataset=record.get("dataset") or dataset,
+        source=record["source"],
+        generations=record["generations"],
+        gold=record.get("gold"),
+        metadata={**extra, **(record.get("metadata") or {})},
+    )
+
+
+def _problems(record: dict[str, Any]) -> list[str]:
+    found = []
+    for key, longest in (("instance_id", LONGEST_ID), ("source", None)):
+        if key not in record:
+            found.append(f"{key} is missing")
+        elif problem := text_problem(record[key], longest=longest):
+            found.append(f"{key} {problem}")
+    if record.get("dataset") is not None and (problem := text_problem(record["dataset"], longest=LONGEST_DATASET)):
+        found.append(f"dataset {problem}")
+    if record.get("metadata") is not None and not isinstance(record["metadata"], dict):
+        found.append("metadata is not a JSON object")
+    if broken := _unstorable({key: value for key, value in record.items() if key not in ("source", "generations")}):
+        found.append(f"a text under {broken!r} holds a NUL character or half of a surrogate pair")
+    if "generations" not in record:
+        return [*found, "generations is missing"]
+    problems = _generation_problems(record["generations"])
+    return found + problems + ([] if problems else _gold_problems(record.get("gold"), set(record["generations"])))
+
+
+def _unstorable(values: dict[str, Any]) -> str | None:
+    """Return the first key under which, at any depth, lies a text that a database refuses."""
+    stack = list(values.items())
+    while stack:
+        key, value = stack.pop()
+        if isinstance(value, dict):
+            stack.extend((str(name), name) for name in value)
+            stack.extend(value.items())
+        elif isinstance(value, list):
+            stack.extend((key, item) for item in value)
+        elif isinstance(value, str) and value.strip() and text_problem(value):
+            return key
+    return None
+
+
+def _generation_problems(generations: object) -> list[str]:
+    if not isinstance(generations, dict):
+        return ["generations is not a JSON object of system → list of texts"]
+    found = []
+    if len(generations) < 2:
+        found.append(f"generations of {len(generations)} system(s); two or more are needed")
+    for system, texts in generations.items():
+        if problem := text_problem(system, longest=LONGEST_SYSTEM):
+            found.append(f"the system name {system!r} {problem}")
+        if not isinstance(texts, list) or not texts:
+            found.append(f"system {system!r} has no text; give a list of one or more")
+            continue
+        for index, text in enumerate(texts, start=1):
+            if problem := text_problem(text):
+                found.append(f"text {index} of system {system!r} {problem}")
+    return found
+
+
+def _gold_problems(gold: object, systems: set[str]) -> list[str]:
+    if gold is None:
+        return []
+    if not isinstance(gold, dict) or set(gold) not in ({"better"}, {"scores"}):
+        return ['gold is neither {"better": system or "tie"} nor {"scores": {system: number}}']
+    if "better" in gold:
+        if gold["better"] not in (systems | {"tie"}):
+            return [f"gold names {gold['better']!r}, which is none of the systems, nor 'tie'"]
+        return []
+    scores = gold["scores"]
+    if not isinstance(scores, dict) or not set(scores) <= systems or not scores:
+        return ["gold scores must name systems of this line"]
+    wrong = [name for name, score in scores.items() if not _is_number(score)]
+    return [f"gold score of {wrong[0]!r} is not a number"] if wrong else []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], list[BadLine]]:
+    """Turn wide CSV records into the shape of the JSON ones."""
+    columns: dict[str, list[tuple[int, str]]] = {}
+    unknown = []
+    for column in header:
+        if match := _SYSTEM_COLUMN.fullmatch(column):
+            columns.setdefault(match["system"].strip(), []).append((int(match["index"]), column))
+        elif column not in ("instance_id", "dataset", "source"):
+            unknown.append(column)
+    bad = [
+        BadLine(1, f"column {column!r} is not known; generations go under SYSTEM/1, SYSTEM/2, …") for column in unknown
+    ]
+    bad += [
+        BadLine(1, f"column {column} is missing") for column in ("instance_id", "source") if column not in header
+    ]
+    if len(columns) < 2:
+        bad.append(BadLine(1, f"columns of {len(columns)} system(s); two or more are needed (SYSTEM/1, SYSTEM/2, …)"))
+    if bad:
+        return [], bad
+    narrowed = []
+    for number, record in records:
+        generations = {system: _leading(record, sorted(names)) for system, names in columns.items()}
+        row = {"instance_id": record["instance_id"], "source": record["source"], "generations": generations}
+        if record.get("dataset"):
+            row["dataset"] = record["dataset"]
+        narrowed.append((number, row))
+    return narrowed, []
+
+
+def _leading(record: dict[str, Any], names: list[tuple[int, str]]) -> list[str]:
+    """Return a system's cells up to the last filled one, so that a hole shows as an empty text."""
+    cells = [record[column] for _, column in names]
+    while cells and not cells[-1].strip():
+        cells.pop()
+    return cells

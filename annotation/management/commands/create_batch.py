@@ -1,0 +1,60 @@
+"""Make a batch of HITs."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.keys import new_seed
+from annotation.management.commands._base import TandemCommand, read_file
+from annotation.services.batches import create_batch
+from annotation.services.studies import find_study
+
+
+class Command(TandemCommand):
+    """`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S`."""
+
+    help = "Choose instances of one data set and two systems, and publish them as HITs."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("study", metavar="STUDY")
+        parser.add_argument("--name", required=True)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--systems", required=True, nargs=2, metavar=("A", "B"))
+        parser.add_argument("--pairs", type=int, default=5, help="pairs per HIT")
+        parser.add_argument("--raters", type=int, default=3, help="raters per HIT")
+        parser.add_argument(
+            "--select", default="all", help="all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE"
+        )
+        parser.add_argument("--similarity", help="which separability to choose by (default: the latest computed)")
+        parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the batch and say what it holds."""
+        select, instance_ids = options["select"], []
+        if select.startswith("ids:"):
+            data, _ = read_file(select.removeprefix("ids:"))
+            instance_ids = [line.strip() for line in data.decode("utf-8-sig", errors="replace").splitlines() if line.strip()]
+            select = "ids"
+        batch, made = create_batch(
+            study=find_study(options["study"]),
+            name=options["name"],
+            dataset=options["dataset"],
+            systems=tuple(options["systems"]),
+            pairs=options["pairs"],
+            raters=options["raters"],
+            select=select,
+            seed=new_seed() if options["seed"] is None else options["seed"],
+            instance_ids=instance_ids,
+            similarity=options["similarity"],
+        )
+        hits = batch.hits.count()
+        if not made:
+            self.say(f"batch {batch.name} is there already, made the same way: {hits} HITs; nothing was changed")
+            return
+        ratings = hits * batch.pairs_per_hit * batch.raters_per_hit
+        self.say(
+            f"batch {batch.name}: {hits} HITs of {batch.pairs_per_hit} pairs for {batch.raters_per_hit} raters each "
+            f"= {ratings} ratings (seed {batch.seed})"
+        )
+        for reason, count in batch.selection["left_out"].items():
+            self.stderr.write(f"notice: {count} instances {reason} were left out")

@@ -1,0 +1,66 @@
+"""Read Mechanical Turk batch results."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.formats.mturk import DEFAULT_COLUMNS
+from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._settings import add_study_settings, study_settings
+from annotation.services.mturk import import_mturk
+
+
+class Command(TandemCommand):
+    """`import_mturk FILE --study SLUG --system-1 NAME --system-2 NAME --dataset NAME`."""
+
+    help = "Read the results CSV of an MTurk batch: instances, pairs and ratings, turned from screen to study order."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("file")
+        parser.add_argument("--study", required=True, metavar="SLUG")
+        parser.add_argument("--system-1", required=True, metavar="NAME", help="the one whose Input.id is 1; becomes A")
+        parser.add_argument("--system-2", required=True, metavar="NAME", help="the one whose Input.id is 2; becomes B")
+        parser.add_argument("--dataset", required=True, metavar="NAME")
+        parser.add_argument("--batch", metavar="NAME", help="name of the batch that the ratings go to")
+        known = ", ".join(f"{field}={column.replace('%', '%%')}" for field, column in DEFAULT_COLUMNS.items())
+        parser.add_argument(
+            "--column",
+            action="append",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help=f"name a column otherwise; {{j}} is the pair's number; defaults: {known}",
+        )
+        add_study_settings(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read the file and say what came of it."""
+        data, name = read_file(options["file"])
+        study, stored, ratings = import_mturk(
+            data=data,
+            name=name,
+            slug=options["study"],
+            system_1=options["system_1"],
+            system_2=options["system_2"],
+            dataset=options["dataset"],
+            batch=options["batch"],
+            columns=_columns(options["column"]),
+            **study_settings(options),
+        )
+        if not stored.added and not ratings.added:
+            self.say(f"{name}: nothing new; all {ratings.unchanged} ratings are in study {study.slug} already")
+            return
+        self.say(f"{name}: {stored.added} instances and {ratings.added} ratings added (study {study.slug})")
+        if ratings.unchanged:
+            self.say(f"{ratings.unchanged} ratings were there already")
+
+
+def _columns(given: list[str]) -> dict[str, str]:
+    columns = {}
+    for item in given:
+        field, _, column = item.partition("=")
+        if field not in DEFAULT_COLUMNS or not column:
+            raise CommandError(f"--column {item}: give FIELD=COLUMN with FIELD one of {', '.join(DEFAULT_COLUMNS)}")
+        columns[field] = column
+    return columns

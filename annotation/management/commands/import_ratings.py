@@ -1,0 +1,59 @@
+"""Read ratings that were collected elsewhere."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.formats.study_file import DEFAULT_DATASET
+from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._settings import add_study_settings, study_settings
+from annotation.models import Study
+from annotation.services.rating_files import import_ratings, import_votes
+from annotation.services.ratings import StoredRatings
+
+
+class Command(TandemCommand):
+    """`import_ratings FILE --study SLUG`."""
+
+    help = "Read long-form ratings of a study's pairs, or (--texts) votes with a winner together with their texts."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("file")
+        parser.add_argument("--study", required=True, metavar="SLUG")
+        parser.add_argument("--scripted", action="store_true", help="the raters are programs; label them wherever shown")
+        parser.add_argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here")
+        parser.add_argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)")
+        add_study_settings(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read the file and say what came of it."""
+        data, name = read_file(options["file"])
+        if options["texts"] is None:
+            study, ratings = import_ratings(
+                data=data, name=name, slug=options["study"], scripted=options["scripted"]
+            )
+            self._report(name, study, ratings)
+            return
+        if options["scripted"]:
+            raise CommandError("--scripted goes with long-form ratings, not with --texts")
+        texts, texts_name = read_file(options["texts"])
+        study, stored, ratings = import_votes(
+            data=data,
+            name=name,
+            texts=texts,
+            texts_name=texts_name,
+            slug=options["study"],
+            dataset=options["dataset"],
+            **study_settings(options),
+        )
+        self._report(name, study, ratings, instances=stored.added)
+
+    def _report(self, name: str, study: Study, ratings: StoredRatings, instances: int = 0) -> None:
+        if not ratings.added and not instances:
+            self.say(f"{name}: nothing new; all {ratings.unchanged} ratings are in study {study.slug} already")
+            return
+        parts = [f"{instances} instances"] * bool(instances) + [f"{ratings.added} ratings added"]
+        parts += [f"{ratings.unchanged} there already"] * bool(ratings.unchanged)
+        self.say(f"{name}: {', '.join(parts)} (study {study.slug})")

@@ -1,0 +1,28 @@
+"""Read comparison tables."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand, read_file
+from annotation.services.tables import import_tables
+
+
+class Command(TandemCommand):
+    """`import_tables FILE --study SLUG`."""
+
+    help = "Read comparison tables (JSON Lines) of a study's pairs."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("file")
+        parser.add_argument("--study", required=True, metavar="SLUG")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read the file and say what came of it."""
+        data, name = read_file(options["file"])
+        study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
+        if not added:
+            self.say(f"{name}: nothing new; all {unchanged} tables are in study {study.slug} already")
+        else:
+            there = f", {unchanged} there already" if unchanged else ""
+            self.say(f"{name}: {added} tables added{there} (study {study.slug})")

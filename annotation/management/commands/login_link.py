@@ -1,0 +1,28 @@
+"""Make a one-time link that signs a user in."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import CommandError
+
+from annotation.management.commands._base import TandemCommand
+from annotation.services.accounts import login_link
+
+
+class Command(TandemCommand):
+    """`login_link USER`."""
+
+    help = "Print a link that signs a user in once, within a day."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("user")
+        parser.add_argument("--base-url", default="http://localhost:8000", help="address of the server")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the link."""
+        user = get_user_model().objects.filter(username=options["user"]).first()
+        if user is None:
+            raise CommandError(f"there is no user {options['user']}; make one: manage.py grant {options['user']} --role …")
+        self.say(login_link(user=user, base_url=options["base_url"]))

@@ -1,0 +1,123 @@
+"""What is given out: batches of HITs, the pairs on each, and the slots that assignments fill."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.keys import new_key, new_seed
+from annotation.models.content import Matchup, Pair, System
+from annotation.models.study import Study
+
+
+class BatchQuerySet(models.QuerySet["Batch"]):
+    """Batches by state."""
+
+    def open(self) -> "BatchQuerySet":
+        """Return batches whose HITs may be claimed."""
+        return self.filter(status=Batch.Status.OPEN)
+
+
+class Batch(models.Model):
+    """HITs of one configuration published together."""
+
+    class Status(models.TextChoices):
+        OPEN = "open", "Open"
+        PAUSED = "paused", "Paused"
+        CLOSED = "closed", "Closed"
+
+    class Origin(models.TextChoices):
+        COLLECTED = "collected", "Rated here"
+        IMPORTED = "imported", "Imported"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
+    name = models.CharField(max_length=200)
+    dataset = models.CharField(max_length=100)
+    system_a = models.ForeignKey(System, on_delete=models.PROTECT, related_name="+")
+    system_b = models.ForeignKey(System, on_delete=models.PROTECT, related_name="+")
+    pairs_per_hit = models.PositiveIntegerField()
+    raters_per_hit = models.PositiveIntegerField()
+    selection = models.JSONField(default=dict, help_text="How the instances were chosen.")
+    seed = models.PositiveIntegerField(default=new_seed)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.COLLECTED)
+    lease_minutes = models.PositiveIntegerField(default=60)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = BatchQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["study", "created_at", "pk"]
+        verbose_name_plural = "batches"
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="batch_name_once_per_study"),
+            models.CheckConstraint(condition=Q(raters_per_hit__gte=1), name="batch_has_raters"),
+            models.CheckConstraint(condition=Q(pairs_per_hit__gte=1), name="batch_has_pairs"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Hit(models.Model):
+    """A page of pairs of one matchup, to be rated in one go."""
+
+    key = models.CharField(max_length=64, unique=True, default=new_key, editable=False)
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="hits")
+    matchup = models.ForeignKey(Matchup, on_delete=models.PROTECT, related_name="hits")
+    position = models.PositiveIntegerField(help_text="Seeded random place in the queue.")
+    external_id = models.CharField(max_length=200, blank=True, help_text="The HIT's name where it was imported from.")
+    inclusion_probability = models.FloatField(null=True, blank=True)
+    pairs = models.ManyToManyField(Pair, through="HitPair", related_name="hits")
+
+    class Meta:
+        ordering = ["batch", "position"]
+        constraints = [models.UniqueConstraint(fields=["batch", "position"], name="hit_position_once_per_batch")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class HitPair(models.Model):
+    """A pair's place on a HIT."""
+
+    hit = models.ForeignKey(Hit, on_delete=models.CASCADE, related_name="hit_pairs")
+    pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="hit_pairs")
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["hit", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["hit", "pair"], name="pair_once_per_hit"),
+            models.UniqueConstraint(fields=["hit", "position"], name="pair_position_once_per_hit"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hit_id}/{self.position}"
+
+
+class SlotQuerySet(models.QuerySet["Slot"]):
+    """Slots by state."""
+
+    def free(self) -> "SlotQuerySet":
+        """Return slots that nobody holds."""
+        return self.filter(assignment=None)
+
+
+class Slot(models.Model):
+    """Room for one counted assignment of a HIT: R rows a HIT, so that R can't be passed."""
+
+    hit = models.ForeignKey(Hit, on_delete=models.CASCADE, related_name="slots")
+    number = models.PositiveIntegerField()
+    assignment = models.OneToOneField(
+        "annotation.Assignment", null=True, blank=True, on_delete=models.SET_NULL, related_name="slot"
+    )
+
+    objects = SlotQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["hit", "number"]
+        constraints = [models.UniqueConstraint(fields=["hit", "number"], name="slot_number_once_per_hit")]
+        indexes = [models.Index(fields=["number", "hit"], condition=Q(assignment=None), name="slot_free")]
+
+    def __str__(self) -> str:
+        return f"{self.hit_id}/{self.number}"

@@ -1,0 +1,51 @@
+"""Users, their roles, their one-time links, and their place as annotators in a study."""
+
+import secrets
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
+from sesame.utils import get_query_string
+
+from annotation.errors import UnknownName
+from annotation.models import Annotator, RoleGrant, Study
+from annotation.models.people import Role
+
+
+@transaction.atomic
+def grant_role(*, username: str, role: str, study: Study | None = None) -> tuple[User, bool]:
+    """Give a user a role in a study or in all; the user is made, without a password, when missing.
+
+    Returns the user and whether anything changed.
+    Raises: UnknownName when there is no such role.
+    """
+    if role not in Role.values:
+        raise UnknownName(f"role is {role!r}; it must be one of {', '.join(Role.values)}")
+    users = get_user_model().objects
+    user = users.filter(username=username).first()
+    changed = user is None
+    if user is None:
+        user = users.create_user(username=username)  # no password: signs in by link until they set one
+    if role == Role.ADMIN:
+        if not user.is_superuser:
+            user.is_staff = user.is_superuser = changed = True
+            user.save(update_fields=["is_staff", "is_superuser"])
+        return user, changed
+    _, made = RoleGrant.objects.get_or_create(user=user, role=role, study=study)
+    return user, changed or made
+
+
+def login_link(*, user: User, base_url: str) -> str:
+    """Make a link that signs `user` in once, within a day; signing in makes every earlier link invalid."""
+    return base_url.rstrip("/") + reverse("annotation:login-link") + get_query_string(user)
+
+
+def annotator_for(*, user: User, study: Study) -> Annotator:
+    """Return this user's place in a study, under a random code that names nobody."""
+    annotator, _ = Annotator.objects.get_or_create(
+        study=study,
+        user=user,
+        defaults={"kind": Annotator.Kind.ACCOUNT, "code": f"r-{secrets.token_hex(4)}"},
+    )
+    return annotator

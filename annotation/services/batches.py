@@ -1,0 +1,196 @@
+"""Making batches: which instances, N pairs a HIT, R raters."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Count
+
+from analysis import selection
+from analysis.errors import AnalysisError
+from annotation.configurations import Configuration, configuration
+from annotation.errors import NotChosen
+from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Slot, Study
+from annotation.services.separability import needed_run
+from annotation.services.studies import validate
+from annotation.tables import Selection, separabilities
+
+_CHUNK = 500
+_SPEC = re.compile(
+    r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9]\d*)|stratified:(?P<bins>[1-9]\d*)x(?P<per_bin>[1-9]\d*)"
+)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Places in the pool, with each one's chance of being there where that is known."""
+
+    places: Sequence[int]
+    probabilities: Sequence[float] | None = None
+    run: SeparabilityRun | None = None
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Matchups that a HIT can be made of, in the order of the instances, and how many can't and why."""
+
+    configuration: Configuration
+    matchup_ids: tuple[int, ...]
+    instance_ids: tuple[str, ...]
+    left_out: dict[str, int]
+
+
+@transaction.atomic
+def create_batch(
+    *,
+    study: Study,
+    name: str,
+    dataset: str,
+    systems: tuple[str, str],
+    pairs: int,
+    raters: int,
+    select: str = "all",
+    seed: int,
+    instance_ids: Sequence[str] = (),
+    similarity: str | None = None,
+) -> tuple[Batch, bool]:
+    """Make a batch of chosen instances, `pairs` pairs a HIT, `raters` slots a HIT; returns it and whether it is new.
+
+    select : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
+             importance:N, or ids (with `instance_ids`)
+    Asking for the same batch again changes nothing.
+    Raises: NotChosen saying why not; UnknownName when the study has no such configuration.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)
+    chosen_configuration = configuration(study, dataset=dataset, systems=systems)
+    spec = {"spec": select, "seed": seed, "instance_ids": sorted(instance_ids), "similarity": similarity}
+    wanted: dict[str, Any] = {
+        "dataset": dataset,
+        "system_a": chosen_configuration.system_a,
+        "system_b": chosen_configuration.system_b,
+        "pairs_per_hit": pairs,
+        "raters_per_hit": raters,
+    }
+    if existing := study.batches.filter(name=name).first():
+        same = all(getattr(existing, key) == value for key, value in wanted.items())
+        if same and existing.selection.get("asked") == spec:
+            return existing, False
+        raise NotChosen(f"study {study.slug} has a batch {name!r} already, made otherwise; choose another name")
+    pool = _pool(chosen_configuration, pairs)
+    rng = np.random.default_rng(seed)
+    chosen = _choose(pool, select, instance_ids, similarity, rng)
+    batch = Batch(
+        study=study,
+        name=name,
+        seed=seed,
+        **wanted,
+        selection={
+            "asked": spec,
+            "spec": select,
+            "similarity": chosen.run.similarity if chosen.run else None,
+            "pool": len(pool.matchup_ids),
+            "left_out": pool.left_out,
+        },
+    )
+    validate(batch)
+    batch.save()
+    _make_hits(batch, pool, chosen, rng)
+    return batch, True
+
+
+def _pool(configuration: Configuration, pairs: int) -> _Pool:
+    """Find the matchups that a rater can be shown: with a source text and enough pairs."""
+    if pairs < 1:
+        raise NotChosen(f"{pairs} pairs a HIT; it must be 1 or more")
+    matchups = configuration.matchups()
+    without_source = matchups.filter(instance__source="").count()
+    counted = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
+    too_few = counted.filter(available__lt=pairs).count()
+    rows = list(counted.filter(available__gte=pairs).values_list("pk", "instance__instance_id"))
+    left_out = {"without source text": without_source, f"with fewer than {pairs} pairs": too_few}
+    left_out = {reason: count for reason, count in left_out.items() if count}
+    if not rows:
+        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
+        raise NotChosen(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
+    return _Pool(configuration, tuple(pk for pk, _ in rows), tuple(name for _, name in rows), left_out)
+
+
+def _choose(
+    pool: _Pool, spec: str, instance_ids: Sequence[str], similarity: str | None, rng: np.random.Generator
+) -> _Chosen:
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        raise NotChosen(
+            f"selection is {spec!r}; it must be all, random:N, top:N, stratified:BxN, importance:N or ids:FILE"
+        )
+    if spec == "all":
+        return _Chosen(range(len(pool.matchup_ids)))
+    if spec == "ids":
+        return _Chosen(_by_id(pool, instance_ids))
+    try:
+        return _by_rule(pool, match, similarity, rng)
+    except AnalysisError as error:
+        raise NotChosen(f"{spec} of {pool.configuration}: {error}") from None
+
+
+def _by_rule(pool: _Pool, match: re.Match[str], similarity: str | None, rng: np.random.Generator) -> _Chosen:
+    if match["kind"] == "random":
+        return _Chosen(selection.choose_random(len(pool.matchup_ids), int(match["count"]), rng).tolist())
+    run = needed_run(pool.configuration, similarity)
+    values = separabilities(Selection(pool.configuration, pool.matchup_ids, pool.instance_ids, frozenset()), run)
+    if match["kind"] == "top":
+        return _Chosen(selection.choose_top(values, int(match["count"])).tolist(), run=run)
+    if match["kind"] == "importance":
+        sample = selection.choose_importance(values, int(match["count"]), rng)
+        return _Chosen(sample.indices.tolist(), sample.probabilities.tolist(), run)
+    places = selection.choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
+    return _Chosen(places.tolist(), run=run)
+
+
+def _by_id(pool: _Pool, instance_ids: Sequence[str]) -> list[int]:
+    places = {instance_id: place for place, instance_id in enumerate(pool.instance_ids)}
+    if unknown := [instance_id for instance_id in instance_ids if instance_id not in places]:
+        shown = ", ".join(unknown[:10])
+        raise NotChosen(f"{len(unknown)} of the ids can't be rated or are not in {pool.configuration}: {shown}")
+    if not instance_ids:
+        raise NotChosen("the list of ids is empty")
+    return [places[instance_id] for instance_id in dict.fromkeys(instance_ids)]
+
+
+def _make_hits(batch: Batch, pool: _Pool, chosen: _Chosen, rng: np.random.Generator) -> None:
+    """Lay out the HITs in a seeded random order, each with its sample of pairs and R free slots."""
+    probabilities = chosen.probabilities or [None] * len(chosen.places)
+    order = rng.permutation(len(chosen.places))
+    hits = Hit.objects.bulk_create(
+        (
+            Hit(
+                batch=batch,
+                matchup_id=pool.matchup_ids[place],
+                position=int(position),
+                inclusion_probability=probability,
+            )
+            for place, probability, position in zip(chosen.places, probabilities, order, strict=True)
+        ),
+        batch_size=_CHUNK,
+    )
+    pairs: dict[int, list[int]] = {}
+    rows = Pair.objects.filter(matchup__in=_of(pool.configuration)).order_by("matchup_id", "index")
+    for matchup_id, pair_id in rows.values_list("matchup_id", "pk"):
+        pairs.setdefault(matchup_id, []).append(pair_id)
+    links = []
+    for hit in hits:
+        available = pairs[hit.matchup_id]
+        sample = sorted(rng.choice(len(available), size=batch.pairs_per_hit, replace=False))
+        links += [HitPair(hit=hit, pair_id=available[place], position=p) for p, place in enumerate(sample)]
+    HitPair.objects.bulk_create(links, batch_size=_CHUNK)
+    Slot.objects.bulk_create(
+        (Slot(hit=hit, number=number) for hit in hits for number in range(1, batch.raters_per_hit + 1)),
+        batch_size=_CHUNK,
+    )
+
+
+def _of(configuration: Configuration) -> Any:
+    return Matchup.objects.filter(pk__in=configuration.matchups().order_by().values("pk"))

@@ -1,0 +1,199 @@
+"""Storing what is compared: systems, instances, generations, and the matchups and pairs they make."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.errors import BadFile, BadLine
+from annotation.formats.study_file import InstanceRow
+from annotation.models import Generation, Instance, Matchup, Pair, Study, System
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a file changed: instances added, instances that gained systems, and those already there."""
+
+    added: int = 0
+    extended: int = 0
+    unchanged: int = 0
+    instances: dict[str, Instance] = field(default_factory=dict, compare=False)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers alone."""
+        return {"added": self.added, "extended": self.extended, "unchanged": self.unchanged}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the study already holds of the instances of a file."""
+
+    instances: dict[str, Instance]
+    texts: dict[tuple[int, str], list[str]]  # (instance, system name) → its generations
+
+
+@transaction.atomic
+def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> Stored:
+    """Add the instances of a file to a study, or nothing of it.
+
+    A row already there must say the same; it may bring further systems.
+    Raises: BadFile listing the rows that contradict what is stored.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)
+    known = _known(study, rows)
+    if bad := [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]:
+        raise BadFile(name, bad)
+    fresh = [row for row in rows if row.instance_id not in known.instances]
+    extended = [row for row in rows if row.instance_id in known.instances and _new_systems(row, known)]
+    if fresh or extended:
+        systems = ensure_systems(study, [system for row in fresh + extended for system in row.generations])
+        instances = {**known.instances, **_add_instances(study, fresh)}
+        _add_generations(fresh + extended, instances, systems, known)
+        _add_pairs(study, fresh + extended, instances, systems)
+    else:
+        instances = known.instances
+    return Stored(len(fresh), len(extended), len(rows) - len(fresh) - len(extended), instances)
+
+
+def ensure_systems(study: Study, names: Iterable[str]) -> dict[str, System]:
+    """Return the study's systems by name, adding those that are new in the order given."""
+    known = {system.name: system for system in study.systems.all()}
+    fresh = [name for name in dict.fromkeys(names) if name not in known]
+    start = len(known)
+    made = System.objects.bulk_create(
+        System(study=study, name=name, position=start + offset) for offset, name in enumerate(fresh)
+    )
+    return known | {system.name: system for system in made}
+
+
+def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
+    """Map each set of two system ids that already meet in the study to its (A, B)."""
+    rows = Matchup.objects.filter(instance__study=study).order_by().values_list("system_a", "system_b").distinct()
+    return {frozenset((a, b)): (a, b) for a, b in rows}
+
+
+def _known(study: Study, rows: Sequence[InstanceRow]) -> _Known:
+    wanted = {row.instance_id for row in rows}
+    instances: dict[str, Instance] = {}
+    texts: dict[tuple[int, str], list[str]] = {}
+    ids = sorted(wanted)
+    for start in range(0, len(ids), _CHUNK):
+        part = Instance.objects.filter(study=study, instance_id__in=ids[start : start + _CHUNK])
+        instances.update({instance.instance_id: instance for instance in part})
+        generations = Generation.objects.filter(instance__in=part.order_by()).order_by("instance_id", "index")
+        for instance_pk, system, text in generations.values_list("instance_id", "system__name", "text"):
+            texts.setdefault((instance_pk, system), []).append(text)
+    return _Known(instances, texts)
+
+
+def _new_systems(row: InstanceRow, known: _Known) -> list[str]:
+    instance = known.instances.get(row.instance_id)
+    if instance is None:
+        return list(row.generations)
+    return [system for system in row.generations if (instance.pk, system) not in known.texts]
+
+
+def _contradiction(row: InstanceRow, known: _Known) -> str | None:
+    instance = known.instances.get(row.instance_id)
+    if instance is None:
+        return None
+    stored = {name: getattr(instance, name) for name in ("dataset", "source", "gold", "metadata")}
+    differing = [name for name, value in stored.items() if value != getattr(row, name)]
+    differing += [
+        f"the generations of {system}"
+        for system, texts in row.generations.items()
+        if known.texts.get((instance.pk, system), texts) != texts
+    ]
+    if not differing:
+        return None
+    return f"instance {row.instance_id!r} is in the study already with other {', '.join(differing)}"
+
+
+def _add_instances(study: Study, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
+    last = study.instances.aggregate(last=Max("position"))["last"]
+    start = 0 if last is None else last + 1
+    made = Instance.objects.bulk_create(
+        (
+            Instance(
+                study=study,
+                instance_id=row.instance_id,
+                dataset=row.dataset,
+                source=row.source,
+                gold=row.gold,
+                metadata=row.metadata,
+                position=start + offset,
+            )
+            for offset, row in enumerate(rows)
+        ),
+        batch_size=_CHUNK,
+    )
+    return {instance.instance_id: instance for instance in made}
+
+
+def _add_generations(
+    rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System], known: _Known
+) -> None:
+    Generation.objects.bulk_create(
+        (
+            Generation(instance=instances[row.instance_id], system=systems[system], index=index, text=text)
+            for row in rows
+            for system in _new_systems(row, known)
+            for index, text in enumerate(row.generations[system])
+        ),
+        batch_size=_CHUNK,
+    )
+
+
+def _add_pairs(
+    study: Study, rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System]
+) -> None:
+    """Make every missing matchup of these instances, and its pairs: the j-th generation of A beside the j-th of B."""
+    known_orders = orientations(study)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        chosen = [instances[row.instance_id] for row in chunk]
+        generations: dict[tuple[int, int], list[Generation]] = {}
+        for generation in Generation.objects.filter(instance__in=chosen).order_by("index"):
+            generations.setdefault((generation.instance_id, generation.system_id), []).append(generation)
+        there = set(Matchup.objects.filter(instance__in=chosen).values_list("instance", "system_a", "system_b"))
+        matchups = []
+        for row in chunk:
+            instance = instances[row.instance_id]
+            present = [system for system in systems.values() if (instance.pk, system.pk) in generations]
+            for a, b in _orders(row, present, systems, known_orders):
+                if (instance.pk, a, b) not in there:
+                    matchups.append(Matchup(instance=instance, system_a_id=a, system_b_id=b))
+        Pair.objects.bulk_create(
+            (
+                Pair(matchup=matchup, index=index, generation_a=a, generation_b=b)
+                for matchup in Matchup.objects.bulk_create(matchups, batch_size=_CHUNK)
+                for index, (a, b) in enumerate(
+                    zip(
+                        generations[matchup.instance_id, matchup.system_a_id],
+                        generations[matchup.instance_id, matchup.system_b_id],
+                        strict=False,  # unequal counts: the smaller one is the number of pairs
+                    )
+                )
+            ),
+            batch_size=_CHUNK,
+        )
+
+
+def _orders(
+    row: InstanceRow,
+    present: list[System],
+    systems: dict[str, System],
+    known_orders: dict[frozenset[int], tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """List the (A, B) ids of a row's matchups: as the study has them already, else as given, else earlier system first."""
+    if row.matchups is not None:
+        wanted = [(systems[a].pk, systems[b].pk) for a, b in row.matchups]
+    else:
+        ordered = sorted(present, key=lambda system: system.position)
+        wanted = [(a.pk, b.pk) for a, b in combinations(ordered, 2)]
+    return [known_orders.setdefault(frozenset(order), order) for order in wanted]

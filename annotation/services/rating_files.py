@@ -1,0 +1,146 @@
+"""Reading long-form ratings and votes with a winner into a study."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from annotation.errors import BadFile, BadLine
+from annotation.formats.ratings_file import LongRow, parse_ratings
+from annotation.formats.votes import VoteRow, parse_votes
+from annotation.models import Annotator, ComparisonTable, Pair, Study
+from annotation.services.content import Stored, store_instances
+from annotation.services.ratings import RatingRow, StoredRatings, store_ratings
+from annotation.services.studies import ensure_study, find_study, record_import
+
+
+@transaction.atomic
+def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False) -> tuple[Study, StoredRatings]:
+    """Read long-form ratings of a study's pairs, whole or not at all; `scripted` marks raters that are programs.
+
+    Raises: BadFile listing every line that can't be taken; UnknownStudy.
+    """
+    rows = parse_ratings(data, name)
+    study = find_study(slug)
+    resolved = _Resolver(study, name).resolve(rows)
+    kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
+    stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
+    if stored.added:
+        record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
+    return study, stored
+
+
+@transaction.atomic
+def import_votes(
+    *, data: bytes, name: str, texts: bytes, texts_name: str, slug: str, dataset: str, **settings: Any
+) -> tuple[Study, Stored, StoredRatings]:
+    """Read votes with a winner and the texts that they were given on, whole or not at all.
+
+    Raises: BadFile listing every line that can't be taken.
+    """
+    instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
+    study = ensure_study(slug=slug, **settings)
+    stored = store_instances(study=study, rows=instances, name=texts_name)
+    related = Pair.objects.filter(matchup__instance__study=study, matchup__instance__dataset=dataset).select_related(
+        "matchup__instance", "matchup__system_a", "matchup__system_b"
+    )
+    pairs = {
+        (
+            pair.matchup.instance.instance_id,
+            frozenset((pair.matchup.system_a.name, pair.matchup.system_b.name)),
+        ): pair
+        for pair in related
+    }
+    rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))], dataset) for vote in votes]
+    stored_ratings = store_ratings(study=study, rows=rows, name=name)
+    if stored.added or stored_ratings.added:
+        counts = {"instances": stored.added, "ratings": stored_ratings.added}
+        record_import(study=study, kind="votes", name=name, data=data, counts=counts, dataset=dataset)
+    return study, stored, stored_ratings
+
+
+def _vote(vote: VoteRow, pair: Pair, dataset: str) -> RatingRow:
+    a_is_left = pair.matchup.system_a.name == vote.left
+    screen = {"left": -1, "tie": 0, "right": 1}[vote.winner]
+    return RatingRow(
+        number=vote.number,
+        batch=f"{dataset}: {pair.matchup.system_a.name} / {pair.matchup.system_b.name}",
+        hit=f"{vote.instance_id}/{vote.left}/{vote.right}",
+        pair=pair,
+        rater=vote.worker,
+        verdict=screen if a_is_left else -screen,
+        a_is_left=a_is_left,
+    )
+
+
+class _Resolver:
+    """Finds what the rows of a file speak of, and turns them to the study's A and B."""
+
+    def __init__(self, study: Study, name: str) -> None:
+        self.name = name
+        self.study = study
+        self.matchups: dict[tuple[str, str, str], list[Pair]] = {}
+        related = Pair.objects.filter(matchup__instance__study=study).select_related(
+            "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
+        )
+        for pair in related.defer("generation_a__text", "generation_b__text", "matchup__instance__source"):
+            matchup = pair.matchup
+            key = (matchup.instance.instance_id, matchup.system_a.name, matchup.system_b.name)
+            self.matchups.setdefault(key, []).append(pair)
+        tables = ComparisonTable.objects.filter(study=study)
+        self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")}
+
+    def resolve(self, rows: Sequence[LongRow]) -> list[RatingRow]:
+        """Turn every row, or refuse the file.
+
+        Raises: BadFile.
+        """
+        resolved, bad = [], []
+        for row in rows:
+            turned = (row.instance_id, row.system_a, row.system_b) not in self.matchups
+            key = (row.instance_id, *((row.system_b, row.system_a) if turned else (row.system_a, row.system_b)))
+            pair = self._pair(row, self.matchups.get(key, []), turned)
+            if key not in self.matchups:
+                bad.append(BadLine(row.number, f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"))
+            elif pair is None:
+                bad.append(BadLine(row.number, "the study has no pair with these indexes"))
+            elif row.table_variant and (pair.pk, row.table_variant) not in self.tables:
+                bad.append(BadLine(row.number, f"the pair has no comparison table of variant {row.table_variant!r}"))
+            else:
+                resolved.append(self._rating(row, pair, turned))
+        if bad:
+            raise BadFile(self.name, bad)
+        return resolved
+
+    @staticmethod
+    def _pair(row: LongRow, pairs: list[Pair], turned: bool) -> Pair | None:
+        a, b = row.generation_a_index, row.generation_b_index
+        if turned:
+            a, b = b, a
+        for pair in pairs:
+            if row.pair_index in (None, pair.index) and a in (None, pair.generation_a.index):
+                if b in (None, pair.generation_b.index):
+                    return pair
+        return None
+
+    def _rating(self, row: LongRow, pair: Pair, turned: bool) -> RatingRow:
+        return RatingRow(
+            number=row.number,
+            batch=row.batch,
+            hit=row.hit or row.instance_id,
+            pair=pair,
+            rater=row.rater,
+            verdict=-row.rating if turned else row.rating,
+            a_is_left=(row.shown_first == "a") != turned,
+            stage=row.stage,
+            arm=row.arm,
+            table=self.tables.get((pair.pk, row.table_variant)),
+            reason=row.reason,
+            active_seconds=row.active_seconds,
+            wall_seconds=row.wall_seconds,
+            rated_at=row.rated_at,
+            late=row.late,
+            excluded=row.excluded,
+            exclusion_reason=row.exclusion_reason,
+            software_version=row.software_version,
+        )

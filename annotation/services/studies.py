@@ -1,0 +1,60 @@
+"""Making studies and keeping a record of what was read into them."""
+
+import hashlib
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from annotation.errors import AnnotationError, UnknownStudy
+from annotation.models import ImportRecord, Study
+
+
+def find_study(slug: str) -> Study:
+    """Return the study with this slug.
+
+    Raises: UnknownStudy naming those that exist.
+    """
+    try:
+        return Study.objects.get(slug=slug)
+    except Study.DoesNotExist:
+        known = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
+        raise UnknownStudy(f"there is no study {slug}; known: {known}") from None
+
+
+@transaction.atomic
+def ensure_study(*, slug: str, **settings: Any) -> Study:
+    """Return the study with this slug, made with `settings` when it isn't there; an existing one keeps its own.
+
+    Raises: AnnotationError naming the setting that isn't valid.
+    """
+    if existing := Study.objects.filter(slug=slug).first():
+        return existing
+    study = Study(slug=slug, **{"title": slug, **settings})
+    validate(study)
+    study.save()
+    return study
+
+
+def validate(row: Any) -> None:
+    """Check a row's fields and constraints, and say what is wrong in one sentence.
+
+    Raises: AnnotationError.
+    """
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        problems = [f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items()]
+        raise AnnotationError("; ".join(problems).replace("__all__: ", "")) from None
+
+
+def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: dict[str, int], **options: Any) -> None:
+    """Keep which file was read, with its hash and what came of it."""
+    ImportRecord.objects.create(
+        study=study,
+        kind=kind,
+        file_name=name[-255:],
+        sha256=hashlib.sha256(data).hexdigest(),
+        options=options,
+        counts=counts,
+    )

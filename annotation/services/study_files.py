@@ -1,0 +1,38 @@
+"""Reading a study file into a study."""
+
+from typing import Any
+
+from django.db import transaction
+
+from annotation.formats.study_file import DEFAULT_DATASET, parse_study_file
+from annotation.models import Study
+from annotation.services.content import Stored, store_instances
+from annotation.services.studies import ensure_study, record_import
+
+
+@transaction.atomic
+def import_study(
+    *, data: bytes, name: str, slug: str, dataset: str = DEFAULT_DATASET, **settings: Any
+) -> tuple[Study, Stored]:
+    """Read a study file whole or not at all; the study is made when it isn't there.
+
+    Raises: BadFile listing every line that can't be taken.
+    """
+    rows = parse_study_file(data, name, dataset=dataset)
+    study = ensure_study(slug=slug, **settings)
+    stored = store_instances(study=study, rows=rows, name=name)
+    if stored.added or stored.extended:
+        record_import(study=study, kind="study", name=name, data=data, counts=stored.counts, dataset=dataset)
+    return study, stored
+
+
+def summary(name: str, study: Study, stored: Stored) -> str:
+    """Say in one line what an import did."""
+    if not stored.added and not stored.extended:
+        return f"{name}: nothing new; all {stored.unchanged} instances are in study {study.slug} already"
+    parts = [f"{stored.added} instances added"]
+    if stored.extended:
+        parts.append(f"{stored.extended} given further systems")
+    if stored.unchanged:
+        parts.append(f"{stored.unchanged} there already")
+    return f"{name}: {', '.join(parts)} (study {study.slug})"

@@ -1,0 +1,111 @@
+"""Reading comparison tables into a study."""
+
+from typing import Any
+
+from django.db import transaction
+
+from annotation.errors import BadFile, BadLine
+from annotation.formats import lines
+from annotation.formats.lines import text_problem
+from annotation.models import ComparisonTable, Pair, Study
+from annotation.services.studies import find_study, record_import
+
+_CELLS = ("only_a", "both", "only_b")
+
+
+@transaction.atomic
+def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]:
+    """Read comparison tables, whole or not at all; returns the study and how many were added and unchanged.
+
+    Raises: BadFile listing every line that can't be taken; UnknownStudy.
+    """
+    study = find_study(slug)
+    records, bad = lines.read_json_lines(data)
+    pairs = _pairs(study)
+    known = {table.table_id: table for table in study.tables.all()}
+    fresh: dict[str, ComparisonTable] = {}
+    unchanged = 0
+    for number, record in records:
+        problems = _problems(record)
+        pair, turned = (None, False) if problems else _find(pairs, record)
+        if not problems and pair is None:
+            problems.append("the study has no such pair (instance_id, system_a, system_b, pair_index)")
+        if not problems and record["table_id"] in fresh:
+            problems.append(f"table_id {record['table_id']!r} is there more than once")
+        bad.extend(BadLine(number, problem) for problem in problems)
+        if problems or pair is None:
+            continue
+        table = _table(study, pair, record, turned)
+        stored = known.get(table.table_id)
+        if stored is None:
+            fresh[table.table_id] = table
+        elif (stored.pair_id, stored.variant, stored.rows) == (pair.pk, table.variant, table.rows):
+            unchanged += 1
+        else:
+            bad.append(BadLine(number, f"table {table.table_id!r} is in the study already with other content"))
+    lines.refuse(name, bad)
+    if not fresh and not unchanged:
+        raise BadFile(name, [BadLine(1, "the file holds no tables")])
+    ComparisonTable.objects.bulk_create(fresh.values(), batch_size=500)
+    if fresh:
+        record_import(study=study, kind="tables", name=name, data=data, counts={"added": len(fresh)})
+    return study, len(fresh), unchanged
+
+
+def _pairs(study: Study) -> dict[tuple[str, str, str, int], Pair]:
+    rows = Pair.objects.filter(matchup__instance__study=study).select_related(
+        "matchup__instance", "matchup__system_a", "matchup__system_b"
+    )
+    return {
+        (p.matchup.instance.instance_id, p.matchup.system_a.name, p.matchup.system_b.name, p.index): p
+        for p in rows.defer("matchup__instance__source")
+    }
+
+
+def _find(pairs: dict[tuple[str, str, str, int], Pair], record: dict[str, Any]) -> tuple[Pair | None, bool]:
+    instance, a, b, index = (record[key] for key in ("instance_id", "system_a", "system_b", "pair_index"))
+    if pair := pairs.get((instance, a, b, index)):
+        return pair, False
+    return pairs.get((instance, b, a, index)), True
+
+
+def _table(study: Study, pair: Pair, record: dict[str, Any], turned: bool) -> ComparisonTable:
+    """Build a table in the study's A and B: one of B and A has its outer columns changed over."""
+    rows = [
+        {
+            "aspect": row["aspect"],
+            "only_a": row["only_b" if turned else "only_a"],
+            "both": row["both"],
+            "only_b": row["only_a" if turned else "only_b"],
+        }
+        for row in record["rows"]
+    ]
+    return ComparisonTable(
+        study=study,
+        table_id=record["table_id"],
+        pair=pair,
+        variant=record["variant"],
+        aspects=record.get("aspects") or [row["aspect"] for row in rows],
+        rows=rows,
+        made_by=record.get("made_by") or {},
+    )
+
+
+def _problems(record: dict[str, Any]) -> list[str]:
+    found = [
+        f"{key} {problem}" if key in record else f"{key} is missing"
+        for key, longest in (("table_id", 200), ("instance_id", 200), ("system_a", 200), ("system_b", 200), ("variant", 40))
+        if (problem := text_problem(record.get(key), longest=longest))
+    ]
+    index = record.get("pair_index")
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
+        found.append(f"pair_index is {index!r}, not a whole number from 0 on")
+    rows = record.get("rows")
+    if not isinstance(rows, list) or not rows:
+        return [*found, "rows is not a list of one or more rows"]
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict) or text_problem(row.get("aspect")):
+            found.append(f"row {number} has no aspect")
+        elif broken := [cell for cell in _CELLS if row.get(cell) != "" and text_problem(row.get(cell))]:
+            found.append(f"row {number}: {broken[0]} {text_problem(row.get(broken[0]))}")
+    return found

@@ -1,0 +1,112 @@
+"""Rows → arrays: the one seam between people's ratings and `analysis`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.types import Outcomes
+from annotation.configurations import Configuration
+from annotation.models import Batch, HitPair, Pair, Rating, SeparabilityRun
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The matchups and pairs of one configuration that findings are about, in the order of the instances."""
+
+    configuration: Configuration
+    matchup_ids: tuple[int, ...]
+    instance_ids: tuple[str, ...]
+    pair_ids: frozenset[int]
+
+    @property
+    def codes(self) -> dict[int, int]:
+        """Matchup's primary key → its place in the selection, the `instance` code of outcomes."""
+        return {matchup_id: code for code, matchup_id in enumerate(self.matchup_ids)}
+
+
+@dataclass(frozen=True)
+class RatedPairs:
+    """Verdicts as arrays, with what `Outcomes` has no room for.
+
+    outcomes      : one row per verdict; `instance` counts matchups of the selection, `rater` indexes `raters`
+    first_is_a    : (n,) bool, whether A's text was shown first (left)
+    raters        : the raters' codes
+    """
+
+    outcomes: Outcomes
+    first_is_a: np.ndarray
+    raters: tuple[str, ...]
+
+
+def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
+    """Choose what to look at: the pairs on the HITs of `batches` (default: all), or every pair when there is no batch."""
+    if batches is None:
+        batches = Batch.objects.filter(
+            study=configuration.study,
+            dataset=configuration.dataset,
+            system_a=configuration.system_a,
+            system_b=configuration.system_b,
+        )
+    batch_ids = [batch.pk for batch in batches]
+    in_hits = HitPair.objects.filter(hit__batch_id__in=batch_ids, pair__matchup__in=configuration.matchups())
+    pair_ids = frozenset(in_hits.values_list("pair_id", flat=True))
+    matchups: Sequence[tuple[int, str]]
+    if batch_ids:
+        matchups = list(
+            configuration.matchups()
+            .filter(pk__in=in_hits.values("pair__matchup_id"))
+            .values_list("pk", "instance__instance_id")
+        )
+    else:
+        matchups = list(configuration.matchups().values_list("pk", "instance__instance_id"))
+        pair_ids = frozenset(
+            Pair.objects.filter(matchup__in=configuration.matchups()).values_list("pk", flat=True)
+        )
+    return Selection(configuration, tuple(m for m, _ in matchups), tuple(i for _, i in matchups), pair_ids)
+
+
+def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first") -> RatedPairs:
+    """Return people's counted verdicts on a selection; excluded, unsubmitted and surplus ones are left out."""
+    ratings = Rating.objects.filter(
+        stage=stage,
+        display__pair__matchup__in=selection.configuration.matchups().order_by(),
+        display__assignment__state="submitted",
+        display__assignment__slot__isnull=False,
+        display__assignment__excluded=False,
+        display__assignment__annotator__excluded=False,
+    )
+    if batches is not None:
+        ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
+    rows = ratings.order_by("display__pair_id", "display__assignment_id").values_list(
+        "display__pair__matchup_id",
+        "display__pair__index",
+        "verdict",
+        "display__assignment__annotator__code",
+        "display__a_is_left",
+    )
+    return rated_pairs(selection, list(rows))
+
+
+def rated_pairs(selection: Selection, rows: list[tuple[int, int, int | None, str, bool]]) -> RatedPairs:
+    """Build arrays from (matchup, pair index, verdict or None, rater's code, A shown first) rows."""
+    codes = selection.codes
+    raters = tuple(sorted({row[3] for row in rows}))
+    rater_codes = {code: number for number, code in enumerate(raters)}
+    outcomes = Outcomes(
+        instance=np.array([codes[row[0]] for row in rows], dtype=np.int64),
+        pair=np.array([row[1] for row in rows], dtype=np.int64),
+        a=np.zeros(len(rows), dtype=np.int64),
+        b=np.ones(len(rows), dtype=np.int64),
+        verdict=np.array([np.nan if row[2] is None else row[2] for row in rows], dtype=np.float64),
+        rater=np.array([rater_codes[row[3]] for row in rows], dtype=np.int64),
+        weight=np.ones(len(rows), dtype=np.float64),
+    )
+    return RatedPairs(outcomes, np.array([row[4] for row in rows], dtype=bool), raters)
+
+
+def separabilities(selection: Selection, run: SeparabilityRun) -> np.ndarray:
+    """Return each selected matchup's separability, in the selection's order; NaN where it is undefined or missing."""
+    found = dict(run.alignments.values_list("matchup_id", "separability"))
+    values = [found.get(matchup_id) for matchup_id in selection.matchup_ids]
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -1,0 +1,6 @@
+"""Addresses of the pages."""
+
+from django.urls import URLPattern
+
+app_name = "annotation"
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,1 @@
+"""Timings against other implementations: run them all with `make bench`."""

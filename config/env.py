@@ -1,0 +1,69 @@
+"""The one place that reads the environment: every setting that an installation may change, with its default."""
+
+import os
+import secrets
+from pathlib import Path
+
+import environ
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default=str(BASE_DIR / "var")))
+DEBUG = env.bool("DEBUG", default=False)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
+DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'tandem.sqlite3'}"
+ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+
+
+def secret(name: str) -> str | None:
+    """Value of an environment variable that holds a key; `None` when it is not set. Never stored, never logged."""
+    return env.str(name, default="") or None
+
+
+def secret_key() -> str:
+    """Django's signing key: from SECRET_KEY, else from a file that is made once with a random key."""
+    if given := secret("SECRET_KEY"):
+        return given
+    path = DATA_DIR / "secret_key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_urlsafe(48), encoding="ascii")
+        try:
+            os.link(fresh, path)  # fails when another process was first: all agree on that one's key
+        except FileExistsError:
+            pass
+        fresh.unlink()
+    return path.read_text(encoding="ascii")
+
+
+def static_root() -> Path:
+    """Folder of collected static files; made when missing, since WhiteNoise warns about a folder that is not there."""
+    path = DATA_DIR / "static"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def database() -> dict[str, object]:
+    """Django's database settings for DATABASE_URL, with what each engine needs to be safe under load."""
+    settings = dict(environ.Env.db_url_config(DATABASE_URL))
+    engine = str(settings["ENGINE"])
+    if engine.endswith("sqlite3"):
+        if settings["NAME"] != ":memory:":
+            Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
+        settings["OPTIONS"] = {
+            # A write transaction takes its lock at the start, so that it waits instead of failing half-way.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        }
+    elif engine.endswith("postgresql"):
+        settings["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10, "timeout": 20}}
+    return settings

@@ -1,0 +1,51 @@
+"""What can go wrong in `judging`, in words for the person who can put it right."""
+
+from annotation.errors import AnnotationError
+
+
+class JudgingError(AnnotationError):
+    """Base of every error that a user of this package may meet; its text is shown to them."""
+
+
+class UnknownJudge(JudgingError):
+    """No judge, endpoint or judging method has this name."""
+
+
+class BadSettings(JudgingError):
+    """A judge or an endpoint can't be set up as asked."""
+
+
+class EndpointRefused(JudgingError):
+    """The endpoint's host is on a loopback or private network and not on ENDPOINT_ALLOWLIST."""
+
+
+class UnparsedVerdict(JudgingError):
+    """A completion without a verdict that was on offer: stored as unparsed, never as a vote."""
+
+
+class RunBusy(JudgingError):
+    """Another process is working on this run."""
+
+
+class RunStopped(JudgingError):
+    """The run can't go on; its open cells stay open, and starting it again resumes it."""
+
+
+class CallFailed(JudgingError):
+    """One call came to nothing; base of the kinds below."""
+
+
+class TransientFailure(CallFailed):
+    """The same call may work later: too many requests, a server error, a dropped connection, a time-out."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class RejectedCall(CallFailed):
+    """The endpoint won't take this request, now or later."""
+
+
+class AccessDenied(CallFailed):
+    """The endpoint won't take any request: a wrong key, or no credit."""

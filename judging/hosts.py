@@ -1,0 +1,84 @@
+"""Which endpoints may be called: a server that fetches addresses for its users must not reach into its own network."""
+
+import ipaddress
+import socket
+from collections.abc import Callable, Collection
+from urllib.parse import SplitResult, urlsplit
+
+from judging.errors import EndpointRefused
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], list[Address]]
+TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # an IPv4 address as an IPv6-only network reaches it
+
+
+class UnresolvedHost(EndpointRefused):
+    """The host has no address at present."""
+
+
+def resolve(host: str, port: int) -> list[Address]:
+    """Return every address of a host, as the system's resolver sees it; it also reads forms like `2130706433`.
+
+    Raises: UnresolvedHost
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UnresolvedHost(f"the host {host} can't be resolved: {error}") from error
+    return sorted({ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in found}, key=str)
+
+
+def check_endpoint(base_url: str, *, allowlist: Collection[str], resolver: Resolver = resolve) -> None:
+    """Refuse a base URL that isn't plain http(s), or whose host has an address that isn't public.
+
+    A host may be private when it, or each of its private addresses, is on the allow-list.
+    Raises: EndpointRefused; UnresolvedHost when only the host's addresses are unknown.
+    """
+    parts = split_url(base_url)
+    host = (parts.hostname or "").rstrip(".").lower()
+    allowed = {entry.strip().strip("[]").rstrip(".").lower() for entry in allowlist}
+    if host in allowed:
+        return
+    for address in resolver(host, parts.port or (443 if parts.scheme == "https" else 80)):
+        if not is_public(address) and str(address) not in allowed:
+            raise EndpointRefused(
+                f"the endpoint's host {host} is at {address}, which is not a public address; "
+                f"to allow it, add {host} to the setting ENDPOINT_ALLOWLIST"
+            )
+
+
+def split_url(base_url: str) -> SplitResult:
+    """Take a base URL apart.
+
+    Raises: EndpointRefused for anything but http(s)://host[:port][/path]
+    """
+    try:
+        parts = urlsplit(base_url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise EndpointRefused(f"the base URL can't be read: {error}") from error
+    if parts.username is not None or parts.password is not None:
+        raise EndpointRefused("the base URL holds a user name or password; name a variable with --key-env instead")
+    if parts.scheme not in ("http", "https") or not has_host:
+        raise EndpointRefused(f"the base URL must be http(s)://host[:port][/path], got {base_url}")
+    if parts.query or parts.fragment or any(character.isspace() or character == "\\" for character in base_url):
+        raise EndpointRefused(f"the base URL must hold no query, fragment, space or backslash, got {base_url}")
+    return parts
+
+
+def is_public(address: Address) -> bool:
+    """Tell whether an address is of the public internet; an IPv4 address inside an IPv6 one counts as itself."""
+    if inner := embedded(address):
+        return is_public(inner)
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_loopback)
+
+
+def embedded(address: Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that an IPv6 one stands for, where it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return None
+    if address in TRANSLATED:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if address.teredo is not None:
+        return address.teredo[1]
+    return address.ipv4_mapped or address.sixtofour

@@ -1,0 +1,142 @@
+"""Reading verdicts out of free text, and telling a refusal from an answer.
+
+The rule: the last explicit verdict line decides. Anything doubtful is unparsed, because a wrong vote costs more than
+a second question.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from judging.errors import UnparsedVerdict
+
+QUOTES = "\"'`“”„‟‘’‚«»‹›「」『』＂＇"
+MARKUP = "*_#~|$()[]{}<>\\"
+THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
+REFUSAL = re.compile(
+    r"(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|unfortunately,? i (?:can|am|['’]?m)"
+    r"|i (?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|am unable|am not able|am not comfortable)"
+    r"|i['’]m (?:unable|not able|not comfortable))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class FoundVerdict:
+    """The letter that decides, and what was said before it."""
+
+    letter: str
+    rationale: str
+
+
+@dataclass(frozen=True)
+class VerdictForm:
+    """The answer form that a prompt asks for.
+
+    labels  : what a verdict line starts with, before its colon ("preferred")
+    nouns   : what may stand before the letter ("summary")
+    letters : what is on offer; anything else is no verdict
+    opening : the label of the rationale ("comparison")
+    """
+
+    labels: tuple[str, ...]
+    nouns: tuple[str, ...]
+    letters: tuple[str, ...]
+    opening: str
+
+    def read(self, completion: str) -> FoundVerdict:
+        """Return the verdict of the last verdict line, or of a lone letter at the end.
+
+        Raises: UnparsedVerdict with the end of the completion.
+        """
+        lines = THINKING.sub("", unicodedata.normalize("NFKC", completion)).splitlines()
+        lines = [line for line in lines if line.strip(f" \t{QUOTES}{MARKUP}=-")]
+        for place in range(len(lines) - 1, -1, -1):
+            answer = self._answer_at(lines, place)
+            if answer is None:
+                continue
+            letter = self._letter(answer)
+            if letter is None:
+                break
+            return FoundVerdict(letter, self._rationale(lines[: place + 1], answer))
+        raise UnparsedVerdict(f"no verdict in: …{completion[-200:]}" if completion.strip() else "an empty answer")
+
+    def _answer_at(self, lines: list[str], place: int) -> str | None:
+        """Return what this line answers; `None` when it is no verdict line."""
+        line, after = lines[place], lines[place + 1 : place + 2]
+        last = not after
+        if last and self._letter(line, alone=True):
+            return line
+        if quoted(line) or (after and after[0].lstrip()[:1].islower()):
+            return None  # cited from the texts, or the middle of a sentence
+        if matched := self._label_line.match(line):
+            return matched["rest"] if has_words(matched["rest"]) else (after[0] if after else "")
+        if last and (matched := self._label_inside.search(line)):
+            return matched["rest"]
+        return None
+
+    def _letter(self, answer: str, *, alone: bool = False) -> str | None:
+        """Return the one letter on offer that an answer names; `alone` allows no reason behind it."""
+        matched = self._answer.match(answer)
+        if matched is None:
+            return None
+        reason, letter = matched["reason"] or "", matched["letter"].upper()
+        others = [other for other in self.letters if other != letter]
+        doubtful = re.search(rf"\b(?:{'|'.join(others)}|(?i:both|neither|tie|equal|equally|or|either))\b", reason)
+        if doubtful or (alone and has_words(reason)):
+            return None
+        return letter
+
+    def _rationale(self, lines: list[str], answer: str) -> str:
+        before = "\n".join(lines)
+        before = before[: before.rindex(answer)] if answer in before else before
+        before = re.sub(rf"\W*\b(?:{self._any(self.labels)})\W*\Z", "", before, flags=re.IGNORECASE)
+        return re.sub(rf"\A\W*{self.opening}\W*:\W*", "", before, flags=re.IGNORECASE).strip()
+
+    @staticmethod
+    def _any(words: tuple[str, ...]) -> str:
+        return "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in words)
+
+    @property
+    def _label_line(self) -> re.Pattern[str]:
+        """A line that starts with a label and a colon; a list dash or Markdown may stand around it."""
+        edge = rf"[\s{re.escape(MARKUP)}]*"
+        noun = rf"(?:\s+(?:{self._any(self.nouns)}))?"
+        return re.compile(
+            rf"^\s*(?:[-•]|\d+[.)])?{edge}(?:(?:final|second)\W+)?(?:{self._any(self.labels)}){noun}{edge}[:=]"
+            rf"(?P<rest>.*)$",
+            re.IGNORECASE,
+        )
+
+    @property
+    def _label_inside(self) -> re.Pattern[str]:
+        """A label after the end of a sentence, for models that put the whole form on one line."""
+        return re.compile(
+            rf"[.!?][*_]*\s+[*_]*(?:{self._any(self.labels)})[*_]*:(?P<rest>[*_\s]*\w[*_\s.]*)$", re.IGNORECASE
+        )
+
+    @property
+    def _answer(self) -> re.Pattern[str]:
+        """An optional noun, one letter, and perhaps a reason behind a stop, a dash or a bracket."""
+        edge = rf"[\s{re.escape(QUOTES + MARKUP)}]*"
+        return re.compile(
+            rf"^{edge}(?i:(?:the\s+)?(?:{self._any(self.nouns)})\s+)?{edge}(?P<letter>(?i:{'|'.join(self.letters)}))"
+            rf"{edge}(?:[.!]?{edge}$|(?P<reason>(?:[.,;:(—–]|\s-|(?<=\()).*)$)"
+        )
+
+
+def quoted(line: str) -> bool:
+    """Tell whether a whole line is a citation: in quotation marks, or after the mark of a block quote."""
+    bare = line.strip().strip("*_")
+    return bare.startswith((">", "|")) or (bare[:1] in QUOTES and bare[:1] != "`")
+
+
+def has_words(text: str) -> bool:
+    """Tell whether anything but punctuation is there."""
+    return re.search(r"\w", text.replace("_", "")) is not None
+
+
+def is_refusal(completion: str) -> bool:
+    """Tell whether an answer without a verdict opens the way models decline."""
+    text = THINKING.sub("", completion).strip().lstrip(f"{QUOTES}{MARKUP} ")
+    return REFUSAL.match(text) is not None

@@ -1,0 +1,119 @@
+"""A judge's work on a study: the run, its cells, and the raw completions behind them."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models import Batch, Pair, Study
+from judging.models.judge import Judge
+
+
+class JudgeRun(models.Model):
+    """One judge on the pairs of one study, or of one batch of it: a set of cells, each filled once."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        PAUSED = "paused", "Stopped on request"
+        DONE = "done", "Done"
+        FAILED = "failed", "Stopped by an error"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    in_flight = models.PositiveIntegerField(default=8)
+    message = models.TextField(blank=True, help_text="Why it stopped.")
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(null=True, blank=True, help_text="A running run is alive while this is fresh.")
+    executor = models.CharField(max_length=200, blank=True, help_text="The process that holds the lease on it.")
+    finished_at = models.DateTimeField(null=True, blank=True)
+    software_version = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ["study", "created_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "judge", "batch"], condition=Q(batch__isnull=False), name="run_once_per_batch"
+            ),
+            models.UniqueConstraint(fields=["study", "judge"], condition=Q(batch=None), name="run_once_per_study"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge} on {self.batch or self.study}"
+
+
+class Completion(models.Model):
+    """A raw answer of an endpoint, under a hash of everything that was sent."""
+
+    cache_key = models.CharField(
+        max_length=64,
+        unique=True,
+        null=True,
+        blank=True,
+        help_text="SHA-256 of base URL, body and sample index; empty for a refusal, which is kept but never reused.",
+    )
+    base_url = models.URLField(max_length=500)
+    request = models.JSONField(help_text="The whole request body. It holds no key.")
+    sample = models.PositiveIntegerField(default=0)
+    text = models.TextField(blank=True)
+    finish_reason = models.CharField(max_length=40, blank=True)
+    response = models.JSONField(default=dict)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    latency_ms = models.FloatField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.cache_key[:12] if self.cache_key else f"refusal {self.pk}"
+
+
+class Judgment(models.Model):
+    """One cell of a run: one presentation of one pair to a judge, and what came of it."""
+
+    class Order(models.TextChoices):
+        AB = "ab", "A shown first"
+        BA = "ba", "B shown first"
+
+    class Status(models.TextChoices):
+        PENDING = "pending", "Not asked yet"
+        PARSED = "parsed", "Parsed"
+        UNPARSED = "unparsed", "Unparsed"
+        REFUSED = "refused", "Refused"
+        ERROR = "error", "Error"
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
+    pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="judgments")
+    order = models.CharField(max_length=2, choices=Order.choices)
+    repeat = models.PositiveIntegerField(default=0)
+    negated = models.BooleanField(default=False)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
+    verdict = models.SmallIntegerField(null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed.")
+    rationale = models.TextField(blank=True)
+    failure = models.TextField(blank=True, help_text="Why there is no verdict.")
+    calls = models.PositiveIntegerField(default=0, help_text="Answers used for this cell, new or from the cache.")
+    cached = models.PositiveIntegerField(default=0, help_text="How many of these came from the cache.")
+    completions = models.ManyToManyField(Completion, blank=True, related_name="judgments")
+    prompt_version = models.CharField(max_length=80, blank=True)
+    parser_version = models.CharField(max_length=20, blank=True)
+    judged_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["run", "pair", "order", "repeat"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "pair", "order", "repeat", "negated"], name="judgment_once_per_presentation"
+            ),
+            models.CheckConstraint(
+                condition=(Q(status="parsed") & Q(verdict__in=[-1, 0, 1])) | (~Q(status="parsed") & Q(verdict=None)),
+                name="judgment_has_verdict_only_when_parsed",
+            ),
+        ]
+        indexes = [models.Index(fields=["run", "status"], name="judgment_run_status")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.pair_id}/{self.order}"

@@ -1,0 +1,35 @@
+"""Asking a run to stop, from a signal handler, and being heard in an event loop that lives in another thread."""
+
+import asyncio
+import threading
+
+
+class StopFlag:
+    """Set once, from anywhere; wakes whoever waits for it."""
+
+    def __init__(self) -> None:
+        self._set = threading.Event()
+        self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def set(self) -> None:
+        """Ask to stop."""
+        self._set.set()
+        if self._waiting is not None:
+            loop, event = self._waiting
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    def is_set(self) -> bool:
+        """Tell whether stopping was asked for."""
+        return self._set.is_set()
+
+    async def wait(self) -> None:
+        """Return when stopping is asked for."""
+        event = asyncio.Event()
+        self._waiting = (asyncio.get_running_loop(), event)
+        if not self._set.is_set():
+            await event.wait()
+
+
+# Set when the worker process is told to end: its runs stop between two calls and are taken up by the next worker.
+WORKER_STOP = StopFlag()

@@ -1,0 +1,89 @@
+"""Estimates as findings show them: a value with its interval, its n, its tie rule and what was left out."""
+
+import math
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import Statistic, cluster_interval
+from analysis.types import FloatArray
+
+Estimate = dict[str, Any]
+NOTHING_TO_MEASURE = "nothing to measure yet"
+TOO_FEW_INSTANCES = "no interval: it resamples instances, and there are fewer than two"
+NO_SPREAD = "no interval: no resample of the instances has a value"
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How intervals are drawn: by resampling instances, from a recorded seed."""
+
+    seed: int
+    rounds: int
+    level: float = 0.95
+
+    def rng(self, *labels: str) -> np.random.Generator:
+        """Return the generator of one number: another rater or measure beside it leaves its interval as it was."""
+        return np.random.default_rng([self.seed, *(zlib.crc32(label.encode()) for label in labels)])
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a number rests on.
+
+    n        : how many it is a mean over, and `of` what
+    tie_rule : what a tie counts as
+    excluded : how many more were there and left out
+    why      : what to say when there is no value
+    """
+
+    n: int
+    of: str
+    tie_rule: str
+    excluded: int = 0
+    why: str = NOTHING_TO_MEASURE
+
+
+def estimate(
+    sums: FloatArray, statistic: Statistic, basis: Basis, *, sampler: Sampler, labels: tuple[str, ...]
+) -> Estimate:
+    """Return the statistic of all clusters with its bootstrap interval, as a JSON object.
+
+    sums : (n_clusters, ...) one row per instance, as `analysis.bootstrap.cluster_sums` makes them
+    """
+    value = float(statistic(sums.sum(axis=0)))
+    found: Estimate = {
+        "value": number(value),
+        "low": None,
+        "high": None,
+        "n": basis.n,
+        "of": basis.of,
+        "level": sampler.level,
+        "tie_rule": basis.tie_rule,
+        "excluded": basis.excluded,
+    }
+    if math.isnan(value):
+        return {**found, "why": basis.why}
+    interval = cluster_interval(
+        sums, statistic, rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level
+    )
+    found |= {"low": number(interval.low), "high": number(interval.high)}
+    if math.isnan(interval.low):
+        found["why"] = TOO_FEW_INSTANCES if len(sums) < 2 else NO_SPREAD
+    elif interval.undefined:
+        found["undefined_rounds"] = interval.undefined
+    return found
+
+
+def number(value: float) -> float | None:
+    """Turn NaN, the arrays' word for undefined, into JSON's `null`; -0.0 into 0.0."""
+    return None if math.isnan(value) else float(value) + 0.0
+
+
+def distribution_keys(counts: dict[float, int]) -> dict[str, int]:
+    """Write the values of a distribution as JSON keys: "0.2", "0.333333"; in full where six digits clash."""
+    short = [str(round(value, 6) + 0.0) for value in counts]
+    keys = short if len(set(short)) == len(counts) else [repr(value) for value in counts]
+    return dict(zip(keys, counts.values(), strict=True))

@@ -1,0 +1,149 @@
+"""Mean consistency by separability over all configurations, on one study-wide scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import AnalysisError
+from analysis.separability import normalise, separability
+from analysis.types import FloatArray, IntArray
+from annotation.models import Alignment, SeparabilityRun
+from reporting.estimates import Basis, Estimate, number
+from reporting.measured import Filters, Measured
+from reporting.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, mean_over_sets
+from reporting.raters import Rater
+from reporting.separability import Bins, Runs, bins_of, configuration_key
+
+POOLED_BINS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class PooledSets:
+    """One rater's rating sets in all configurations: consistency, instance of the study, and bin of each."""
+
+    name: str
+    kind: str
+    consistency: FloatArray
+    instance: IntArray
+    bin: IntArray
+
+
+def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters) -> dict[str, Any]:
+    """Return five equal-width bins over all configurations, or `null` with the reason."""
+    if not everything:
+        return _undefined("the study has no configuration yet")
+    chosen = _runs_alike(
+        [runs.get(configuration_key(measured.configuration), []) for measured in everything],
+        filters.similarity,
+    )
+    if chosen is None:
+        return _undefined(
+            "not every configuration has its separability computed with one and the same similarity"
+        )
+    try:
+        low, high, by_matchup = _study_wide(chosen)
+    except AnalysisError as undefined:  # a constant group, or no alignment at all
+        return _undefined(str(undefined))
+    values = [
+        np.array([by_matchup.get(key, np.nan) for key in measured.selection.matchup_ids], dtype=np.float64)
+        for measured in everything
+    ]
+    together = np.concatenate(values)
+    if np.isnan(together).all():
+        return _undefined("no selected instance has a separability")
+    bins = bins_of(together, POOLED_BINS)
+    return {
+        "similarity": chosen[0].similarity,
+        "normalisation": {"group": "study", "min": low, "max": high},
+        "edges": bins.edges.tolist(),
+        "mean_consistency_by_bin": _by_bin(everything, bins, filters),
+    }
+
+
+def instance_codes(everything: Sequence[Measured]) -> list[IntArray]:
+    """Number the study's instances, for each configuration in the order of its selection."""
+    codes: dict[str, int] = {}
+    return [
+        np.array(
+            [codes.setdefault(name, len(codes)) for name in measured.selection.instance_ids], dtype=np.int64
+        )
+        for measured in everything
+    ]
+
+
+def raters_of(everything: Sequence[Measured]) -> dict[str, list[tuple[int, Rater]]]:
+    """Return every rater's name with (place of the configuration, the rater there), people first."""
+    found: dict[str, list[tuple[int, Rater]]] = {}
+    for place, measured in enumerate(everything):
+        for rater in measured.raters:
+            found.setdefault(rater.name, []).append((place, rater))
+    return found
+
+
+def _undefined(why: str) -> dict[str, Any]:
+    return {"mean_consistency_by_bin": None, "why": why}
+
+
+def _runs_alike(runs: list[list[SeparabilityRun]], similarity: str | None) -> list[SeparabilityRun] | None:
+    """Pick each configuration's run of one similarity: the named one, else the most recent that all have."""
+    by_name = [{run.similarity: run for run in reversed(listed)} for listed in runs]
+    shared = [
+        run
+        for run in sorted(
+            (run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True
+        )
+        if similarity in (None, run.similarity) and all(run.similarity in names for names in by_name)
+    ]
+    return [names[shared[0].similarity] for names in by_name] if shared else None
+
+
+def _study_wide(runs: list[SeparabilityRun]) -> tuple[float, float, dict[int, float]]:
+    """Normalise the raw alignments of all runs as one group; return its bounds and δ by matchup."""
+    rows = Alignment.objects.filter(run__in=runs).order_by("matchup_id")
+    columns = list(rows.values_list("matchup_id", "self_a", "self_b", "cross"))
+    matchups = [column[0] for column in columns]
+    raw = np.array([column[1:] for column in columns], dtype=np.float64).reshape(-1, 3)
+    group = normalise(raw[:, 0], raw[:, 1], raw[:, 2])
+    values = separability(group.self_a, group.self_b, group.cross)
+    return group.low, group.high, dict(zip(matchups, values.tolist(), strict=True))
+
+
+def _by_bin(everything: Sequence[Measured], bins: Bins, filters: Filters) -> list[dict[str, Any]]:
+    starts = np.cumsum([0, *(len(measured.selection.matchup_ids) for measured in everything)])
+    codes = instance_codes(everything)
+    sets = [
+        PooledSets(
+            name=name,
+            kind=found[0][1].kind,
+            consistency=np.concatenate([rater.consistency for _, rater in found]),
+            instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in found]),
+            bin=np.concatenate(
+                [bins.of_instance[starts[place] + rater.sets.instance] for place, rater in found]
+            ),
+        )
+        for name, found in raters_of(everything).items()
+    ]
+    return [
+        {
+            "low": number(low),
+            "high": number(high),
+            "instances": instances,
+            "raters": [_in_bin(one, index, filters) for one in sets],
+        }
+        for index, (low, high, instances) in enumerate(bins.listed())
+    ]
+
+
+def _in_bin(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
+    chosen = sets.bin == index
+    n = int(chosen.sum())
+    mean: Estimate = mean_over_sets(
+        sets.consistency[chosen],
+        sets.instance[chosen],
+        Basis(n, "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
+        filters.sampler,
+        ("pooled", sets.name, f"bin {index}"),
+    )
+    return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}

@@ -1,0 +1,110 @@
+"""A rater on one configuration: its verdicts and rating sets, the same for people and for a judge."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from django.db.models import Count, Q
+
+from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
+from analysis.types import FloatArray, IntArray
+from annotation.models import Batch, Rating
+from annotation.tables import RatedPairs, Selection, people
+from reporting.votes import by_place, first_of_each
+
+PEOPLE = "people"
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What was preferred by place, one row per presentation: -1 the text shown first, +1 the second, NaN failed."""
+
+    instance: IntArray
+    preferred: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Rater:
+    """People together, or one judge, on one configuration.
+
+    rated        : their verdicts; `rated.raters` are the persons, or the judge itself
+    sets         : the rating sets that findings use: none without a rating, no incomplete one if those are dropped
+    consistency, strength : one value per set
+    sizes        : how many ratings a set may hold here, for the list of possible values
+    incomplete   : rating sets that lack a rating, in use or not
+    left_out     : rating sets that are not in use
+    exclusions   : verdicts that were never looked at, by reason
+    """
+
+    name: str
+    kind: str
+    rated: RatedPairs
+    places: Places
+    sets: RatingSets
+    consistency: FloatArray
+    strength: FloatArray
+    sizes: tuple[int, ...]
+    incomplete: int
+    left_out: int
+    exclusions: dict[str, int]
+
+
+def people_on(
+    selection: Selection,
+    batches: Iterable[Batch] | None,
+    *,
+    stage: str = "first",
+    drop_incomplete: bool = False,
+) -> Rater:
+    """Read people's counted verdicts on a selection."""
+    rated = people(selection, batches, stage=stage)
+    places = Places(rated.outcomes.instance, by_place(rated.outcomes.verdict, rated.first_is_a))
+    left_out = not_counted(selection, batches, stage=stage)
+    return rater(PEOPLE, "person", rated, places, left_out, drop_incomplete=drop_incomplete)
+
+
+def rater(
+    name: str,
+    kind: str,
+    rated: RatedPairs,
+    places: Places,
+    exclusions: dict[str, int],
+    *,
+    drop_incomplete: bool,
+) -> Rater:
+    """Put a rater's verdicts into rating sets; a later verdict of the same person on the same pair is left out."""
+    rated, repeated = first_of_each(rated)
+    found = rating_sets(rated.outcomes)
+    kept = found.present > 0
+    if drop_incomplete:
+        kept &= ~found.incomplete
+    sets = RatingSets(**{field.name: getattr(found, field.name)[kept] for field in fields(RatingSets)})
+    return Rater(
+        name=name,
+        kind=kind,
+        rated=rated,
+        places=places,
+        sets=sets,
+        consistency=consistency(sets.ratings),
+        strength=preference_strength(sets.ratings),
+        sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
+        incomplete=int(found.incomplete.sum()),
+        left_out=int((~kept).sum()),
+        exclusions={**exclusions, "repeated": repeated},
+    )
+
+
+def not_counted(selection: Selection, batches: Iterable[Batch] | None, *, stage: str) -> dict[str, int]:
+    """Count the ratings that `annotation.tables.people` leaves out, by reason."""
+    ratings = Rating.objects.filter(
+        stage=stage, display__pair__matchup__in=selection.configuration.matchups().order_by()
+    )
+    if batches is not None:
+        ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
+    excluded = Q(display__assignment__excluded=True) | Q(display__assignment__annotator__excluded=True)
+    submitted = Q(display__assignment__state="submitted")
+    return ratings.aggregate(
+        excluded=Count("pk", filter=excluded),
+        not_submitted=Count("pk", filter=~excluded & ~submitted),
+        surplus=Count("pk", filter=~excluded & submitted & Q(display__assignment__slot__isnull=True)),
+    )

@@ -1,0 +1,97 @@
+"""Which separability a configuration's findings use, and its bins."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.bins import assign, equal_width_edges
+from analysis.types import FloatArray, IntArray
+from annotation.configurations import Configuration
+from annotation.models import SeparabilityRun, Study
+from annotation.tables import Selection, separabilities
+from reporting.estimates import number
+
+Key = tuple[str, int, int]
+Runs = dict[Key, list[SeparabilityRun]]
+NOT_COMPUTED = "separability has not been computed"
+ALL_UNDEFINED = "no selected instance has a separability: it needs two generations or more of each system"
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of separability and the place of each selected instance in them; -1 where it has no separability."""
+
+    edges: FloatArray
+    of_instance: IntArray
+
+    def listed(self) -> list[tuple[float, float, int]]:
+        """Lower edge, upper edge and number of instances of each bin, empty ones too."""
+        inside = self.of_instance[self.of_instance >= 0]
+        counts = np.bincount(inside, minlength=len(self.edges) - 1).tolist()
+        edges = self.edges.tolist()
+        return list(zip(edges[:-1], edges[1:], counts, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Separability:
+    """Separability of a selection; `run` or `bins` are missing for the reason in `why`."""
+
+    run: SeparabilityRun | None
+    values: FloatArray
+    bins: Bins | None
+    why: str = ""
+
+
+def configuration_key(configuration: Configuration) -> Key:
+    """Return (data set, A, B) as runs and batches name a configuration."""
+    return (configuration.dataset, configuration.system_a.pk, configuration.system_b.pk)
+
+
+def runs_by_configuration(study: Study) -> Runs:
+    """Return all runs of a study by (data set, A, B), the most recent first."""
+    found: Runs = {}
+    for run in study.separability_runs.all():
+        found.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
+    return found
+
+
+def separability_of(
+    selection: Selection, runs: list[SeparabilityRun], *, similarity: str | None, bins: int
+) -> Separability:
+    """Take the named similarity, else the most recent run, and bin the selection's instances."""
+    run = next((run for run in runs if similarity in (None, run.similarity)), None)
+    if run is None:
+        under = f" with {similarity}" if similarity else ""
+        return Separability(None, np.full(len(selection.matchup_ids), np.nan), None, f"{NOT_COMPUTED}{under}")
+    values = separabilities(selection, run)
+    if np.isnan(values).all():
+        return Separability(run, values, None, ALL_UNDEFINED if len(values) else "no instances are selected")
+    return Separability(run, values, bins_of(values, bins))
+
+
+def bins_of(values: FloatArray, n: int) -> Bins:
+    """Return equal-width bins over the support of the values."""
+    edges = equal_width_edges(values, n)
+    return Bins(edges, assign(values, edges))
+
+
+def separability_findings(selection: Selection, found: Separability) -> dict[str, Any]:
+    """Describe the separability as JSON, or as `null` with the reason."""
+    if found.run is None:
+        return {"separability": None, "why": found.why}
+    listed = [] if found.bins is None else found.bins.listed()
+    missing = int(np.isnan(found.values).sum())
+    described: dict[str, Any] = {
+        "similarity": found.run.similarity,
+        "normalisation": {"group": found.run.group, "min": found.run.low, "max": found.run.high},
+        "edges": [] if found.bins is None else found.bins.edges.tolist(),
+        "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],
+        "values": dict(zip(selection.instance_ids, map(number, found.values.tolist()), strict=True)),
+        "undefined": missing,
+    }
+    if missing:
+        described["why"] = (
+            found.why or f"{missing} instances have no separability: a system has one generation"
+        )
+    return {"separability": described}

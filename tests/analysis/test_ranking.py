@@ -1,0 +1,137 @@
+"""Win rates and win-loss rates."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.bootstrap import cluster_interval, cluster_sums, ratio
+from analysis.errors import UnknownValue
+from analysis.ranking import win_loss_rate, win_loss_sums, win_rate, win_sums
+from analysis.types import Outcomes
+
+NAN = np.nan
+comparisons = st.lists(
+    st.tuples(
+        st.permutations(range(4)).map(lambda order: order[:2]),
+        st.sampled_from([-1.0, 0.0, 1.0, NAN]),
+        st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    ),
+    max_size=12,
+)
+
+
+def outcomes_of(rows, weights=None):
+    """Outcomes from (a, b, verdict), each on an instance of its own."""
+    n = len(rows)
+    a, b, verdict = np.reshape(rows, (n, 3)).T if n else ([], [], [])
+    codes = np.arange(n)
+    return Outcomes(codes, 0 * codes, np.array(a, dtype=int), np.array(b, dtype=int), verdict, 0 * codes, weights)
+
+
+def plain_rate(outcomes, system, points):
+    """Comparison by comparison; points for a win, a tie and a loss."""
+    won = played = 0.0
+    for a, b, verdict, weight in zip(outcomes.a, outcomes.b, outcomes.verdict, outcomes.weight, strict=True):
+        if verdict != verdict or system not in (a, b):
+            continue
+        result = verdict if system == b else -verdict
+        won += weight * points[1 - int(result)]
+        played += weight
+    return won / played if played else NAN
+
+
+def test_rates_by_hand():
+    # 0 beats 1, ties with 1, loses to 2: 1.5 of 3 wins, and (1 - 1) / 3. 1: 0.5 of 2, -1/2. 2: 1 of 1, 1.
+    # The missing verdict of 2 against 1 is no comparison.
+    outcomes = outcomes_of([(0, 1, -1), (1, 0, 0), (0, 2, 1), (2, 1, NAN)])
+    rates = win_rate(outcomes)
+    np.testing.assert_array_equal(rates.system, [0, 1, 2])
+    np.testing.assert_allclose(rates.value, [1.5 / 3, 0.5 / 2, 1])
+    np.testing.assert_array_equal(rates.n, [3, 2, 1])
+    np.testing.assert_allclose(win_loss_rate(outcomes).value, [0, -1 / 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        pytest.param([(0, 1), (0, 2)], [1, -1, -1], id="one-above-two-others"),
+        pytest.param([(0, 1), (1, 2), (2, 0)], [0, 0, 0], id="cycle"),
+        pytest.param([(0, 1), (0, 1), (1, 0), (1, 2), (0, 2)], [0.5, 0, -1], id="duplicates-and-contradiction"),
+        pytest.param([(0, 1), (2, 3), (3, 4)], [1, -1, 1, 0, -1], id="two-components"),
+    ],
+)
+def test_published_win_loss_rates_are_met(pairs, expected):
+    outcomes = outcomes_of([(winner, loser, -1) for winner, loser in pairs])
+    np.testing.assert_allclose(win_loss_rate(outcomes).value, expected)
+
+
+@pytest.mark.parametrize("name", ["gpt35_vicuna_cnndm", "vicuna_mistral_samsum"])
+def test_published_study_is_met(golden, name):
+    verdicts = [r for item in golden("human_rating_sets")[name] for one in item["sets"] for r in one["r"]]
+    counts = golden("human_summary")[name]["rating_counts_model_coords"]
+    outcomes = outcomes_of([(0, 1, verdict) for verdict in verdicts])
+    rate = (counts["A"] + counts["tie"] / 2) / 750
+    np.testing.assert_allclose(win_rate(outcomes).value, [rate, 1 - rate])
+    strength = golden("human_summary")[name]["mean_pref_strength"]
+    np.testing.assert_allclose(win_loss_rate(outcomes).value, [-strength, strength])
+
+
+@given(comparisons)
+def test_default_arguments_equal_the_plain_version(rows):
+    outcomes = outcomes_of([(*pair, verdict) for pair, verdict, _ in rows], [weight for *_, weight in rows])
+    for measure, points in [(win_rate, (1, 0.5, 0)), (win_loss_rate, (1, 0, -1))]:
+        rates = measure(outcomes)
+        expected = [plain_rate(outcomes, system, points) for system in rates.system]
+        np.testing.assert_allclose(rates.value, expected)
+
+
+@given(comparisons)
+def test_rates_are_bounded_and_tell_the_same_story(rows):
+    outcomes = outcomes_of([(*pair, verdict) for pair, verdict, _ in rows])
+    wins, balance = win_rate(outcomes), win_loss_rate(outcomes)
+    known = ~np.isnan(wins.value)
+    assert ((wins.value[known] >= 0) & (wins.value[known] <= 1)).all()
+    np.testing.assert_allclose(balance.value, 2 * wins.value - 1)
+    np.testing.assert_array_equal(known, wins.n > 0)
+    assert wins.n.sum() == 2 * (~np.isnan(outcomes.verdict)).sum()
+
+
+@given(comparisons, st.randoms(use_true_random=False))
+def test_order_of_rows_and_naming_the_sides_do_not_matter(rows, random):
+    plain = [(*pair, verdict) for pair, verdict, _ in rows]
+    turned = [(b, a, -verdict) for a, b, verdict in random.sample(plain, len(plain))]
+    for measure in (win_rate, win_loss_rate):
+        np.testing.assert_allclose(measure(outcomes_of(turned)).value, measure(outcomes_of(plain)).value)
+
+
+def test_systems_that_met_nobody_have_no_rate():
+    rates = win_rate(outcomes_of([(0, 1, 1), (0, 3, NAN)]), systems=[3, 1, 0, 8])
+    np.testing.assert_array_equal(rates.system, [0, 1, 3, 8])
+    np.testing.assert_array_equal(rates.value, [0, 1, NAN, NAN])
+    np.testing.assert_array_equal(rates.n, [1, 1, 0, 0])
+
+
+def test_no_outcomes_give_no_systems():
+    assert win_rate(outcomes_of([])).system.size == 0
+
+
+def test_system_left_out_of_the_list_is_refused():
+    with pytest.raises(UnknownValue, match=r"\[1\]"):
+        win_rate(outcomes_of([(0, 1, 1)]), systems=[0, 2])
+
+
+@given(comparisons)
+def test_sums_per_row_add_up_to_the_rate(rows):
+    outcomes = outcomes_of([(*pair, verdict) for pair, verdict, _ in rows], [weight for *_, weight in rows])
+    for measure, sums_of in [(win_rate, win_sums), (win_loss_rate, win_loss_sums)]:
+        rates = measure(outcomes)
+        found = [ratio(sums_of(outcomes, system).sum(axis=0)) for system in rates.system]
+        np.testing.assert_allclose(found, rates.value)
+
+
+def test_interval_over_instances_holds_the_rate(rng):
+    outcomes = outcomes_of([(0, 1, verdict) for verdict in rng.choice([-1, 0, 1], p=[0.5, 0.2, 0.3], size=200)])
+    sums = cluster_sums(win_sums(outcomes, 0), outcomes.instance)
+    interval = cluster_interval(sums, ratio, rng=rng)
+    assert interval.low < win_rate(outcomes).value[0] < interval.high

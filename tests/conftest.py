@@ -1,0 +1,122 @@
+"""What holds for every test: no socket leaves this machine, and each run has a database of its own."""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from tools.find_chromium import find_chromium
+
+BROWSER_TESTS = Path(__file__).parent / "browser"
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",  # Chromium refuses to be root's without it; it only ever sees pages of the test server
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    # Nothing below may look for a network that is not there.
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class SocketShut(RuntimeError):
+    """A test tried to reach another machine."""
+
+
+def is_loopback(host: object) -> bool:
+    """Tell whether an address or a name stands for this machine."""
+    if host in (None, "", b"", "localhost", b"localhost"):
+        return True
+    text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
+    try:
+        return ipaddress.ip_address(text.split("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_other_machines(family: int, address: Any) -> None:
+    """Raise `SocketShut` unless the address of a socket is on this machine."""
+    if family in (socket.AF_INET, socket.AF_INET6) and not is_loopback(address[0]):
+        raise SocketShut(f"a test may only connect to this machine, not to {address[0]!r}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sockets_only_to_loopback() -> Iterator[None]:
+    connect, connect_ex, sendto, getaddrinfo = (
+        socket.socket.connect,
+        socket.socket.connect_ex,
+        socket.socket.sendto,
+        socket.getaddrinfo,
+    )
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        refuse_other_machines(self.family, address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        refuse_other_machines(self.family, address)
+        return connect_ex(self, address)
+
+    def guarded_sendto(self: socket.socket, data: Any, *flags_and_address: Any) -> int:
+        refuse_other_machines(self.family, flags_and_address[-1])
+        return sendto(self, data, *flags_and_address)
+
+    def guarded_getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_loopback(host):
+            raise SocketShut(f"a test may only look up this machine, not {host!r}")
+        return getaddrinfo(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket.socket, "sendto", guarded_sendto)
+        patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Put SQLite's test database into a file: in memory, threads would share one connection and hide lock errors.
+
+    The folder belongs to this run and, with xdist, to this worker. PostgreSQL needs none of this but the workers' names.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    for connection in connections.all(initialized_only=False):
+        test = connection.settings_dict["TEST"]
+        if connection.vendor == "sqlite":
+            test["NAME"] = str(tmp_path_factory.mktemp("database") / f"{connection.alias}.sqlite3")
+        else:
+            name = test["NAME"] or f"test_{connection.settings_dict['NAME']}"
+            test["NAME"] = f"{name}_{worker}" if worker else name
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` picks its tests
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use a database through a fixture only, so that `-m django_db` finds each of them."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & DATABASE_FIXTURES and item.get_closest_marker("django_db") is None:
+            item.add_marker(pytest.mark.django_db)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Let browser tests, and no others, use the database although Playwright runs an event loop in their thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.path.is_relative_to(BROWSER_TESTS):
+            patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def chromium_options() -> dict[str, Any]:
+    """Return the arguments of `playwright.chromium.launch`; without a Chromium the test fails and says how to get one."""
+    return {"executable_path": find_chromium(), "args": CHROMIUM_ARGUMENTS}

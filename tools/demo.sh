@@ -1,0 +1,9 @@
+#!/bin/sh
+# Everything `make demo` does. What can be refused is refused before the slow work starts.
+set -eu
+cd "$(dirname "$0")/.."
+port=${PORT:-8000}
+python=$(sh tools/find_python.sh)
+"$python" tools/check_port.py "$port"
+sh tools/venv.sh base
+exec .venv/bin/python manage.py demo --port "$port"

@@ -1,0 +1,64 @@
+"""Find the Chromium that browser tests drive.
+
+usage: find_chromium.py        print its path; without one, say how to get it and exit with 1
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MAC_APPS = (
+    "Chromium.app/Contents/MacOS/Chromium",
+    "Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+
+
+class ChromiumMissing(Exception):
+    """No Chromium that runs is installed; the message says how to get one."""
+
+
+def find_chromium() -> str:
+    """Return the path of a Chromium or Chrome that runs; the one that CHROMIUM names, if it names one."""
+    named = os.environ.get("CHROMIUM")
+    if named:
+        path = shutil.which(named)
+        if path is None or not runs(path):
+            raise ChromiumMissing(f"CHROMIUM is {named}, which does not run.")
+        return path
+    found = [path for path in map(shutil.which, COMMANDS) if path is not None]
+    found += [str(path) for path in mac_apps() if path.exists()]
+    for path in found:
+        if runs(path):
+            return path
+    raise ChromiumMissing(f"The browser tests need Chromium. {how_to_install()}")
+
+
+def mac_apps() -> list[Path]:
+    """Return where macOS keeps Chromium and Chrome: for every user, and for this one."""
+    return [folder / app for folder in (Path("/Applications"), Path.home() / "Applications") for app in MAC_APPS]
+
+
+def runs(path: str) -> bool:
+    """Tell whether it is a browser; Ubuntu has a stub of that name that only asks for a snap."""
+    try:
+        asked = subprocess.run([path, "--version"], capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.returncode == 0 and b"chrom" in asked.stdout.lower()
+
+
+def how_to_install() -> str:
+    """Return the advice that fits this machine."""
+    if sys.platform == "darwin":
+        return "Install it with: brew install --cask chromium (or point CHROMIUM at a browser of that kind)."
+    return "Install it with: sudo apt-get install chromium (or point CHROMIUM at a browser of that kind)."
+
+
+if __name__ == "__main__":
+    try:
+        print(find_chromium())
+    except ChromiumMissing as missing:
+        sys.exit(str(missing))

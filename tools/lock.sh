@@ -1,0 +1,44 @@
+#!/bin/sh
+# Write requirements/base.txt and requirements/dev.txt from pyproject.toml, for every platform, with hashes.
+#
+# usage: lock.sh            keep the versions that are locked as far as pyproject.toml allows
+#        lock.sh --upgrade  take the newest that pyproject.toml allows
+#        lock.sh --check    write nothing; fail when the files are not what this command would write
+set -eu
+cd "$(dirname "$0")/.."
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+upgrade=
+check=
+case ${1:-} in
+    --upgrade) upgrade=--upgrade ;;
+    --check) check=yes ;;
+    '') ;;
+    *) sed -n '4,6s/^# //p' "$0" >&2; exit 2 ;;
+esac
+
+# uv takes the versions of the file that it is about to overwrite where it can.
+cp requirements/base.txt requirements/dev.txt "$folder" 2>/dev/null || true
+
+compile() {
+    .venv/bin/python -m uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-annotate --no-header ${upgrade:+"$upgrade"} "$@" >/dev/null
+}
+compile --output-file "$folder/base.txt"
+compile --extra dev --constraint "$folder/base.txt" --output-file "$folder/dev.txt"
+
+if [ -z "$check" ]; then
+    cp "$folder/base.txt" "$folder/dev.txt" requirements/
+    exit 0
+fi
+status=0
+for name in base.txt dev.txt; do
+    diff -u "requirements/$name" "$folder/$name" || status=1
+done
+if [ "$status" != 0 ]; then
+    echo "requirements/ does not match pyproject.toml; 'make lock' brings it up to date." >&2
+fi
+exit "$status"

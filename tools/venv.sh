@@ -1,0 +1,67 @@
+#!/bin/sh
+# Make .venv with the locked packages, or do nothing when it has them already.
+#
+# usage: venv.sh base    what running Tandem needs
+#        venv.sh dev     that, and what testing and checking it needs
+#
+# A stamp in .venv holds the checksum of the lock file that was installed last. It is written when everything is in
+# place, so an interrupted installation is taken up again by the next run.
+set -eu
+cd "$(dirname "$0")/.."
+
+want=${1:?usage: venv.sh base|dev}
+lock=requirements/$want.txt
+stamp=.venv/tandem-$want.stamp
+sum=$(cksum <"$lock")
+
+base=
+if [ -n "${PYTHON:-}" ]; then
+    base=$(sh tools/find_python.sh --new)
+fi
+
+# True when .venv works and is of the Python that was asked for, if one was.
+venv_works() {
+    [ -x .venv/bin/python ] || return 1
+    minor='import sys; print(sys.version_info[:2] >= (3, 11) and sys.version_info[:2])'
+    mine=$(.venv/bin/python -c "import pip; $minor" 2>/dev/null) || return 1
+    [ "$mine" != False ] || return 1
+    [ -z "$base" ] || [ "$mine" = "$("$base" -c "$minor")" ]
+}
+
+# Have `$base` make virtual environments; Debian keeps that in a package of its own.
+need_venv_module() {
+    "$base" -c 'import ensurepip, venv' 2>/dev/null && return 0
+    package=python$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv
+    if command -v apt-get >/dev/null 2>&1; then
+        if [ "$(id -u)" = 0 ]; then
+            echo "Installing $package ..."
+            DEBIAN_FRONTEND=noninteractive
+            export DEBIAN_FRONTEND
+            apt-get update -qq && apt-get install -y -qq --no-install-recommends "$package" >/dev/null
+            "$base" -c 'import ensurepip, venv' 2>/dev/null && return 0
+        fi
+        echo "$base cannot make virtual environments. Install its venv module: sudo apt-get install $package" >&2
+    else
+        echo "$base cannot make virtual environments: it has no venv module. Install a complete Python 3.11 or newer." >&2
+    fi
+    exit 1
+}
+
+if venv_works; then
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ]; then
+        exit 0
+    fi
+else
+    [ -n "$base" ] || base=$(sh tools/find_python.sh --new)
+    need_venv_module
+    echo "Making .venv with $base ..."
+    "$base" -m venv --clear .venv
+fi
+
+echo "Installing the packages of $lock (about a minute the first time) ..."
+rm -f "$stamp"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$lock"
+if [ "$want" = dev ]; then # dev.txt holds all of base.txt at the same versions; `make lock-check` sees to that
+    cksum <requirements/base.txt >.venv/tandem-base.stamp
+fi
+printf '%s\n' "$sum" >"$stamp"
