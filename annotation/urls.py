@@ -1,6 +1,29 @@
-"""Addresses of the pages."""
+"""Addresses of the pages. What an annotator's browser meets lies under `rate/` and carries opaque keys only."""
 
-from django.urls import URLPattern
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from annotation.views import accounts, rating, studies
 
 app_name = "annotation"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", accounts.home, name="home"),
+    path("login/", LoginView.as_view(template_name="annotation/login.html"), name="login"),
+    path("login/link/", accounts.login_link, name="login-link"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("rate/", rating.rate, name="rate"),
+    path("rate/consent/<str:study_key>/", rating.consent, name="consent"),
+    path("rate/hit/<str:assignment_key>/", rating.hit, name="hit"),
+    path("rate/hit/<str:assignment_key>/vote/", rating.vote, name="save-vote"),
+    path("rate/hit/<str:assignment_key>/submit/", rating.submit, name="submit"),
+    path("studies/", studies.studies, name="studies"),
+    path("studies/new/", studies.new_study, name="new-study"),
+    path("studies/<slug:slug>/", studies.study_page, name="study"),
+    path("studies/<slug:slug>/settings/", studies.study_settings, name="study-settings"),
+    path("studies/<slug:slug>/upload/", studies.upload, name="upload"),
+    path("studies/<slug:slug>/separability/", studies.start_separability, name="separability"),
+    path("studies/<slug:slug>/batches/new/", studies.new_batch, name="new-batch"),
+    path("studies/<slug:slug>/batches/<int:pk>/", studies.batch_page, name="batch"),
+    path("studies/<slug:slug>/instances/", studies.instances, name="instances"),
+    path("studies/<slug:slug>/instances/<int:pk>/", studies.instance_page, name="instance"),
+]

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
+import aiohttp
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
@@ -77,7 +78,7 @@ class OpenAIClient:
             content = self.scrub(raw.http_response.content.decode("utf-8", "replace"))
         except openai.APIStatusError as error:
             raise self.status_failure(error) from None
-        except (TimeoutError, openai.APITimeoutError, openai.APIConnectionError) as error:
+        except (TimeoutError, openai.APIConnectionError, aiohttp.ClientError) as error:
             raise TransientFailure(self.scrub(connection_reason(error, self.timeout))) from None
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000)
 

@@ -2,6 +2,8 @@
 
 from django_tasks import task
 
+from judging.errors import RunBusy
+
 
 @task()
 def execute_run(run_id: int) -> str:
@@ -10,4 +12,7 @@ def execute_run(run_id: int) -> str:
     from judging.services.execution import execute
     from judging.services.stopping import WORKER_STOP
 
-    return execute(run_id, stop=WORKER_STOP)
+    try:
+        return execute(run_id, stop=WORKER_STOP).status
+    except RunBusy as busy:
+        return str(busy)

@@ -66,9 +66,7 @@ def estimate(
     }
     if math.isnan(value):
         return {**found, "why": basis.why}
-    interval = cluster_interval(
-        sums, statistic, rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level
-    )
+    interval = cluster_interval(sums, statistic, rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level)
     found |= {"low": number(interval.low), "high": number(interval.high)}
     if math.isnan(interval.low):
         found["why"] = TOO_FEW_INSTANCES if len(sums) < 2 else NO_SPREAD

@@ -16,7 +16,5 @@ class JudgeOn:
     status: dict[str, int]
 
 
-def judges_on(
-    selection: Selection, batches: Iterable[Batch] | None, *, drop_incomplete: bool
-) -> tuple[JudgeOn, ...]:
+def judges_on(selection: Selection, batches: Iterable[Batch] | None, *, drop_incomplete: bool) -> tuple[JudgeOn, ...]:
     return ()

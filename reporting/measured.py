@@ -84,9 +84,7 @@ def measure(configuration: Configuration, runs: Sequence[SeparabilityRun], filte
     return Measured(
         selection=selection,
         separability=separability_of(selection, list(runs), similarity=filters.similarity, bins=filters.bins),
-        people=people_on(
-            selection, filters.batches, stage=filters.stage, drop_incomplete=filters.drop_incomplete
-        ),
+        people=people_on(selection, filters.batches, stage=filters.stage, drop_incomplete=filters.drop_incomplete),
         judges=judges_on(selection, filters.batches, drop_incomplete=filters.drop_incomplete),
     )
 

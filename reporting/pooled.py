@@ -39,9 +39,7 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
         filters.similarity,
     )
     if chosen is None:
-        return _undefined(
-            "not every configuration has its separability computed with one and the same similarity"
-        )
+        return _undefined("not every configuration has its separability computed with one and the same similarity")
     try:
         low, high, by_matchup = _study_wide(chosen)
     except AnalysisError as undefined:  # a constant group, or no alignment at all
@@ -66,9 +64,7 @@ def instance_codes(everything: Sequence[Measured]) -> list[IntArray]:
     """Number the study's instances, for each configuration in the order of its selection."""
     codes: dict[str, int] = {}
     return [
-        np.array(
-            [codes.setdefault(name, len(codes)) for name in measured.selection.instance_ids], dtype=np.int64
-        )
+        np.array([codes.setdefault(name, len(codes)) for name in measured.selection.instance_ids], dtype=np.int64)
         for measured in everything
     ]
 
@@ -91,9 +87,7 @@ def _runs_alike(runs: list[list[SeparabilityRun]], similarity: str | None) -> li
     by_name = [{run.similarity: run for run in reversed(listed)} for listed in runs]
     shared = [
         run
-        for run in sorted(
-            (run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True
-        )
+        for run in sorted((run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True)
         if similarity in (None, run.similarity) and all(run.similarity in names for names in by_name)
     ]
     return [names[shared[0].similarity] for names in by_name] if shared else None
@@ -119,9 +113,7 @@ def _by_bin(everything: Sequence[Measured], bins: Bins, filters: Filters) -> lis
             kind=found[0][1].kind,
             consistency=np.concatenate([rater.consistency for _, rater in found]),
             instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in found]),
-            bin=np.concatenate(
-                [bins.of_instance[starts[place] + rater.sets.instance] for place, rater in found]
-            ),
+            bin=np.concatenate([bins.of_instance[starts[place] + rater.sets.instance] for place, rater in found]),
         )
         for name, found in raters_of(everything).items()
     ]

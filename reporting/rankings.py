@@ -15,9 +15,7 @@ from reporting.pooled import instance_codes, raters_of
 from reporting.raters import Rater
 
 NEVER_COMPARED = "never compared with another system"
-GROUPS_APART = (
-    "the groups were never compared, not even through a third system: rates say nothing across them"
-)
+GROUPS_APART = "the groups were never compared, not even through a third system: rates say nothing across them"
 MEASURES: tuple[tuple[str, str, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]], ...] = (
     ("win_rate", "a tie is half a win", win_rate, win_sums),
     ("win_loss_rate", "a tie is a comparison that nobody won", win_loss_rate, win_loss_sums),
@@ -98,7 +96,5 @@ def _groups(outcomes: Outcomes, names: list[str]) -> list[list[str]]:
     groups: list[set[str]] = []
     for a, b in np.unique(np.stack([outcomes.a[known], outcomes.b[known]], axis=1), axis=0).tolist():
         touched = [group for group in groups if names[a] in group or names[b] in group]
-        groups = [group for group in groups if group not in touched] + [
-            set().union({names[a], names[b]}, *touched)
-        ]
+        groups = [group for group in groups if group not in touched] + [set().union({names[a], names[b]}, *touched)]
     return sorted(sorted(group) for group in groups)

@@ -84,9 +84,7 @@ def between_people(people: Rater, sampler: Sampler, label: str) -> dict[str, Any
         level: estimate(
             together,
             partial(alpha_from_coincidences, level=level),
-            Basis(
-                _count(present > 1), "pairs with two or more votes", TIE_IN_ALPHA[level], alone, NO_VARIATION
-            ),
+            Basis(_count(present > 1), "pairs with two or more votes", TIE_IN_ALPHA[level], alone, NO_VARIATION),
             sampler=sampler,
             labels=(*labels, "alpha", level),
         )
@@ -112,9 +110,7 @@ def with_people(judge: Rater, people: Rater, sampler: Sampler, label: str) -> di
         "agreement_with_majority": estimate(
             cluster_sums(majority_sums(verdict, found.votes), found.instance),
             ratio,
-            Basis(
-                per_majority.n, "pairs with a majority", TIE_EQUALS_TIE, per_majority.left_out, NO_MAJORITY
-            ),
+            Basis(per_majority.n, "pairs with a majority", TIE_EQUALS_TIE, per_majority.left_out, NO_MAJORITY),
             sampler=sampler,
             labels=(label, judge.name, "agreement with majority"),
         ),
@@ -137,18 +133,10 @@ def _measures_of_sets(
     about_consistency = Basis(n, "rating sets", TIE_IN_CONSISTENCY, left_out, why)
     about_strength = Basis(n, "rating sets", TIE_IN_STRENGTH, left_out, why)
     return {
-        "mean_consistency": mean_over_sets(
-            steady, instance, about_consistency, sampler, (*labels, "consistency")
-        ),
-        "consistency_distribution": distribution_keys(
-            distribution(steady, possible_consistencies(rater.sizes))
-        ),
-        "mean_preference_strength": mean_over_sets(
-            lean, instance, about_strength, sampler, (*labels, "strength")
-        ),
-        "preference_strength_distribution": distribution_keys(
-            distribution(lean, possible_strengths(rater.sizes))
-        ),
+        "mean_consistency": mean_over_sets(steady, instance, about_consistency, sampler, (*labels, "consistency")),
+        "consistency_distribution": distribution_keys(distribution(steady, possible_consistencies(rater.sizes))),
+        "mean_preference_strength": mean_over_sets(lean, instance, about_strength, sampler, (*labels, "strength")),
+        "preference_strength_distribution": distribution_keys(distribution(lean, possible_strengths(rater.sizes))),
     }
 
 

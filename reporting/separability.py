@@ -91,7 +91,5 @@ def separability_findings(selection: Selection, found: Separability) -> dict[str
         "undefined": missing,
     }
     if missing:
-        described["why"] = (
-            found.why or f"{missing} instances have no separability: a system has one generation"
-        )
+        described["why"] = found.why or f"{missing} instances have no separability: a system has one generation"
     return {"separability": described}

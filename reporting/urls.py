@@ -1,6 +1,21 @@
 """Addresses of the pages."""
 
-from django.urls import URLPattern
+from django.urls import path, re_path
+
+from reporting.views import charts, exports, findings, health, tokens
 
 app_name = "reporting"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("studies/<slug:slug>/findings/", findings.show, name="findings"),
+    path("studies/<slug:slug>/findings.json", findings.as_json, name="findings-json"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"
+    ),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/export/(?P<kind>ratings|judgments)\.(?P<form>csv|jsonl)$",
+        exports.download,
+        name="export",
+    ),
+    path("api/v1/token/", tokens.token, name="token"),
+]

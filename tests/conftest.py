@@ -1,7 +1,6 @@
 """What holds for every test: no socket leaves this machine, and each run has a database of its own."""
 
 import ipaddress
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,19 +82,17 @@ def _sockets_only_to_loopback() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Put SQLite's test database into a file: in memory, threads would share one connection and hide lock errors.
 
-    The folder belongs to this run and, with xdist, to this worker. PostgreSQL needs none of this but the workers' names.
+    The folder belongs to this run and, with xdist, to this worker.
     """
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    for connection in connections.all(initialized_only=False):
-        test = connection.settings_dict["TEST"]
+    for connection in connections.all():
         if connection.vendor == "sqlite":
-            test["NAME"] = str(tmp_path_factory.mktemp("database") / f"{connection.alias}.sqlite3")
-        else:
-            name = test["NAME"] or f"test_{connection.settings_dict['NAME']}"
-            test["NAME"] = f"{name}_{worker}" if worker else name
+            file = tmp_path_factory.mktemp("database") / f"{connection.alias}.sqlite3"
+            connection.settings_dict["TEST"]["NAME"] = str(file)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` picks its tests

@@ -53,8 +53,18 @@ def runs(path: str) -> bool:
 def how_to_install() -> str:
     """Return the advice that fits this machine."""
     if sys.platform == "darwin":
-        return "Install it with: brew install --cask chromium (or point CHROMIUM at a browser of that kind)."
-    return "Install it with: sudo apt-get install chromium (or point CHROMIUM at a browser of that kind)."
+        command = "brew install --cask chromium"
+    elif is_ubuntu():
+        command = "sudo snap install chromium"
+    else:
+        command = "sudo apt-get install chromium"
+    return f"Install it with: {command} (or point CHROMIUM at a browser of that kind)."
+
+
+def is_ubuntu() -> bool:
+    """Tell whether this is Ubuntu, which has Chromium as a snap only."""
+    release = Path("/etc/os-release")
+    return release.exists() and "ID=ubuntu" in release.read_text(encoding="utf-8").splitlines()
 
 
 if __name__ == "__main__":

@@ -7,16 +7,23 @@ cd "$(dirname "$0")/.."
 sh tools/venv.sh dev
 
 python=.venv/bin/python
-if ! "$python" tools/find_chromium.py >/dev/null 2>&1 || ! "$python" tools/with_postgres.py --check 2>/dev/null; then
-    if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
-        echo "Installing Chromium and PostgreSQL ..."
-        DEBIAN_FRONTEND=noninteractive
-        export DEBIAN_FRONTEND
-        apt-get update -qq
-        apt-get install -y -qq --no-install-recommends chromium postgresql postgresql-common >/dev/null
-    fi
+has_chromium() { "$python" tools/find_chromium.py >/dev/null; }
+has_postgres() { "$python" tools/with_postgres.py --check; }
+
+wanted=
+[ -n "${CHROMIUM:-}" ] || has_chromium 2>/dev/null || wanted=chromium
+has_postgres 2>/dev/null || wanted="$wanted postgresql postgresql-common"
+if [ -n "$wanted" ] && command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+    echo "Installing $wanted ..."
+    DEBIAN_FRONTEND=noninteractive
+    export DEBIAN_FRONTEND
+    apt-get update -qq || true # what does not come of it is told below
+    for package in $wanted; do
+        apt-get install -y -qq --no-install-recommends "$package" >/dev/null || true
+    done
 fi
+
 missing=0
-"$python" tools/find_chromium.py >/dev/null || missing=1
-"$python" tools/with_postgres.py --check || missing=1
+has_chromium || missing=1
+has_postgres || missing=1
 exit "$missing"

@@ -87,11 +87,11 @@ def refuse(name: str, bad: Iterable[BadLine]) -> None:
         raise BadFile(name, lines)
 
 
-def text_problem(value: object, *, longest: int | None = None) -> str | None:
+def text_problem(value: object, *, longest: int | None = None, may_be_blank: bool = False) -> str | None:
     """Say what keeps `value` from being stored as text, or `None`."""
     if not isinstance(value, str):
         return f"is {type(value).__name__}, not text"
-    if not value.strip():
+    if not may_be_blank and not value.strip():
         return "is empty"
     if "\x00" in value:
         return "holds a NUL character"

@@ -79,7 +79,7 @@ def _texts(records: list[Record], bad: list[BadLine], name: str) -> dict[str, di
         for field, names in _TEXT_FIELDS.items():
             value = next((record[key] for key in names if key in record), None)
             # A model may have answered nothing; that was shown and voted on all the same.
-            if (value != "" or field == "source") and (problem := text_problem(value)):
+            if problem := text_problem(value, may_be_blank=field != "source"):
                 bad.append(BadLine(number, f"{' or '.join(names)} {problem}"))
             else:
                 texts[field] = value

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 
+DEFAULT_CONSENT = """You will compare pairs of texts and say which one you prefer.
+
+- Your choices are stored under a random code, together with the time they were made.
+- They are used for research and may be published in that form.
+- You may stop at any time."""
+
+
 class TaskKind(models.TextChoices):
     """What the systems were asked to do; picks a judge's prompt."""
 
@@ -47,7 +54,9 @@ class Study(models.Model):
     label_left = models.CharField(max_length=40, default="Left")
     label_right = models.CharField(max_length=40, default="Right")
     guidelines = models.TextField(blank=True, help_text="Markdown, shown to raters.")
-    consent_text = models.TextField(blank=True, help_text="Markdown; a change raises the version and asks again.")
+    consent_text = models.TextField(
+        default=DEFAULT_CONSENT, help_text="Markdown; a change raises the version and asks again."
+    )
     consent_version = models.PositiveIntegerField(default=1)
     contact = models.CharField(max_length=200, blank=True, help_text="How raters reach the researcher.")
     ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")

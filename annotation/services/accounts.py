@@ -49,3 +49,9 @@ def annotator_for(*, user: User, study: Study) -> Annotator:
         defaults={"kind": Annotator.Kind.ACCOUNT, "code": f"r-{secrets.token_hex(4)}"},
     )
     return annotator
+
+
+def keep_creator(*, user: User, study: Study) -> None:
+    """Let whoever made a study go on with it: a study admin of it, unless a role elsewhere gives that already."""
+    if not Study.objects.seen_by(user, Role.STUDY_ADMIN).filter(pk=study.pk).exists():
+        RoleGrant.objects.get_or_create(user=user, role=Role.STUDY_ADMIN, study=study)

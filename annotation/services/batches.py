@@ -194,3 +194,17 @@ def _make_hits(batch: Batch, pool: _Pool, chosen: _Chosen, rng: np.random.Genera
 
 def _of(configuration: Configuration) -> Any:
     return Matchup.objects.filter(pk__in=configuration.matchups().order_by().values("pk"))
+
+
+def set_batch_status(*, batch: Batch, status: str) -> Batch:
+    """Open, pause or close a batch; claims already made may be finished.
+
+    Raises: NotChosen for an unknown state, or for a batch whose ratings were imported.
+    """
+    if status not in Batch.Status.values:
+        raise NotChosen(f"{status!r} is no state of a batch")
+    if batch.origin == Batch.Origin.IMPORTED:
+        raise NotChosen(f"the ratings of batch {batch.name} were imported; it can't be opened here")
+    batch.status = status
+    batch.save(update_fields=["status"])
+    return batch

@@ -58,3 +58,19 @@ def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: di
         options=options,
         counts=counts,
     )
+
+
+@transaction.atomic
+def save_settings(*, study: Study, **settings: Any) -> Study:
+    """Change a study's settings; another consent text is a new version, to be asked for again.
+
+    Raises: AnnotationError naming the setting that isn't valid.
+    """
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    if settings.get("consent_text", study.consent_text) != study.consent_text:
+        study.consent_version += 1
+    for name, value in settings.items():
+        setattr(study, name, value)
+    validate(study)
+    study.save()
+    return study

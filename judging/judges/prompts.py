@@ -41,7 +41,9 @@ def load_prompt(file_name: str) -> Prompt:
     template = Template((FOLDER / file_name).read_text(encoding="utf-8"))
     found = set(template.get_identifiers())
     if not template.is_valid() or found - ALLOWED:
-        raise BadSettings(f"prompt {file_name} may only hold ${', $'.join(sorted(ALLOWED))}; write $$ for a dollar sign")
+        raise BadSettings(
+            f"prompt {file_name} may only hold ${', $'.join(sorted(ALLOWED))}; write $$ for a dollar sign"
+        )
     if missing := REQUIRED - found:
         raise BadSettings(f"prompt {file_name} lacks ${', $'.join(sorted(missing))}")
     return Prompt(file_name.removesuffix(".txt"), template)

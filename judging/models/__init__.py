@@ -1,6 +1,6 @@
 """The tables of judging, split by noun."""
 
 from judging.models.judge import Endpoint, Judge
-from judging.models.run import Completion, Judgment, JudgeRun
+from judging.models.run import Completion, JudgeRun, Judgment
 
 __all__ = ["Completion", "Endpoint", "Judge", "JudgeRun", "Judgment"]

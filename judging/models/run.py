@@ -92,7 +92,9 @@ class Judgment(models.Model):
     repeat = models.PositiveIntegerField(default=0)
     negated = models.BooleanField(default=False)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
-    verdict = models.SmallIntegerField(null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed.")
+    verdict = models.SmallIntegerField(
+        null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed."
+    )
     rationale = models.TextField(blank=True)
     failure = models.TextField(blank=True, help_text="Why there is no verdict.")
     calls = models.PositiveIntegerField(default=0, help_text="Answers used for this cell, new or from the cache.")

@@ -52,7 +52,9 @@ def claim(run_id: int) -> JudgeRun:
     """
     run = JudgeRun.objects.get(pk=run_id)
     if is_alive(run):
-        raise RunBusy(f"{run} is being worked on by another process; it was last heard of at {run.heartbeat_at:%H:%M:%S}")
+        raise RunBusy(
+            f"{run} is being worked on by another process; it was last heard of at {run.heartbeat_at:%H:%M:%S}"
+        )
     now = timezone.now()
     # Compared with what was just read: of two that saw the same dead lease, one gets it.
     seen = Q(executor=run.executor, status=run.status, heartbeat_at=run.heartbeat_at)

@@ -39,9 +39,7 @@ def present(pair: Pair, order: str) -> Presentation:
     instance, study = matchup.instance, matchup.instance.study
     texts = (pair.generation_a.text, pair.generation_b.text)
     first, second = texts if order == AB else texts[::-1]
-    identity = identity_of(
-        study.slug, instance.instance_id, matchup.system_a.name, matchup.system_b.name, pair.index
-    )
+    identity = identity_of(study.slug, instance.instance_id, matchup.system_a.name, matchup.system_b.name, pair.index)
     return Presentation(
         task_kind=study.task_kind,
         question=study.question,

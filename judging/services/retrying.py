@@ -28,7 +28,7 @@ class RetryPolicy:
 
 
 class RetryingClient:
-    """A client that asks again after transient failures. When told to wait, it holds back every call in flight."""
+    """A client that asks again after transient failures. While it waits, its caller's slot in flight stays taken."""
 
     def __init__(
         self,
@@ -43,14 +43,11 @@ class RetryingClient:
         self.rng = rng or random.Random()  # spreads the load and nothing else: no result depends on it
         self.sleep = sleep
         self.calls = 0
-        self._open = asyncio.Event()
-        self._open.set()
 
     async def complete(self, body: Mapping[str, Any]) -> Answer:
         """Return the first answer; after the last attempt the failure is the caller's."""
         attempt = 0
         while True:
-            await self._open.wait()
             self.calls += 1
             try:
                 return await self.client.complete(body)
@@ -66,12 +63,7 @@ class RetryingClient:
             return
         if failure.retry_after > self.policy.longest_retry_after:
             raise TransientFailure(f"{failure} (the endpoint asks to wait {failure.retry_after:.0f} s)")
-        # Others that are told so meanwhile wait as well; whoever waits longest opens last.
-        self._open.clear()
-        try:
-            await self.sleep(failure.retry_after + self.policy.first_pause * self.rng.random() / 4)
-        finally:
-            self._open.set()
+        await self.sleep(failure.retry_after + self.policy.first_pause * self.rng.random() / 4)
 
     async def close(self) -> None:
         """Close the client."""

@@ -90,11 +90,11 @@ def test_interval_by_hand_for_two_clusters(rng):
 
 
 def test_interval_meets_the_exact_bootstrap_distribution(rng):
-    # Ten clusters, three of them 1: a round's sum is Binomial(10, 0.3); its 2.5 % and 97.5 % quantiles are 1 and 6.
+    # Ten clusters, three of them 1: a round's sum is Binomial(10, 0.3); its 10 % and 90 % quantiles are 1 and 5.
     chances = np.cumsum([comb(10, k) * 0.3**k * 0.7 ** (10 - k) for k in range(11)])
-    exact = [int(np.searchsorted(chances, share)) / 10 for share in (0.025, 0.975)]
-    assert exact == [0.1, 0.6]
-    found = cluster_interval(mean_sums([1] * 3 + [0] * 7, range(10)), ratio, rng=rng, rounds=20_000)
+    exact = [int(np.searchsorted(chances, share)) / 10 for share in (0.1, 0.9)]
+    assert exact == [0.1, 0.5]
+    found = cluster_interval(mean_sums([1] * 3 + [0] * 7, range(10)), ratio, rng=rng, rounds=20_000, level=0.8)
     np.testing.assert_allclose([found.low, found.high], exact)
 
 

@@ -97,6 +97,11 @@ def test_separability_lies_within_one_of_zero_and_ignores_the_diagonal(arrays):
     np.testing.assert_array_equal(separability(without, own_b, cross), gap)
 
 
+def test_cross_alignment_reads_the_rows_of_a_against_the_columns_of_b():
+    # The block below the diagonal belongs to no similarity here and must not be read: (0.2 + 0.4) / 2.
+    assert alignments([[1.0, 0.2, 0.4], [9.0, 1.0, 0.6], [9.0, 0.6, 1.0]], 1).cross == pytest.approx(0.3)
+
+
 def test_single_generation_has_no_self_alignment_and_no_separability():
     means = alignments([[1.0, 0.2, 0.4], [0.2, 1.0, 0.6], [0.4, 0.6, 1.0]], 1)
     np.testing.assert_allclose(means, [NAN, 0.6, 0.3])

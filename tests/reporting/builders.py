@@ -83,7 +83,9 @@ def build_configuration(
     a, b = (build_system(study, name) for name in systems)
     start = study.instances.count()
     rows = [
-        Instance(study=study, instance_id=f"{prefix or dataset}-{n}", dataset=dataset, source="text", position=start + n)
+        Instance(
+            study=study, instance_id=f"{prefix or dataset}-{n}", dataset=dataset, source="text", position=start + n
+        )
         for n in range(instances)
     ]
     made = Instance.objects.bulk_create(rows)

@@ -40,9 +40,7 @@ def test_people_of_the_published_study_get_the_golden_numbers(study: Study, key:
     people = found["raters"][0]
     assert people["raters"] == summary["n_workers"]
     assert (people["rating_sets"], people["ratings"]) == (150, 750)
-    assert people["counts"] == {
-        name.lower(): count for name, count in summary["rating_counts_model_coords"].items()
-    }
+    assert people["counts"] == {name.lower(): count for name, count in summary["rating_counts_model_coords"].items()}
     places = summary["rating_counts_display_coords"]
     assert people["shown_first"] == {
         "first": places["first_shown"],
@@ -98,9 +96,7 @@ def test_pooled_bins_use_the_study_wide_normalisation(study: Study) -> None:
     everything = [
         (value, item["mean_consistency"])
         for key in GOLDEN_CONFIGURATIONS
-        for value, item in zip(
-            known[key]["poolnorm_sep_paper"], golden("human_rating_sets.json")[key], strict=True
-        )
+        for value, item in zip(known[key]["poolnorm_sep_paper"], golden("human_rating_sets.json")[key], strict=True)
     ]
     bins = pooled["mean_consistency_by_bin"]
     assert [bin_["instances"] for bin_ in bins] == np.histogram(pooled_values, edges)[0].tolist()
@@ -118,7 +114,9 @@ def test_pooled_bins_use_the_study_wide_normalisation(study: Study) -> None:
 
 def test_rankings_of_the_published_study_count_wins_over_both_data_sets(study: Study) -> None:
     summary = golden("human_summary.json")
-    cnn, samsum = (summary[key]["rating_counts_model_coords"] for key in ("gpt35_vicuna_cnndm", "vicuna_mistral_samsum"))
+    cnn, samsum = (
+        summary[key]["rating_counts_model_coords"] for key in ("gpt35_vicuna_cnndm", "vicuna_mistral_samsum")
+    )
     by_measure = {ranking["measure"]: ranking for ranking in findings(study, rounds=50)["rankings"]}
     wins = {row["system"]: row for row in by_measure["win_rate"]["systems"]}
     # vicuna-7b is A in cnn_dm and B in samsum: its wins are 340 and 293, its ties 124 and 86, of 1,500.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
-PATIENCE = 60.0  # seconds; only a failing test waits that long
+PATIENCE = 120.0  # seconds; only a failing test waits that long
 
 
 def wait_until(holds: Callable[[], object], what: str) -> None:
@@ -17,20 +17,28 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
     while not holds():
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {PATIENCE:.0f} s in vain: {what}")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def is_running(pid: int) -> bool:
     """Tell whether a process does anything still; a zombie does not."""
-    if Path("/proc/self/stat").exists():
+    return any(found == pid and state not in ("Z", "X") for found, state, _ in processes())
+
+
+def processes() -> list[tuple[int, str, int]]:
+    """Return id, state and parent's id of every process."""
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,stat=,ppid="], capture_output=True, text=True, check=True)
+        rows = [line.split() for line in listed.stdout.splitlines()]
+        return [(int(pid), state[0], int(parent)) for pid, state, parent in rows]
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-    else:
-        asked = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        state = asked.stdout
-    return state.strip()[:1] not in ("", "Z", "X")
+            state, parent = file.read_text(errors="replace").rpartition(")")[2].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            continue
+        found.append((int(file.parent.name), state, int(parent)))
+    return found
 
 
 def read_pid(file: Path) -> int | None:
@@ -43,3 +51,13 @@ def kill_if_running(pid: int | None) -> None:
     """Leave nothing behind, whatever the test came to."""
     if pid is not None and is_running(pid):
         os.kill(pid, 9)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the ids of all processes below a process."""
+    everything = processes()
+    found, fresh = [], [pid]
+    while fresh:
+        fresh = [child for child, _, parent in everything if parent in fresh]
+        found += fresh
+    return found

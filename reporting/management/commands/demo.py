@@ -82,7 +82,7 @@ class Command(BaseCommand):
             self.stdout.write(f"  {part}")
             self.stdout.flush()
             said = StringIO()
-            call_command(command, *arguments, stdout=said)
+            call_command(command, *arguments, stdout=said, stderr=said)
             if verbosity > 1:
                 self.stdout.write(said.getvalue())
 

@@ -1,0 +1,88 @@
+"""Every object in Django's admin."""
+
+from django.contrib import admin
+
+from annotation import models
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """What raters and programs made is looked at here, not changed."""
+
+    def has_add_permission(self, request: object, obj: object = None) -> bool:
+        """Nothing of this kind is made by hand."""
+        return False
+
+    def has_change_permission(self, request: object, obj: object = None) -> bool:
+        """Nothing of this kind is changed by hand."""
+        return False
+
+    def has_delete_permission(self, request: object, obj: object = None) -> bool:
+        """Nothing that was rated or made is deleted."""
+        return False
+
+
+@admin.register(models.Study)
+class StudyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Studies."""
+
+    list_display = ["slug", "title", "task_kind", "created_at"]
+    search_fields = ["slug", "title"]
+
+
+@admin.register(models.RoleGrant)
+class RoleGrantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Who may do what."""
+
+    list_display = ["user", "role", "study", "granted_at"]
+    list_filter = ["role"]
+
+
+@admin.register(models.Annotator)
+class AnnotatorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Annotators; excluding one leaves their ratings out of findings and deletes nothing."""
+
+    list_display = ["code", "study", "kind", "excluded"]
+    list_filter = ["study", "kind", "excluded"]
+    search_fields = ["code"]
+    readonly_fields = ["study", "code", "kind", "user", "joined_at"]
+
+
+@admin.register(models.Batch)
+class BatchAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Batches."""
+
+    list_display = ["name", "study", "dataset", "system_a", "system_b", "status", "origin"]
+    list_filter = ["study", "status"]
+    readonly_fields = [
+        *("study", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
+        *("selection", "seed", "origin", "created_at"),
+    ]
+
+
+@admin.register(models.Assignment)
+class AssignmentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Assignments; excluding one leaves its ratings out of findings and deletes nothing."""
+
+    list_display = ["key", "annotator", "state", "claimed_at", "submitted_at", "excluded"]
+    list_filter = ["state", "excluded", "hit__batch__study"]
+    list_select_related = ["annotator"]
+    readonly_fields = [
+        *("hit", "annotator", "state", "seed", "claimed_at", "expires_at", "submitted_at", "work_seconds"),
+    ]
+
+
+@admin.register(models.System)
+class SystemAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Systems: only the family is free to change."""
+
+    list_display = ["name", "study", "family"]
+    list_filter = ["study"]
+    readonly_fields = ["study", "name", "position"]
+
+
+for _model in (
+    *(models.Alignment, models.ComparisonTable, models.Consent, models.Display, models.Generation, models.Hit),
+    *(models.HitPair, models.ImportRecord, models.Instance, models.Matchup, models.Pair, models.Rating),
+    *(models.SeparabilityRun, models.Slot),
+):
+    admin.site.register(_model, ReadOnlyAdmin)

@@ -1,0 +1,205 @@
+"""The researcher's and the study admin's pages: studies, files, separability, batches, texts."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from analysis import similarity
+from annotation.access import MANAGERS, READERS, holds_any, study_view
+from annotation.configurations import configurations
+from annotation.forms import BatchForm, NewStudyForm, StudySettingsForm, UploadForm
+from annotation.keys import new_seed
+from annotation.models import Batch, Instance, Study
+from annotation.services.accounts import keep_creator
+from annotation.services.batches import create_batch, set_batch_status
+from annotation.services.separability import latest_run
+from annotation.services.studies import save_settings
+from annotation.services.uploads import read_upload
+from annotation.tasks import compute_separability_of, separability_state
+
+
+@login_required
+@require_safe
+def studies(request: HttpRequest) -> HttpResponse:
+    """List the studies that the user may read."""
+    if not holds_any(request.user, *READERS):
+        raise PermissionDenied
+    rows = Study.objects.seen_by(request.user, *READERS).annotate(
+        instance_count=Count("instances", distinct=True), batch_count=Count("batches", distinct=True)
+    )
+    return render(request, "annotation/studies.html", {"studies": rows})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_study(request: HttpRequest) -> HttpResponse:
+    """Make a study from its first file."""
+    if not holds_any(request.user, *READERS):
+        raise PermissionDenied
+    form = NewStudyForm(request.POST or None, request.FILES or None)
+    if request.method != "POST" or not form.is_valid():
+        status = 422 if request.method == "POST" else 200
+        return render(request, "annotation/upload.html", {"form": form}, status=status)
+    settings = {key: form.cleaned_data[key] for key in ("title", "task_kind", "question") if form.cleaned_data[key]}
+    study, said = read_upload(slug=form.cleaned_data["slug"], **_file_of(form), **settings)
+    keep_creator(user=request.user, study=study)
+    messages.success(request, said)
+    return redirect("annotation:study", study.slug)
+
+
+@study_view(*READERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload(request: HttpRequest, study: Study) -> HttpResponse:
+    """Read a further file into a study."""
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if request.method != "POST" or not form.is_valid():
+        status = 422 if request.method == "POST" else 200
+        return render(request, "annotation/upload.html", {"form": form, "study": study}, status=status)
+    _, said = read_upload(slug=study.slug, **_file_of(form))
+    messages.success(request, said)
+    return redirect("annotation:study", study.slug)
+
+
+@study_view(*READERS)
+@require_safe
+def study_page(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show what a study holds and what can be done next."""
+    page = "annotation/study.html#separability" if request.headers.get("HX-Target") == "separability" else None
+    busy, failure = separability_state(study)
+    rows = [{"configuration": one, "matchups": one.matchups().count(), "run": latest_run(one)} for one in configurations(study)]
+    context: dict[str, Any] = {
+        "study": study,
+        "rows": rows,
+        "busy": busy,
+        "failure": failure,
+        "similarities": similarity.names(),
+        "may_manage": Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists(),
+    }
+    if page is None:
+        context |= {
+            "instance_count": study.instances.count(),
+            "systems": study.systems.all(),
+            "batches": _with_progress(study.batches.all()),
+            "imports": study.imports.all(),
+            "scripted": study.annotators.filter(kind="scripted").count(),
+        }
+    return render(request, page or "annotation/study.html", context)
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
+    """Change what raters are told and asked."""
+    form = StudySettingsForm(request.POST or None, instance=study)
+    if request.method != "POST" or not form.is_valid():
+        status = 422 if request.method == "POST" else 200
+        return render(request, "annotation/study_settings.html", {"form": form, "study": study}, status=status)
+    save_settings(study=Study.objects.get(pk=study.pk), **form.cleaned_data)
+    messages.success(request, "Saved.")
+    return redirect("annotation:study", study.slug)
+
+
+@study_view(*READERS)
+@require_POST
+def start_separability(request: HttpRequest, study: Study) -> HttpResponse:
+    """Have the worker compute separability."""
+    name = request.POST.get("similarity", "rouge1")
+    if name not in similarity.names():
+        raise Http404(f"no similarity {name}")
+    if not separability_state(study)[0]:
+        compute_separability_of.enqueue(study.pk, name, "configuration")
+    messages.info(request, "Separability is being computed; it shows below when it is done.")
+    return redirect("annotation:study", study.slug)
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
+    """Make a batch."""
+    form = BatchForm(request.POST or None, study=study)
+    if request.method != "POST" or not form.is_valid():
+        status = 422 if request.method == "POST" else 200
+        return render(request, "annotation/new_batch.html", {"form": form, "study": study}, status=status)
+    chosen, seed = form.cleaned_data["configuration"], form.cleaned_data["seed"]
+    batch, made = create_batch(
+        study=study,
+        name=form.cleaned_data["name"],
+        dataset=chosen.dataset,
+        systems=(chosen.system_a.name, chosen.system_b.name),
+        pairs=form.cleaned_data["pairs"],
+        raters=form.cleaned_data["raters"],
+        select=form.cleaned_data["select"].strip(),
+        seed=new_seed() if seed is None else seed,
+    )
+    messages.success(request, f"Batch {batch.name} {'made' if made else 'was there already, made the same way'}.")
+    return redirect("annotation:batch", study.slug, batch.pk)
+
+
+@study_view(*READERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Watch one batch; a study admin opens, pauses and closes it."""
+    batch = get_object_or_404(_with_progress(study.batches.filter(pk=pk)))
+    may_manage = Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists()
+    if request.method == "POST":
+        if not may_manage:
+            raise PermissionDenied
+        set_batch_status(batch=batch, status=request.POST.get("status", ""))
+        return redirect("annotation:batch", study.slug, pk)
+    hits = batch.hits.select_related("matchup__instance").order_by("matchup__instance__position")
+    page = Paginator(_with_slots(hits), 100).get_page(request.GET.get("page"))
+    context = {"study": study, "batch": batch, "hits": page, "may_manage": may_manage, "states": Batch.Status.choices}
+    return render(request, "annotation/batch.html", context)
+
+
+@study_view(*READERS)
+@require_safe
+def instances(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a study's instances."""
+    page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
+    return render(request, "annotation/instances.html", {"study": study, "page": page})
+
+
+@study_view(*READERS)
+@require_safe
+def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show one instance: source, every pair with its texts, and the comparison tables."""
+    instance = get_object_or_404(Instance, study=study, pk=pk)
+    matchups = instance.matchups.select_related("system_a", "system_b").prefetch_related(
+        "pairs__generation_a", "pairs__generation_b", "pairs__tables", "alignments__run"
+    )
+    return render(
+        request, "annotation/instance.html", {"study": study, "instance": instance, "matchups": matchups}
+    )
+
+
+def _file_of(form: UploadForm) -> dict[str, Any]:
+    cleaned = form.cleaned_data
+    names = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
+    return {"kind": cleaned["kind"], "data": cleaned["file"].read(), "name": cleaned["file"].name, **names}
+
+
+def _with_progress(batches: Any) -> Any:
+    """Count each batch's slots by state, in one query."""
+    submitted = Q(hits__slots__assignment__state="submitted")
+    return batches.select_related("system_a", "system_b").annotate(
+        hit_count=Count("hits", distinct=True),
+        slot_count=Count("hits__slots", distinct=True),
+        filled_count=Count("hits__slots", filter=submitted, distinct=True),
+        claimed_count=Count("hits__slots", filter=Q(hits__slots__assignment__state="claimed"), distinct=True),
+    )
+
+
+def _with_slots(hits: Any) -> Any:
+    return hits.annotate(
+        slot_count=Count("slots"),
+        filled_count=Count("slots", filter=Q(slots__assignment__state="submitted")),
+        claimed_count=Count("slots", filter=Q(slots__assignment__state="claimed")),
+    )

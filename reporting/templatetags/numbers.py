@@ -1,0 +1,26 @@
+"""How findings' numbers are written on pages."""
+
+from typing import Any
+
+from django import template
+
+register = template.Library()
+UNDEFINED = "—"
+
+
+@register.filter
+def decimals(value: float | None, digits: int = 3) -> str:
+    """Write a number with a fixed number of decimals; an undefined one as a dash."""
+    return UNDEFINED if value is None else f"{value:.{digits}f}"
+
+
+@register.filter
+def words(name: str) -> str:
+    """Write a key such as `win_loss_rate` as words."""
+    return name.replace("_", " ")
+
+
+@register.inclusion_tag("reporting/_estimate.html")
+def estimate(found: dict[str, Any]) -> dict[str, Any]:
+    """Show an estimate with its interval and n; an undefined one as a dash with the reason."""
+    return {"found": found}

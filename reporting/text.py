@@ -1,0 +1,79 @@
+"""Findings as plain text, for a terminal."""
+
+from typing import Any
+
+UNDEFINED = "—"
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Lay out the main numbers of findings, one block per configuration."""
+    blocks = [f"study {_plain(found['study'])} (version {found['version']})"]
+    if not found["configurations"]:
+        blocks.append("no configuration yet: import instances with generations of two systems")
+    blocks += [_configuration(one) for one in found["configurations"]]
+    if found["rankings"]:
+        blocks.append("\n".join(["rankings", *(line for one in found["rankings"] for line in _ranking(one))]))
+    return "\n\n".join(blocks)
+
+
+def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
+    """Write an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`; an undefined one as — with its reason."""
+    if estimate["value"] is None:
+        return f"{UNDEFINED} ({estimate['why']})"
+    n = f"n = {estimate['n']} {estimate['of']}"
+    if estimate["low"] is None:
+        return f"{estimate['value']:.{digits}f}, {n}"
+    return f"{estimate['value']:.{digits}f} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}], {n}"
+
+
+def _configuration(one: dict[str, Any]) -> str:
+    lines = [
+        _plain(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}"),
+        f"  {one['instances']} instances, {one['pairs']} pairs",
+    ]
+    separability = one["separability"]
+    lines.append(f"  separability: {separability['similarity'] if separability else one['why']}")
+    for rater in one["raters"]:
+        lines += [f"  {line}" for line in _rater(rater)]
+    return "\n".join(lines)
+
+
+def _rater(rater: dict[str, Any]) -> list[str]:
+    counts, places = rater["counts"], rater["shown_first"]
+    lines = [
+        f"{_plain(rater['rater'])}: {rater['raters']} raters, {rater['rating_sets']} rating sets "
+        f"({rater['incomplete_rating_sets']} incomplete), {rater['ratings']} ratings",
+        f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
+        f"shown first {places['first']}, second {places['second']}",
+        f"  mean consistency          {estimate_text(rater['mean_consistency'])}",
+        f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}",
+    ]
+    if "note" in rater:
+        lines.append(f"  {rater['note']}")
+    if "raw_agreement" in rater:
+        lines.append(f"  raw agreement             {estimate_text(rater['raw_agreement'])}")
+        lines += [
+            f"  {f'alpha, {level}':<25} {estimate_text(alpha)}" for level, alpha in rater["krippendorff_alpha"].items()
+        ]
+    if "asked" in rater:
+        lines.append(
+            f"  asked {rater['asked']}, parsed {rater['parsed']}, unparsed {rater['unparsed']}, "
+            f"refused {rater['refused']}, errors {rater['errors']}"
+        )
+        lines.append(f"  agreement with people     {estimate_text(rater['agreement_with_people'])}")
+        lines.append(f"  agreement with majority   {estimate_text(rater['agreement_with_majority'])}")
+    for bin_ in rater["bins"]:
+        mean = estimate_text(bin_["mean_consistency"])
+        lines.append(f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {bin_['instances']} instances, {mean}")
+    return lines
+
+
+def _ranking(ranking: dict[str, Any]) -> list[str]:
+    lines = [f"  {_plain(ranking['rater'])}, {ranking['measure'].replace('_', ' ')} ({ranking['tie_rule']})"]
+    lines += [f"    {_plain(row['system'])}: {estimate_text(row)}" for row in ranking["systems"]]
+    return lines + ([f"    note: {ranking['note']}"] if "note" in ranking else [])
+
+
+def _plain(text: str) -> str:
+    """Names come from files: control characters could drive a terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)

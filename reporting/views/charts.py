@@ -1,0 +1,44 @@
+"""Pictures of findings, as files that a page shows or a paper takes."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from annotation.access import READERS, study_view
+from annotation.configurations import configuration
+from annotation.models import Study
+from reporting import charts
+from reporting.findings import findings_on, pooled_under
+from reporting.themes import THEMES
+from reporting.views.query import filters_of
+
+POOLED = "pooled-consistency"
+OF_CONFIGURATION = {
+    "consistency-by-bin": charts.consistency_by_bin,
+    "mean-consistency": charts.mean_consistency,
+    "separability": charts.separability_histogram,
+}
+
+
+@require_safe
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
+    """Draw one picture; `dataset`, `a` and `b` name the configuration, `theme` is light or dark."""
+    theme = request.GET.get("theme", "light")
+    if theme not in THEMES or name not in {POOLED, *OF_CONFIGURATION}:
+        raise Http404(f"no picture {name} in {theme}")
+    filters = filters_of(study, request.GET)
+    if name == POOLED:
+        spec = charts.pooled_consistency(pooled_under(study, filters), theme)
+    else:
+        asked = {key: request.GET.get(key, "") for key in ("dataset", "a", "b")}
+        about = configuration(study, dataset=asked["dataset"], systems=(asked["a"], asked["b"]))
+        spec = OF_CONFIGURATION[name](findings_on(about, filters), theme)
+    if form == "png":
+        response = HttpResponse(charts.to_png(spec), content_type="image/png")
+    else:
+        response = HttpResponse(charts.to_svg(spec), content_type="image/svg+xml")
+    # Even when opened by itself the picture may run, load and link to nothing.
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-cache"
+    return response

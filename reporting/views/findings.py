@@ -1,0 +1,88 @@
+"""The findings page, and the same numbers as JSON."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from annotation.access import READERS, study_view
+from annotation.models import Study
+from reporting.exports import FORMATS, KINDS
+from reporting.findings import findings_under
+from reporting.measured import Filters
+from reporting.views.charts import POOLED
+from reporting.views.query import chart_url, filters_of, query_of
+
+PICTURES = {
+    "consistency-by-bin": "Stacked bars for each rater: the share of rating sets at each consistency, "
+    "by separability. The numbers are in the table below.",
+    "mean-consistency": "Curve for each rater: mean consistency by separability, with intervals. "
+    "The numbers are in the table below.",
+    "separability": "Bars: how many instances each separability bin holds. The numbers are in the table below.",
+}
+POOLED_ALT = (
+    "Curve for each rater: mean consistency by separability over all configurations. "
+    "The numbers are in the table below."
+)
+
+
+@require_safe
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show everything that was found, with the pictures and what to do next."""
+    filters = filters_of(study, request.GET)
+    found = findings_under(study, filters)
+    context = {
+        "study": study,
+        "found": found,
+        "sections": [_section(study, one, filters) for one in found["configurations"]],
+        "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
+        "next_steps": _next_steps(study, found),
+        "similarities": sorted(set(study.separability_runs.values_list("similarity", flat=True))),
+        "batches": list(study.batches.values_list("name", flat=True)),
+        "exports": [(kind, form) for kind in KINDS for form in FORMATS],
+        "query": query_of(filters),
+    }
+    return TemplateResponse(request, "reporting/findings.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def as_json(request: HttpRequest, study: Study) -> JsonResponse:
+    """Return the numbers that the page shows."""
+    found = findings_under(study, filters_of(study, request.GET))
+    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+
+
+def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, Any]:
+    named = {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+    pictures = {name: _picture(study, name, alt, filters, **named) for name, alt in PICTURES.items()}
+    return {
+        "one": one,
+        "people": one["raters"][0],
+        "judges": one["raters"][1:],
+        "steady": pictures["consistency-by-bin"],
+        "curve": pictures["mean-consistency"],
+        "spread": pictures["separability"],
+    }
+
+
+def _picture(study: Study, name: str, alt: str, filters: Filters, **named: str) -> dict[str, str]:
+    themes = {theme: chart_url(study, name, "svg", filters, **named, theme=theme) for theme in ("light", "dark")}
+    return {"alt": alt, **themes, "png": chart_url(study, name, "png", filters, **named)}
+
+
+def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:
+    """Say what a study still lacks for findings, the first thing first."""
+    configurations = found["configurations"]
+    if not configurations:
+        return [f"Import instances with texts of two systems: manage.py import_study FILE --study {study.slug}"]
+    steps = []
+    if any(one["separability"] is None for one in configurations):
+        steps.append(f"Compute separability: manage.py compute_separability {study.slug}")
+    if not any(one["raters"][0]["ratings"] for one in configurations):
+        steps.append("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere")
+    if not any(len(one["raters"]) > 1 for one in configurations):
+        steps.append(f"Let a judge rate the same pairs: manage.py run_judge {study.slug} --judge NAME")
+    return steps

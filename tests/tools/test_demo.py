@@ -1,0 +1,152 @@
+"""The demo: loads the example study once, repairs a load that was cut off, serves it, stops without a trace."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+
+from annotation.models import Batch, Study
+from judging.models import JudgeRun
+from reporting.management.commands import demo
+from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
+
+ROLES = ("admin", "researcher", "annotator")
+
+
+def run_demo() -> str:
+    said = StringIO()
+    call_command("demo", "--no-serve", "--port", "8123", stdout=said)
+    return said.getvalue()
+
+
+def load_only(monkeypatch: pytest.MonkeyPatch, *, steps: int) -> None:
+    """Have the demo stopped by Ctrl-C when it has made so many of its steps."""
+    made = []
+
+    def call(name: str, *arguments: str, **options: Any) -> Any:
+        if name in {step[1][0] for step in demo.STEPS}:
+            if len(made) == steps:
+                raise KeyboardInterrupt
+            made.append(name)
+        return call_command(name, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(demo, "call_command", call)
+        with pytest.raises(SystemExit) as stopped:
+            call_command("demo", "--no-serve", stdout=StringIO(), stderr=StringIO())
+    assert stopped.value.code == 130
+    assert len(made) == steps
+
+
+def assert_all_is_there() -> None:
+    study = Study.objects.get(slug="example")
+    assert Batch.objects.filter(study=study, name="try-it").count() == 1
+    runs = JudgeRun.objects.filter(study=study)
+    assert {run.judge.name: run.status for run in runs} == {"longer": "done", "coin": "done"}
+    assert not any(run.judgments.filter(status="pending").exists() for run in runs)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_demo_loads_the_study_once_and_prints_a_link_for_each_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run_demo()
+    assert_all_is_there()
+    links = re.findall(r"^ +(\w+) +(http://localhost:8123/\S+)$", first, re.MULTILINE)
+    assert [role for role, _ in links] == list(ROLES)
+    assert len({link for _, link in links}) == len(ROLES)
+    assert not any(user.has_usable_password() for user in get_user_model().objects.all())
+
+    called = []
+    monkeypatch.setattr(demo, "call_command", lambda name, *rest, **options: called.append(name))
+    second = run_demo()
+    assert set(called) == {"migrate", "grant"}
+    assert "Loading" not in second
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("steps", [1, 5, len(demo.STEPS) - 1])
+def test_demo_repairs_a_load_that_was_cut_off(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    load_only(monkeypatch, steps=steps)
+    run_demo()
+    assert_all_is_there()
+
+
+class Demo:
+    """`manage.py demo` in a process of its own, with its own data folder."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.said = folder / "said"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "PYTEST"))}
+        own = {"TANDEM_DATA_DIR": str(folder / "data"), "DATABASE_URL": f"sqlite:///{folder / 'data' / 'db.sqlite3'}"}
+        with self.said.open("wb") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "demo", "--port", str(self.port)],
+                cwd=ROOT,
+                env=kept | own,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.below: list[int] = []
+
+    def wait_until_served(self) -> str:
+        """Wait for the address to be printed and for all programs to run; return what was printed."""
+        wait_until(lambda: "Ctrl-C" in self.said.read_text() or self.process.poll() is not None, "the demo to serve")
+        assert self.process.poll() is None, self.said.read_text()
+        # The guard, the web server with its two workers, the worker.
+        wait_until(lambda: len(descendants(self.process.pid)) >= 5, "all programs to run")
+        self.below = descendants(self.process.pid)
+        return self.said.read_text()
+
+    def gone(self) -> None:
+        for pid in self.below:
+            wait_until(lambda pid=pid: not is_running(pid), f"process {pid} to end")
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pid in self.below:
+            kill_if_running(pid)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Demo]:
+    served = Demo(tmp_path)
+    yield served
+    served.stop()
+
+
+def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: Demo) -> None:
+    said = served.wait_until_served()
+    for role in ROLES:
+        link = re.search(rf"^ +{role} +(\S+)$", said, re.MULTILINE)
+        assert link is not None, said
+        with urllib.request.urlopen(link[1].replace("localhost", "127.0.0.1"), timeout=60) as page:
+            assert page.status == 200
+    os.kill(served.process.pid, signal.SIGINT)
+    assert served.process.wait(timeout=60) == 0, served.said.read_text()
+    assert "Traceback" not in served.said.read_text()
+    served.gone()
+
+
+def test_killed_demo_leaves_nothing_running(served: Demo) -> None:
+    served.wait_until_served()
+    served.process.kill()
+    served.process.wait()
+    served.gone()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", served.port)) != 0
