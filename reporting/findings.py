@@ -6,11 +6,11 @@ from typing import Any
 from annotation.configurations import Configuration, configurations
 from annotation.models import Annotator, Batch, Study
 from annotation.version import VERSION
-from reporting.measured import Filters, Measured, measure
+from reporting.measured import Filters, Measured, Runs, measure, runs_of
 from reporting.pooled import pooled_findings
 from reporting.rankings import rankings
 from reporting.rater_findings import between_people, rater_findings, with_people
-from reporting.separability import Runs, configuration_key, runs_by_configuration, separability_findings
+from reporting.separability import separability_findings
 
 SCRIPTED = "includes ratings by scripted raters: programs, not people"
 
@@ -38,7 +38,7 @@ def findings(
 
 def findings_under(study: Study, filters: Filters) -> dict[str, Any]:
     """Compute all findings of a study under the given filters."""
-    runs = runs_by_configuration(study)
+    runs = runs_of(study, filters)
     everything, scripted = _everything(study, runs, filters), scripted_codes(study)
     return {
         "study": study.slug,
@@ -52,14 +52,14 @@ def findings_under(study: Study, filters: Filters) -> dict[str, Any]:
 
 def findings_on(configuration: Configuration, filters: Filters) -> dict[str, Any]:
     """Compute one configuration's part of the findings; the same numbers as in the whole."""
-    runs = runs_by_configuration(configuration.study)
-    measured = measure(configuration, runs.get(configuration_key(configuration), []), filters)
+    runs = runs_of(configuration.study, filters)
+    measured = measure(configuration, runs, filters)
     return _configuration(measured, filters, scripted_codes(configuration.study))
 
 
 def pooled_under(study: Study, filters: Filters) -> dict[str, Any]:
     """Compute the pooled part of the findings only; the same numbers as in the whole."""
-    runs = runs_by_configuration(study)
+    runs = runs_of(study, filters)
     return _pooled(_everything(study, runs, filters), runs, filters, scripted_codes(study))
 
 
@@ -70,9 +70,7 @@ def scripted_codes(study: Study) -> set[str]:
 
 def _everything(study: Study, runs: Runs, filters: Filters) -> list[Measured]:
     return [
-        measure(configuration, runs.get(configuration_key(configuration), []), filters)
-        for configuration in configurations(study)
-        if filters.cover(configuration)
+        measure(configuration, runs, filters) for configuration in configurations(study) if filters.cover(configuration)
     ]
 
 

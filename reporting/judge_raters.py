@@ -1,11 +1,13 @@
 """A judge on one configuration, read into the same shape as people."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.models import Batch
 from annotation.tables import Selection
-from reporting.raters import Rater
+from judging.models import JudgeRun
+from judging.tables import judgments, presentations
+from reporting.raters import Places, Rater, rater
+from reporting.votes import by_place
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,5 +18,16 @@ class JudgeOn:
     status: dict[str, int]
 
 
-def judges_on(selection: Selection, batches: Iterable[Batch] | None, *, drop_incomplete: bool) -> tuple[JudgeOn, ...]:
-    return ()
+def judges_on(selection: Selection, runs: Sequence[JudgeRun], *, drop_incomplete: bool) -> tuple[JudgeOn, ...]:
+    """Read the verdicts of each run's judge on a selection; a pair that was asked about in vain has none."""
+    return tuple(_judge_on(selection, run, drop_incomplete=drop_incomplete) for run in runs)
+
+
+def _judge_on(selection: Selection, run: JudgeRun, *, drop_incomplete: bool) -> JudgeOn:
+    judged = judgments(selection, run)
+    # Place by place, not pair by pair: asked in both orders, a judge that always prefers the first has only ties.
+    shown = presentations(selection, run)
+    places = Places(shown.outcomes.instance, by_place(shown.outcomes.verdict, shown.first_is_a))
+    name = f"judge:{run.judge.name}"
+    read = rater(name, "judge", judged.rated, places, {}, drop_incomplete=drop_incomplete)
+    return JudgeOn(read, judged.counts)

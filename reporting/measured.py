@@ -8,10 +8,18 @@ from annotation.configurations import Configuration
 from annotation.errors import UnknownName
 from annotation.models import Batch, SeparabilityRun, Study
 from annotation.tables import Selection, select
+from judging.models import JudgeRun
+from judging.tables import judges_of
 from reporting.estimates import Sampler
 from reporting.judge_raters import JudgeOn, judges_on
 from reporting.raters import Rater, people_on
-from reporting.separability import Separability, configuration_key, separability_of
+from reporting.separability import (
+    Separability,
+    SeparabilityRuns,
+    configuration_key,
+    runs_by_configuration,
+    separability_of,
+)
 
 
 @dataclass(frozen=True)
@@ -78,14 +86,33 @@ class Measured:
         return "\0".join((named.dataset, named.system_a.name, named.system_b.name))
 
 
-def measure(configuration: Configuration, runs: Sequence[SeparabilityRun], filters: Filters) -> Measured:
+@dataclass(frozen=True)
+class Runs:
+    """What was computed and judged in a study: separability by configuration, and a run of every judge."""
+
+    separability: SeparabilityRuns
+    judges: tuple[JudgeRun, ...]
+
+    def of(self, configuration: Configuration) -> list[SeparabilityRun]:
+        """Return the separability runs of one configuration, the most recent first."""
+        return self.separability.get(configuration_key(configuration), [])
+
+
+def runs_of(study: Study, filters: Filters) -> Runs:
+    """Read the runs of a study, once for all its configurations."""
+    return Runs(runs_by_configuration(study), tuple(judges_of(study, filters.batches)))
+
+
+def measure(configuration: Configuration, runs: Runs, filters: Filters) -> Measured:
     """Read one configuration: its selection, separability and everyone's verdicts."""
     selection = select(configuration, filters.batches)
     return Measured(
         selection=selection,
-        separability=separability_of(selection, list(runs), similarity=filters.similarity, bins=filters.bins),
+        separability=separability_of(
+            selection, runs.of(configuration), similarity=filters.similarity, bins=filters.bins
+        ),
         people=people_on(selection, filters.batches, stage=filters.stage, drop_incomplete=filters.drop_incomplete),
-        judges=judges_on(selection, filters.batches, drop_incomplete=filters.drop_incomplete),
+        judges=judges_on(selection, runs.judges, drop_incomplete=filters.drop_incomplete),
     )
 
 

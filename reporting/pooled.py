@@ -11,10 +11,10 @@ from analysis.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
 from annotation.models import Alignment, SeparabilityRun
 from reporting.estimates import Basis, Estimate, number
-from reporting.measured import Filters, Measured
+from reporting.measured import Filters, Measured, Runs
 from reporting.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, mean_over_sets
 from reporting.raters import Rater
-from reporting.separability import Bins, Runs, bins_of, configuration_key
+from reporting.separability import Bins, bins_of
 
 POOLED_BINS = 5
 
@@ -35,7 +35,7 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
     if not everything:
         return _undefined("the study has no configuration yet")
     chosen = _runs_alike(
-        [runs.get(configuration_key(measured.configuration), []) for measured in everything],
+        [runs.of(measured.configuration) for measured in everything],
         filters.similarity,
     )
     if chosen is None:

@@ -13,7 +13,7 @@ from annotation.tables import Selection, separabilities
 from reporting.estimates import number
 
 Key = tuple[str, int, int]
-Runs = dict[Key, list[SeparabilityRun]]
+SeparabilityRuns = dict[Key, list[SeparabilityRun]]
 NOT_COMPUTED = "separability has not been computed"
 ALL_UNDEFINED = "no selected instance has a separability: it needs two generations or more of each system"
 
@@ -48,9 +48,9 @@ def configuration_key(configuration: Configuration) -> Key:
     return (configuration.dataset, configuration.system_a.pk, configuration.system_b.pk)
 
 
-def runs_by_configuration(study: Study) -> Runs:
+def runs_by_configuration(study: Study) -> SeparabilityRuns:
     """Return all runs of a study by (data set, A, B), the most recent first."""
-    found: Runs = {}
+    found: SeparabilityRuns = {}
     for run in study.separability_runs.all():
         found.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
     return found

@@ -9,9 +9,7 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("studies/<slug:slug>/findings/", findings.show, name="findings"),
     path("studies/<slug:slug>/findings.json", findings.as_json, name="findings-json"),
-    re_path(
-        r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"
-    ),
+    re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/export/(?P<kind>ratings|judgments)\.(?P<form>csv|jsonl)$",
         exports.download,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from django.core.exceptions import ValidationError
 from django.db.models import Model
 
 from judging.errors import BadSettings
@@ -20,15 +19,3 @@ def require_same(what: str, existing: Model, wanted: Mapping[str, object]) -> No
     ]
     if differences:
         raise BadSettings(f"{what} exists with other settings: {'; '.join(differences)}; choose another name")
-
-
-def validate(row: Model) -> None:
-    """Check a row against its fields' rules.
-
-    Raises: BadSettings in the rules' own words.
-    """
-    try:
-        row.full_clean()
-    except ValidationError as error:
-        listed = [f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items()]
-        raise BadSettings("; ".join(listed)) from None

@@ -7,10 +7,11 @@ import re
 from django.conf import settings
 from django.db import transaction
 
+from annotation.services.studies import validate
 from judging.errors import BadSettings, UnknownJudge
 from judging.hosts import UnresolvedHost, check_endpoint, resolve
 from judging.models import Endpoint
-from judging.services.checks import require_same, validate
+from judging.services.checks import require_same
 
 log = logging.getLogger(__name__)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -25,8 +26,7 @@ def add_endpoint(
 
     Raises: EndpointRefused; BadSettings for another setting under a used name, or a key in place of a variable's name.
     """
-    if key_env and (not VARIABLE.fullmatch(key_env) or key_env in OWN_SECRETS):
-        raise BadSettings("--key-env takes the name of an environment variable made for this key, never the key itself")
+    check_key_env(key_env)
     if not (math.isfinite(timeout_seconds) and timeout_seconds > 0):
         raise BadSettings(f"the time-out must be above 0 seconds, got {timeout_seconds}")
     wanted = {
@@ -48,6 +48,15 @@ def add_endpoint(
     validate(endpoint)
     endpoint.save()
     return endpoint, True
+
+
+def check_key_env(key_env: str) -> None:
+    """Refuse what can't be the name of a variable made for an endpoint's key; never repeats it, for it may be one.
+
+    Raises: BadSettings
+    """
+    if key_env and (not VARIABLE.fullmatch(key_env) or key_env in OWN_SECRETS):
+        raise BadSettings("name an environment variable that was made for this key; never give the key itself")
 
 
 def check_host(base_url: object) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 from django.db import transaction
 
 from annotation.keys import new_seed
+from annotation.services.studies import validate
 from judging.errors import BadSettings, UnknownJudge
 from judging.judges import find_method
 from judging.models import Endpoint, Judge
-from judging.services.checks import require_same, validate
+from judging.services.checks import require_same
 
 # What the engine itself decides; a judge that set these would read another answer than it asked for.
 RESERVED_PARAMS = frozenset({"model", "messages", "stream", "stream_options", "n"})

@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 from django.utils import timezone
@@ -26,11 +26,16 @@ def this_machine() -> str:
     return hashlib.sha256(f"{socket.gethostname()}\x00{space}".encode()).hexdigest()[:16]
 
 
+def has_run_out(since: datetime) -> bool:
+    """Tell whether a lease that was last fresh at this time is over."""
+    return since < timezone.now() - LEASE
+
+
 def is_alive(run: JudgeRun) -> bool:
     """Tell whether a process is working on the run: its lease is fresh, and it isn't known to be dead."""
     if run.status != JudgeRun.Status.RUNNING or run.heartbeat_at is None:
         return False
-    if run.heartbeat_at < timezone.now() - LEASE:
+    if has_run_out(run.heartbeat_at):
         return False
     machine, _, rest = run.executor.partition(":")
     process = rest.partition(":")[0]

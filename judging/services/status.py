@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
+from annotation.models import Study
 from judging.models import Judgment
 
-PARSED, UNPARSED, REFUSED, ERROR, PENDING = (
-    Judgment.Status.PARSED,
+UNPARSED, REFUSED, ERROR, PENDING = (
     Judgment.Status.UNPARSED,
     Judgment.Status.REFUSED,
     Judgment.Status.ERROR,
@@ -22,7 +22,7 @@ class Counts:
 
     pending : not asked yet, and no part of `asked`
     first   : verdicts for the text shown first
-    calls   : answers that were fetched for these judgments; `cached`: those that the cache had
+    fetched : answers that were fetched for these judgments; `from_cache`: those that the cache had
     """
 
     a: int
@@ -33,8 +33,8 @@ class Counts:
     errors: int
     pending: int
     first: int
-    calls: int
-    cached: int
+    fetched: int
+    from_cache: int
 
     @property
     def asked(self) -> int:
@@ -52,31 +52,45 @@ class Counts:
         return self.asked + self.pending
 
     @property
+    def decided(self) -> int:
+        """Verdicts that are no ties."""
+        return self.a + self.b
+
+    @property
     def first_share(self) -> float | None:
         """Share of verdicts for the text shown first, ties left out; `None` without a single one."""
-        decided = self.a + self.b
-        return self.first / decided if decided else None
+        return self.first / self.decided if self.decided else None
 
     def as_dict(self) -> dict[str, int]:
-        """Return the counts with `asked` and `parsed`, for JSON."""
-        return {"asked": self.asked, "parsed": self.parsed, **asdict(self)}
+        """Return the counts for JSON; there, `calls` are answers fetched and `cached` those that cost none."""
+        counts = {"asked": self.asked, "parsed": self.parsed, **asdict(self)}
+        return {**counts, "calls": counts.pop("fetched"), "cached": counts.pop("from_cache")}
+
+
+COUNTED = {
+    "a": Count("pk", filter=Q(verdict=-1)),
+    "tie": Count("pk", filter=Q(verdict=0)),
+    "b": Count("pk", filter=Q(verdict=1)),
+    "unparsed": Count("pk", filter=Q(status=UNPARSED)),
+    "refused": Count("pk", filter=Q(status=REFUSED)),
+    "errors": Count("pk", filter=Q(status=ERROR)),
+    "pending": Count("pk", filter=Q(status=PENDING)),
+    "first": Count("pk", filter=FIRST_WON),
+    "fetched": Sum(F("calls") - F("cached"), default=0),
+    "from_cache": Sum("cached", default=0),
+}
 
 
 def count_judgments(judgments: QuerySet[Judgment]) -> Counts:
     """Count a set of judgments in one query."""
-    found = judgments.order_by().aggregate(
-        a=Count("pk", filter=Q(verdict=-1)),
-        tie=Count("pk", filter=Q(verdict=0)),
-        b=Count("pk", filter=Q(verdict=1)),
-        unparsed=Count("pk", filter=Q(status=UNPARSED)),
-        refused=Count("pk", filter=Q(status=REFUSED)),
-        errors=Count("pk", filter=Q(status=ERROR)),
-        pending=Count("pk", filter=Q(status=PENDING)),
-        first=Count("pk", filter=FIRST_WON),
-        calls=Sum(F("calls") - F("cached"), default=0),
-        cached=Sum("cached", default=0),
-    )
-    return Counts(**found)
+    return Counts(**judgments.order_by().aggregate(**COUNTED))
+
+
+def count_runs(study: Study) -> dict[int, Counts]:
+    """Count every run of a study in one query, by the run's primary key."""
+    judgments = Judgment.objects.filter(run__study=study).order_by()
+    rows = judgments.values("run_id").annotate(**COUNTED).values_list("run_id", *COUNTED)
+    return {run_id: Counts(**dict(zip(COUNTED, values, strict=True))) for run_id, *values in rows}
 
 
 def count_tokens(judgments: QuerySet[Judgment]) -> dict[str, int | None]:

@@ -1,5 +1,27 @@
 """Addresses of the API."""
 
-from django.urls import URLPattern
+from django.urls import path
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern] = []
+from reporting.api import views
+
+router = SimpleRouter()
+router.register("studies", views.StudyViewSet)
+router.register("systems", views.SystemViewSet)
+router.register("instances", views.InstanceViewSet)
+router.register("generations", views.GenerationViewSet)
+router.register("matchups", views.MatchupViewSet)
+router.register("pairs", views.PairViewSet)
+router.register("batches", views.BatchViewSet)
+router.register("hits", views.HitViewSet)
+router.register("assignments", views.AssignmentViewSet)
+router.register("ratings", views.RatingViewSet)
+router.register("annotators", views.AnnotatorViewSet)
+router.register("tables", views.ComparisonTableViewSet)
+router.register("judges", views.JudgeViewSet)
+router.register("endpoints", views.EndpointViewSet)
+router.register("runs", views.JudgeRunViewSet)
+router.register("judgments", views.JudgmentViewSet)
+router.register("completions", views.CompletionViewSet)
+
+urlpatterns = [path("schema/", views.SchemaView.as_view(), name="schema"), *router.urls]

@@ -27,6 +27,9 @@ POOLED_ALT = (
 )
 
 
+LISTED_INSTANCES = 200  # on the page; all of them are in the JSON
+
+
 @require_safe
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
@@ -58,8 +61,11 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, Any]:
     named = {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
     pictures = {name: _picture(study, name, alt, filters, **named) for name, alt in PICTURES.items()}
+    values = list(one["separability"]["values"].items()) if one["separability"] else []
     return {
         "one": one,
+        "values": values[:LISTED_INSTANCES],
+        "values_not_listed": len(values[LISTED_INSTANCES:]),
         "people": one["raters"][0],
         "judges": one["raters"][1:],
         "steady": pictures["consistency-by-bin"],

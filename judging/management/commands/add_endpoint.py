@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.management.base import JudgingCommand
+from annotation.management.commands._base import TandemCommand
 from judging.services.endpoints import add_endpoint
 
 
-class Command(JudgingCommand):
+class Command(TandemCommand):
     """Store an OpenAI-compatible service and the model to ask there."""
 
     help = "Add an OpenAI-compatible endpoint. Its key stays in an environment variable; only the name is stored."
@@ -21,7 +21,7 @@ class Command(JudgingCommand):
         parser.add_argument("--key-env", default="", metavar="VAR", help="environment variable that holds the key")
         parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="for one call (default: 60)")
 
-    def run(self, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Add the endpoint and say whether it is new."""
         endpoint, is_new = add_endpoint(
             name=options["name"],

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.management.commands._base import TandemCommand
 from judging.judges import method_names
-from judging.management.base import JudgingCommand
 from judging.models import Judge
 from judging.services.endpoints import find_endpoint
 from judging.services.judges import add_judge
 
 
-class Command(JudgingCommand):
+class Command(TandemCommand):
     """Store an auto-rater: a method with its settings and the endpoint that it asks."""
 
     help = "Add a judge."
@@ -35,7 +35,7 @@ class Command(JudgingCommand):
         )
         parser.add_argument("--seed", type=int, help="draws the orders and the samples (default: random, recorded)")
 
-    def run(self, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Add the judge and say whether it is new."""
         endpoint = find_endpoint(options["endpoint"]) if options["endpoint"] else None
         judge, is_new = add_judge(

@@ -10,7 +10,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from judging.management.base import JudgingCommand, add_study_argument, find_study
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
 from judging.models import JudgeRun
 from judging.services.execution import Ended, execute
 from judging.services.judges import find_judge
@@ -22,19 +23,19 @@ from judging.services.stopping import StopFlag
 STOPPED_BY_SIGNAL = 130
 
 
-class Command(JudgingCommand):
+class Command(TandemCommand):
     """Run a judge here and now, on the pairs of a study or of one batch."""
 
     help = "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
-        add_study_argument(parser)
+        parser.add_argument("study", metavar="STUDY", help="the study's slug")
         parser.add_argument("--judge", required=True, metavar="NAME")
         parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
         parser.add_argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
 
-    def run(self, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Run the judge; progress goes to stderr, the summary to stdout."""
         study = find_study(options["study"])
         batch = find_batch(study, options["batch"]) if options["batch"] else None

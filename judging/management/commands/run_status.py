@@ -5,27 +5,28 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
 from judging.errors import UnknownJudge
-from judging.management.base import JudgingCommand, add_study_argument, find_study
 from judging.models import Judgment
 from judging.services.judges import find_judge
 from judging.services.runs import find_batch
 from judging.services.status import count_judgments, count_tokens
 
 
-class Command(JudgingCommand):
+class Command(TandemCommand):
     """Print what came of a judge's runs on a study so far."""
 
     help = "Count what came of a judge's runs on a study. Calls are answers fetched; cached ones cost none."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
-        add_study_argument(parser)
+        parser.add_argument("study", metavar="STUDY", help="the study's slug")
         parser.add_argument("--judge", required=True, metavar="NAME")
         parser.add_argument("--batch", metavar="NAME", help="only the run on this batch")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
-    def run(self, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Print the counts."""
         study, judge = find_study(options["study"]), find_judge(options["judge"])
         runs = judge.runs.filter(study=study)

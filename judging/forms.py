@@ -1,0 +1,51 @@
+"""The forms of the judges' pages."""
+
+from typing import Any
+
+from django import forms
+
+from annotation.models import Batch, Study
+from judging.errors import JudgingError
+from judging.judges import method_names
+from judging.models import Endpoint, Judge
+from judging.services.judges import check_fit
+
+
+class JudgeForm(forms.Form):
+    """A new judge."""
+
+    name = forms.SlugField(max_length=80)
+    method = forms.ChoiceField(choices=[])
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(), required=False, empty_label="none (baselines)", help_text="Added by a site admin."
+    )
+    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM)
+    family = forms.CharField(max_length=100, required=False, help_text="The model's family, as on systems.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["method"].choices = [(name, name) for name in method_names()]  # type: ignore[attr-defined]
+        self.fields["endpoint"].queryset = Endpoint.objects.all()  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a method without its endpoint beside the form rather than as an error page."""
+        data = super().clean() or {}
+        if "method" in data and "endpoint" in data:
+            try:
+                check_fit(method=data["method"], endpoint=data["endpoint"], params={})
+            except JudgingError as error:
+                self.add_error("endpoint", str(error))
+        return data
+
+
+class RunForm(forms.Form):
+    """A judge to be run on a study or on one batch of it."""
+
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name")
+    batch = forms.ModelChoiceField(Batch.objects.none(), required=False, empty_label="all pairs of the study")
+    in_flight = forms.IntegerField(label="Calls in flight", min_value=1, max_value=256, initial=8)
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["judge"].queryset = Judge.objects.all()  # type: ignore[attr-defined]
+        self.fields["batch"].queryset = study.batches.all()  # type: ignore[attr-defined]

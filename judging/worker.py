@@ -1,0 +1,68 @@
+"""The worker process: the queue's own worker, told to stop promptly and to look after runs without one."""
+
+import logging
+import threading
+from types import FrameType
+
+from django.db import close_old_connections, connections
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.management.commands.db_worker import Worker
+from django_tasks_db.models import DBTaskResult
+
+from judging.services.requeue import REQUEUE_SECONDS, requeue_runs
+from judging.services.stopping import WORKER_STOP
+from judging.tasks import execute_run
+
+log = logging.getLogger(__name__)
+
+
+class TandemWorker(Worker):
+    """Stops at the first signal: a judge run between two calls, any other task at once, to be done again later."""
+
+    current: DBTaskResult | None = None
+
+    def shutdown(self, signum: int, frame: FrameType | None) -> None:
+        """Stop; a second signal ends the process whatever it is doing."""
+        WORKER_STOP.set()
+        self.running = False
+        if self.running_task and self.current and self.current.task_path == execute_run.module_path:
+            self.reset_signals()
+            return  # the run stops by itself and gives its lease back
+        raise SystemExit(0)
+
+    def run_task(self, db_task_result: DBTaskResult) -> None:
+        """Run a task; one that the stop cut off goes back to the queue."""
+        self.current = db_task_result
+        try:
+            super().run_task(db_task_result)
+        finally:
+            self.current = None
+        if not self.running and db_task_result.exception_class_path == "builtins.SystemExit":
+            DBTaskResult.objects.filter(pk=db_task_result.pk).update(
+                status=TaskResultStatus.READY, started_at=None, finished_at=None, exception_class_path="", traceback=""
+            )
+
+
+class Caretaker(threading.Thread):
+    """Puts runs whose worker is gone back into the queue, at the start and then regularly."""
+
+    def __init__(self) -> None:
+        super().__init__(name="requeue", daemon=True)
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Look after runs until told to end."""
+        while True:
+            try:
+                close_old_connections()
+                requeue_runs()
+            except Exception:  # a database that is away for a moment must not end this thread
+                log.exception("can't look for runs without a worker; trying again")
+            if self.ended.wait(REQUEUE_SECONDS):
+                break
+        connections.close_all()
+
+    def end(self) -> None:
+        """Stop looking, and wait until the last look is over."""
+        self.ended.set()
+        self.join()

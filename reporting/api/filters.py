@@ -1,0 +1,81 @@
+"""Filters of the API's lists."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+
+from judging.models import Judge
+from reporting.api.access import in_study
+
+
+class StudyFilter(filters.FilterSet):
+    """By the slug of the study."""
+
+    study = filters.CharFilter(method="of_study", label="Slug of the study")
+
+    def of_study(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Keep the rows of this study; none when there is no such study for the user."""
+        return in_study(queryset, value)
+
+
+class InstanceFilter(StudyFilter):
+    """By study, data set and the id in the file."""
+
+    dataset = filters.CharFilter(field_name="dataset")
+    instance_id = filters.CharFilter(field_name="instance_id")
+
+
+class BatchFilter(StudyFilter):
+    """By study and name."""
+
+    name = filters.CharFilter(field_name="name")
+
+
+class HitFilter(StudyFilter):
+    """By study and batch."""
+
+    batch = filters.CharFilter(field_name="batch__name", label="Name of the batch")
+
+
+class AssignmentFilter(StudyFilter):
+    """By study, batch, annotator and state."""
+
+    batch = filters.CharFilter(field_name="hit__batch__name", label="Name of the batch")
+    annotator = filters.CharFilter(field_name="annotator__code", label="Code of the annotator")
+    state = filters.CharFilter(field_name="state")
+
+
+class RatingFilter(StudyFilter):
+    """By study, batch, rater and stage."""
+
+    batch = filters.CharFilter(field_name="display__assignment__hit__batch__name", label="Name of the batch")
+    rater = filters.CharFilter(field_name="display__assignment__annotator__code", label="Code of the annotator")
+    stage = filters.CharFilter(field_name="stage")
+
+
+class TableFilter(StudyFilter):
+    """By study and variant."""
+
+    variant = filters.CharFilter(field_name="variant")
+
+
+class RunFilter(StudyFilter):
+    """By study and judge."""
+
+    judge = filters.CharFilter(field_name="judge__name", label="Name of the judge")
+
+
+class JudgmentFilter(StudyFilter):
+    """By study, judge and status."""
+
+    judge = filters.CharFilter(field_name="run__judge__name", label="Name of the judge")
+    status = filters.CharFilter(field_name="status")
+
+
+class JudgeFilter(filters.FilterSet):
+    """By method."""
+
+    class Meta:
+        model = Judge
+        fields = ["method"]

@@ -1,0 +1,244 @@
+"""What the API shows of each row. Names rather than numbers where a row has a name; never a person, never a key."""
+
+from rest_framework import serializers
+
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Batch,
+    ComparisonTable,
+    Generation,
+    Hit,
+    Instance,
+    Matchup,
+    Pair,
+    Rating,
+    Study,
+    System,
+)
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+
+
+class ProblemSerializer(serializers.Serializer):
+    """Why a request was refused."""
+
+    detail = serializers.CharField()
+
+
+class StudySerializer(serializers.ModelSerializer):
+    """A study and what its raters are told."""
+
+    class Meta:
+        model = Study
+        fields = [
+            *("slug", "title", "task_kind", "question", "source_label", "label_left", "label_right", "guidelines"),
+            *("consent_text", "consent_version", "ties_allowed", "seed", "created_at"),
+        ]
+
+
+class InStudySerializer(serializers.ModelSerializer):
+    """A row that belongs to a study directly."""
+
+    study = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+
+
+class SystemSerializer(InStudySerializer):
+    """A language model with its settings."""
+
+    class Meta:
+        model = System
+        fields = ["id", "study", "name", "family", "position"]
+
+
+class InstanceSerializer(InStudySerializer):
+    """One test input."""
+
+    gold = serializers.JSONField(read_only=True, allow_null=True)
+    metadata = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = Instance
+        fields = ["id", "study", "instance_id", "dataset", "source", "gold", "metadata", "position"]
+
+
+class GenerationSerializer(serializers.ModelSerializer):
+    """One output of a system for an instance."""
+
+    study = serializers.CharField(source="instance.study.slug", read_only=True)
+    instance_id = serializers.CharField(source="instance.instance_id", read_only=True)
+    system = serializers.CharField(source="system.name", read_only=True)
+
+    class Meta:
+        model = Generation
+        fields = ["id", "study", "instance_id", "system", "index", "text"]
+
+
+class MatchupSerializer(serializers.ModelSerializer):
+    """One instance with two systems."""
+
+    study = serializers.CharField(source="instance.study.slug", read_only=True)
+    instance_id = serializers.CharField(source="instance.instance_id", read_only=True)
+    dataset = serializers.CharField(source="instance.dataset", read_only=True)
+    system_a = serializers.CharField(source="system_a.name", read_only=True)
+    system_b = serializers.CharField(source="system_b.name", read_only=True)
+
+    class Meta:
+        model = Matchup
+        fields = ["id", "study", "instance_id", "dataset", "system_a", "system_b"]
+
+
+class PairSerializer(serializers.ModelSerializer):
+    """Two generations of one matchup, in study order."""
+
+    study = serializers.CharField(source="matchup.instance.study.slug", read_only=True)
+    instance_id = serializers.CharField(source="matchup.instance.instance_id", read_only=True)
+    generation_a_index = serializers.IntegerField(source="generation_a.index", read_only=True)
+    generation_b_index = serializers.IntegerField(source="generation_b.index", read_only=True)
+
+    class Meta:
+        model = Pair
+        fields = ["key", "study", "instance_id", "matchup", "index", "generation_a_index", "generation_b_index"]
+
+
+class BatchSerializer(InStudySerializer):
+    """HITs published together."""
+
+    system_a = serializers.CharField(source="system_a.name", read_only=True)
+    system_b = serializers.CharField(source="system_b.name", read_only=True)
+    selection = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = Batch
+        fields = [
+            *("id", "study", "name", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
+            *("selection", "seed", "status", "origin", "lease_minutes", "created_at"),
+        ]
+
+
+class HitSerializer(serializers.ModelSerializer):
+    """A page of pairs."""
+
+    study = serializers.CharField(source="batch.study.slug", read_only=True)
+    batch = serializers.CharField(source="batch.name", read_only=True)
+    pairs = serializers.SlugRelatedField(slug_field="key", many=True, read_only=True)
+
+    class Meta:
+        model = Hit
+        fields = ["key", "study", "batch", "matchup", "position", "external_id", "inclusion_probability", "pairs"]
+
+
+class AssignmentSerializer(serializers.ModelSerializer):
+    """One annotator's claim on one HIT."""
+
+    study = serializers.CharField(source="hit.batch.study.slug", read_only=True)
+    hit = serializers.CharField(source="hit.key", read_only=True)
+    annotator = serializers.CharField(source="annotator.code", read_only=True)
+
+    class Meta:
+        model = Assignment
+        fields = [
+            *("key", "study", "hit", "annotator", "state", "seed", "claimed_at", "expires_at", "submitted_at"),
+            *("work_seconds", "excluded", "exclusion_reason"),
+        ]
+
+
+class RatingSerializer(serializers.ModelSerializer):
+    """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
+
+    study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
+    assignment = serializers.CharField(source="display.assignment.key", read_only=True)
+    rater = serializers.CharField(source="display.assignment.annotator.code", read_only=True)
+    pair = serializers.CharField(source="display.pair.key", read_only=True)
+    a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
+    table = serializers.CharField(source="table.table_id", read_only=True, default=None)
+
+    class Meta:
+        model = Rating
+        fields = [
+            *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason", "table"),
+            *("arm", "active_seconds", "wall_seconds", "rated_at", "late", "software_version"),
+        ]
+
+
+class AnnotatorSerializer(InStudySerializer):
+    """A rater under a code that names nobody."""
+
+    class Meta:
+        model = Annotator
+        fields = ["id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"]
+
+
+class ComparisonTableSerializer(InStudySerializer):
+    """What only A, both, and only B say about each aspect of one pair."""
+
+    pair = serializers.CharField(source="pair.key", read_only=True)
+    aspects = serializers.JSONField(read_only=True)
+    rows = serializers.JSONField(read_only=True)
+    made_by = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = ComparisonTable
+        fields = ["id", "study", "table_id", "pair", "variant", "aspects", "rows", "made_by"]
+
+
+class EndpointSerializer(serializers.ModelSerializer):
+    """A service that judges ask; the variable's name, never the key in it."""
+
+    class Meta:
+        model = Endpoint
+        fields = ["name", "base_url", "model", "key_env", "timeout_seconds", "created_at"]
+
+
+class JudgeSerializer(serializers.ModelSerializer):
+    """An auto-rater and its settings."""
+
+    endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None)
+    params = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = Judge
+        fields = ["name", "method", "endpoint", "order", "family", "params", "seed", "created_at"]
+
+
+class JudgeRunSerializer(InStudySerializer):
+    """One judge on the pairs of one study or batch."""
+
+    judge = serializers.CharField(source="judge.name", read_only=True)
+    batch = serializers.CharField(source="batch.name", read_only=True, default=None)
+
+    class Meta:
+        model = JudgeRun
+        fields = [
+            *("id", "study", "judge", "batch", "status", "in_flight", "message", "created_at", "started_at"),
+            *("heartbeat_at", "finished_at", "software_version"),
+        ]
+
+
+class JudgmentSerializer(serializers.ModelSerializer):
+    """One presentation of one pair to a judge; the verdict in study order."""
+
+    study = serializers.CharField(source="run.study.slug", read_only=True)
+    judge = serializers.CharField(source="run.judge.name", read_only=True)
+    pair = serializers.CharField(source="pair.key", read_only=True)
+    completions = serializers.SlugRelatedField(slug_field="cache_key", many=True, read_only=True)
+
+    class Meta:
+        model = Judgment
+        fields = [
+            *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "rationale"),
+            *("failure", "calls", "completions", "prompt_version", "parser_version", "judged_at"),
+        ]
+
+
+class CompletionSerializer(serializers.ModelSerializer):
+    """A raw answer of an endpoint."""
+
+    request = serializers.JSONField(read_only=True)
+    response = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = Completion
+        fields = [
+            *("cache_key", "request", "sample", "text", "finish_reason", "response", "prompt_tokens"),
+            *("completion_tokens", "latency_ms", "created_at"),
+        ]

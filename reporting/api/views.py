@@ -1,0 +1,252 @@
+"""Read-only lists and rows of everything in the studies that a user may read."""
+
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.viewsets import ReadOnlyModelViewSet
+
+from annotation.access import READERS
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Batch,
+    ComparisonTable,
+    Generation,
+    Hit,
+    Instance,
+    Matchup,
+    Pair,
+    Rating,
+    Study,
+    System,
+)
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from reporting.api import filters, serializers
+from reporting.api.access import IsReader, IsSiteAdmin, seen_by
+from reporting.findings import findings_under
+from reporting.views.query import filters_of
+
+View = TypeVar("View", bound=type)
+KEY = r"[A-Za-z0-9_-]+"
+REFUSALS: dict[int, Any] = {
+    401: OpenApiResponse(serializers.ProblemSerializer, "No token, or not a valid one."),
+    403: OpenApiResponse(serializers.ProblemSerializer, "Not a researcher or an admin."),
+    404: OpenApiResponse(serializers.ProblemSerializer, "There is no such row, or page, for this user."),
+}
+FINDINGS_PARAMETERS = [
+    OpenApiParameter("similarity", str, description="Whose separability to bin by; computed last when left out."),
+    OpenApiParameter("batch", str, many=True, description="Only these batches."),
+    OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
+]
+
+
+def documented(view: View) -> View:
+    """Declare what a viewset answers, refusals included."""
+    serializer: type[BaseSerializer[Any]] = view.serializer_class
+    wrong = OpenApiResponse(OpenApiTypes.OBJECT, "A filter has a value that it can't have.")
+    return extend_schema_view(
+        list=extend_schema(responses={200: serializer(many=True), 400: wrong, **REFUSALS}),
+        retrieve=extend_schema(responses={200: serializer, **REFUSALS}),
+    )(view)
+
+
+class StudyRows(ReadOnlyModelViewSet):
+    """Rows of studies; those of studies that the user may not read do not exist for them."""
+
+    permission_classes = [IsReader]
+    filterset_class: Any = filters.StudyFilter
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return what this user may see, in a fixed order so that pages do not overlap."""
+        return seen_by(self.request.user, super().get_queryset()).order_by("pk")
+
+
+@documented
+class StudyViewSet(ReadOnlyModelViewSet):
+    """Studies, by slug."""
+
+    permission_classes = [IsReader]
+    queryset = Study.objects.all()
+    serializer_class = serializers.StudySerializer
+    lookup_field = "slug"
+    lookup_value_regex = r"[-\w]+"
+
+    def get_queryset(self) -> QuerySet[Study]:
+        """Return the studies that this user may read."""
+        return Study.objects.seen_by(self.request.user, *READERS).order_by("slug")
+
+    @extend_schema(parameters=FINDINGS_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
+    @action(detail=True, pagination_class=None)
+    def findings(self, request: Request, slug: str) -> Response:
+        """Return the findings of the study, as `manage.py findings --format json` prints them."""
+        study = self.get_object()
+        return Response(findings_under(study, filters_of(study, request.query_params)))
+
+
+@documented
+class SystemViewSet(StudyRows):
+    """Systems under comparison."""
+
+    queryset = System.objects.select_related("study")
+    serializer_class = serializers.SystemSerializer
+
+
+@documented
+class InstanceViewSet(StudyRows):
+    """Test inputs."""
+
+    queryset = Instance.objects.select_related("study")
+    serializer_class = serializers.InstanceSerializer
+    filterset_class = filters.InstanceFilter
+
+
+@documented
+class GenerationViewSet(StudyRows):
+    """Outputs of systems."""
+
+    queryset = Generation.objects.select_related("instance__study", "system")
+    serializer_class = serializers.GenerationSerializer
+
+
+@documented
+class MatchupViewSet(StudyRows):
+    """Instances with two systems."""
+
+    queryset = Matchup.objects.select_related("instance__study", "system_a", "system_b")
+    serializer_class = serializers.MatchupSerializer
+
+
+@documented
+class PairViewSet(StudyRows):
+    """Pairs of generations, by key."""
+
+    queryset = Pair.objects.select_related("matchup__instance__study", "generation_a", "generation_b").defer(
+        "generation_a__text", "generation_b__text", "matchup__instance__source"
+    )
+    serializer_class = serializers.PairSerializer
+    lookup_field = "key"
+    lookup_value_regex = KEY
+
+
+@documented
+class BatchViewSet(StudyRows):
+    """Batches of HITs."""
+
+    queryset = Batch.objects.select_related("study", "system_a", "system_b")
+    serializer_class = serializers.BatchSerializer
+    filterset_class = filters.BatchFilter
+
+
+@documented
+class HitViewSet(StudyRows):
+    """HITs, by key."""
+
+    queryset = Hit.objects.select_related("batch__study").prefetch_related("pairs")
+    serializer_class = serializers.HitSerializer
+    filterset_class = filters.HitFilter
+    lookup_field = "key"
+    lookup_value_regex = KEY
+
+
+@documented
+class AssignmentViewSet(StudyRows):
+    """Claims on HITs, by key."""
+
+    queryset = Assignment.objects.select_related("hit__batch__study", "annotator")
+    serializer_class = serializers.AssignmentSerializer
+    filterset_class = filters.AssignmentFilter
+    lookup_field = "key"
+    lookup_value_regex = KEY
+
+
+@documented
+class RatingViewSet(StudyRows):
+    """People's votes."""
+
+    queryset = Rating.objects.select_related(
+        "display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair", "table"
+    )
+    serializer_class = serializers.RatingSerializer
+    filterset_class = filters.RatingFilter
+
+
+@documented
+class AnnotatorViewSet(StudyRows):
+    """Annotators, by the code that stands for them."""
+
+    queryset = Annotator.objects.select_related("study")
+    serializer_class = serializers.AnnotatorSerializer
+
+
+@documented
+class ComparisonTableViewSet(StudyRows):
+    """Comparison tables of pairs."""
+
+    queryset = ComparisonTable.objects.select_related("study", "pair")
+    serializer_class = serializers.ComparisonTableSerializer
+    filterset_class = filters.TableFilter
+
+
+@documented
+class JudgeViewSet(ReadOnlyModelViewSet):
+    """Judges, by name. They belong to no study: every reader may use them."""
+
+    permission_classes = [IsReader]
+    queryset = Judge.objects.select_related("endpoint").order_by("name")
+    serializer_class = serializers.JudgeSerializer
+    filterset_class = filters.JudgeFilter
+    lookup_field = "name"
+    lookup_value_regex = KEY
+
+
+@documented
+class EndpointViewSet(ReadOnlyModelViewSet):
+    """Endpoints that judges ask, by name; for site admins."""
+
+    permission_classes = [IsSiteAdmin]
+    queryset = Endpoint.objects.order_by("name")
+    serializer_class = serializers.EndpointSerializer
+    lookup_field = "name"
+    lookup_value_regex = KEY
+
+
+@documented
+class JudgeRunViewSet(StudyRows):
+    """Runs of judges."""
+
+    queryset = JudgeRun.objects.select_related("study", "judge", "batch")
+    serializer_class = serializers.JudgeRunSerializer
+    filterset_class = filters.RunFilter
+
+
+@documented
+class JudgmentViewSet(StudyRows):
+    """What judges answered, one row per presentation."""
+
+    queryset = Judgment.objects.select_related("run__study", "run__judge", "pair").prefetch_related("completions")
+    serializer_class = serializers.JudgmentSerializer
+    filterset_class = filters.JudgmentFilter
+
+
+@documented
+class CompletionViewSet(StudyRows):
+    """Raw answers of endpoints behind the judgments, by cache key."""
+
+    queryset = Completion.objects.all()
+    serializer_class = serializers.CompletionSerializer
+    lookup_field = "cache_key"
+    lookup_value_regex = r"[0-9a-f]+"
+
+
+class SchemaView(SpectacularAPIView):
+    """The description of this API; it holds nothing of any study."""
+
+    permission_classes: list[Any] = []
+    authentication_classes: list[Any] = []
