@@ -20,7 +20,7 @@ class VoteForm(forms.Form):
     def __init__(self, *args: Any, assignment: Assignment, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choice = self.fields["choice"]
-        assert isinstance(choice, forms.ChoiceField)  # noqa: S101 - tells the type checker
+        assert isinstance(choice, forms.ChoiceField)
         choice.choices = list(assignment.hit.batch.study.offered_choices.items())
 
 
@@ -66,7 +66,9 @@ class NewStudyForm(UploadForm):
     KINDS = UploadForm.KINDS[:2]
 
     kind = forms.ChoiceField(choices=KINDS, label="What is in the file")
-    slug = forms.SlugField(max_length=80, label="Short name", help_text="Letters, digits and dashes: part of addresses.")
+    slug = forms.SlugField(
+        max_length=80, label="Short name", help_text="Letters, digits and dashes: part of addresses."
+    )
     title = forms.CharField(max_length=200, required=False)
     task_kind = forms.ChoiceField(choices=TaskKind.choices, label="Task")
     question = forms.CharField(max_length=300, required=False, help_text="What raters are asked of each pair.")
@@ -110,7 +112,7 @@ class BatchForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.known: list[Configuration] = configurations(study)
         field = self.fields["configuration"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - tells the type checker
+        assert isinstance(field, forms.ChoiceField)
         field.choices = [(str(place), str(one)) for place, one in enumerate(self.known)]
 
     def clean_configuration(self) -> Configuration:

@@ -16,4 +16,4 @@ def render(text: str) -> SafeString:
     html = nh3.clean(
         _RENDER.render(text), tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"}
     )
-    return mark_safe(html)  # noqa: S308 - cleaned in the line above
+    return mark_safe(html)

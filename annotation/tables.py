@@ -60,9 +60,7 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
         )
     else:
         matchups = list(configuration.matchups().values_list("pk", "instance__instance_id"))
-        pair_ids = frozenset(
-            Pair.objects.filter(matchup__in=configuration.matchups()).values_list("pk", flat=True)
-        )
+        pair_ids = frozenset(Pair.objects.filter(matchup__in=configuration.matchups()).values_list("pk", flat=True))
     return Selection(configuration, tuple(m for m, _ in matchups), tuple(i for _, i in matchups), pair_ids)
 
 

@@ -15,6 +15,7 @@ DATABASE_URL=sqlite:///$TANDEM_DATA_DIR/tandem.sqlite3
 SECRET_KEY=only-for-tests-and-nothing-else-0123456789abcdefghij
 ENDPOINT_ALLOWLIST=
 export TANDEM_DATA_DIR DATABASE_URL SECRET_KEY ENDPOINT_ALLOWLIST
+unset MAKEFLAGS MAKELEVEL MFLAGS # a make that a test starts is not part of ours
 
 status=0
 echo "== every test, on SQLite =="

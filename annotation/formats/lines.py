@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from annotation.errors import BadFile, BadLine
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
+DEEPEST = 100  # levels of nesting; a database's own limit would end the import half-way
 _BOM = b"\xef\xbb\xbf"
 
 Record = tuple[int, dict[str, Any]]
@@ -37,8 +39,11 @@ def read_json_lines(data: bytes) -> tuple[list[Record], list[BadLine]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
+            value = _load(line)
+        except json.JSONDecodeError as error:  # its own text names a line, which would be 1 always
+            bad.append(BadLine(number, f"not valid JSON: {error.msg} at column {error.colno}"))
+            continue
+        except ValueError as error:
             bad.append(BadLine(number, f"not valid JSON: {error}"))
             continue
         if isinstance(value, dict):
@@ -72,7 +77,8 @@ def read_csv(data: bytes) -> tuple[list[str], list[Record], list[BadLine]]:
                 bad.append(BadLine(start, f"{len(cells)} cells under {len(header)} columns"))
             start = reader.line_num + 1
     except csv.Error as error:
-        bad.append(BadLine(reader.line_num or start, f"not valid CSV: {error}"))
+        noticed = f" (noticed on line {reader.line_num})" if reader.line_num > start else ""
+        bad.append(BadLine(start, f"not valid CSV: {error}{noticed}"))
     return header, records, bad
 
 
@@ -100,6 +106,50 @@ def text_problem(value: object, *, longest: int | None = None, may_be_blank: boo
     if longest is not None and len(value) > longest:
         return f"is {len(value)} characters long; at most {longest} are taken"
     return None
+
+
+def unstorable(values: dict[str, Any]) -> str | None:
+    """Return the first key under which, at any depth, lies a text that a database refuses."""
+    stack = list(values.items())
+    while stack:
+        key, value = stack.pop()
+        if isinstance(value, dict):
+            stack.extend((key, name) for name in value)
+            stack.extend((key, item) for item in value.values())
+        elif isinstance(value, list):
+            stack.extend((key, item) for item in value)
+        elif isinstance(value, str) and text_problem(value, may_be_blank=True):
+            return key
+    return None
+
+
+def _load(line: str) -> Any:
+    """Read one JSON value, with the numbers that JSON has and no deeper than databases take.
+
+    Raises: ValueError.
+    """
+    too_deep = f"nested more than {DEEPEST} levels deep"
+    try:
+        value = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [item for one in level if isinstance(one, dict | list) for item in _items(one)]
+        if not level:
+            return value
+    raise ValueError(too_deep)
+
+
+def _items(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {digits} is too large")
+    return value
 
 
 def _header_problems(header: list[str]) -> list[BadLine]:

@@ -75,14 +75,15 @@ def parse_mturk(data: bytes, name: str, *, columns: Mapping[str, str] | None = N
 
 def _pair_numbers(header: list[str], wanted: Mapping[str, str]) -> tuple[list[int], list[BadLine]]:
     """Find which j there are; all four columns of each must be there."""
+    if unnumbered := [field for field in _PER_PAIR if "{j}" not in wanted[field]]:
+        reason = "{} is to be read from column {!r}, which must hold {{j}}, the pair's number"
+        return [], [BadLine(1, reason.format(field, wanted[field])) for field in unnumbered]
     found: dict[str, set[int]] = {}
     for field in _PER_PAIR:
-        pattern = re.escape(wanted[field]).replace(re.escape("{j}"), r"(\d+)")
-        found[field] = {int(match[1]) for column in header if (match := re.fullmatch(pattern, column)) and match.groups()}
+        pattern = re.escape(wanted[field]).replace(re.escape("{j}"), r"(0|[1-9][0-9]{0,3})")
+        found[field] = {int(match[1]) for column in header if (match := re.fullmatch(pattern, column))}
     numbers = sorted(set().union(*found.values()))
-    missing = [
-        wanted[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in found[field]
-    ]
+    missing = [wanted[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in found[field]]
     if wanted["worker"] not in header:
         missing.insert(0, wanted["worker"])
     if not numbers:
@@ -155,8 +156,9 @@ def _seconds(cell: str, column: str, problems: list[str]) -> float | None:
 def _fingerprint(record: dict[str, str], wanted: Mapping[str, str], numbers: list[int], header: list[str]) -> str:
     """Identify a HIT without an id: rows with the same input cells are one HIT."""
     used = {wanted[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
-    inputs = [(column, record[column]) for column in header if column.startswith("Input.") or column in used]
-    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+    inputs = {column: record[column] for column in header if column.startswith("Input.") or column in used}
+    # Sorted: another export may have its columns in another order.
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 def _contradictions(rows: list[MturkRow]) -> list[BadLine]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from annotation.errors import BadLine
 from annotation.formats import lines
-from annotation.formats.lines import Record, text_problem
+from annotation.formats.lines import Record, text_problem, unstorable
 
 DEFAULT_DATASET = "default"
 LONGEST_ID = 200
 LONGEST_DATASET = 100
 LONGEST_SYSTEM = 200
 _KNOWN = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
+_CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
 _SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9]\d*)")
 
 
@@ -84,27 +85,12 @@ def _problems(record: dict[str, Any]) -> list[str]:
         found.append(f"dataset {problem}")
     if record.get("metadata") is not None and not isinstance(record["metadata"], dict):
         found.append("metadata is not a JSON object")
-    if broken := _unstorable({key: value for key, value in record.items() if key not in ("source", "generations")}):
+    if broken := unstorable({key: value for key, value in record.items() if key not in _CHECKED}):
         found.append(f"a text under {broken!r} holds a NUL character or half of a surrogate pair")
     if "generations" not in record:
         return [*found, "generations is missing"]
     problems = _generation_problems(record["generations"])
     return found + problems + ([] if problems else _gold_problems(record.get("gold"), set(record["generations"])))
-
-
-def _unstorable(values: dict[str, Any]) -> str | None:
-    """Return the first key under which, at any depth, lies a text that a database refuses."""
-    stack = list(values.items())
-    while stack:
-        key, value = stack.pop()
-        if isinstance(value, dict):
-            stack.extend((str(name), name) for name in value)
-            stack.extend(value.items())
-        elif isinstance(value, list):
-            stack.extend((key, item) for item in value)
-        elif isinstance(value, str) and value.strip() and text_problem(value):
-            return key
-    return None
 
 
 def _generation_problems(generations: object) -> list[str]:
@@ -131,7 +117,7 @@ def _gold_problems(gold: object, systems: set[str]) -> list[str]:
     if not isinstance(gold, dict) or set(gold) not in ({"better"}, {"scores"}):
         return ['gold is neither {"better": system or "tie"} nor {"scores": {system: number}}']
     if "better" in gold:
-        if gold["better"] not in (systems | {"tie"}):
+        if not isinstance(gold["better"], str) or gold["better"] not in (systems | {"tie"}):
             return [f"gold names {gold['better']!r}, which is none of the systems, nor 'tie'"]
         return []
     scores = gold["scores"]
@@ -142,7 +128,10 @@ def _gold_problems(gold: object, systems: set[str]) -> list[str]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], list[BadLine]]:
@@ -157,9 +146,11 @@ def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], lis
     bad = [
         BadLine(1, f"column {column!r} is not known; generations go under SYSTEM/1, SYSTEM/2, …") for column in unknown
     ]
-    bad += [
-        BadLine(1, f"column {column} is missing") for column in ("instance_id", "source") if column not in header
-    ]
+    bad += [BadLine(1, f"column {column} is missing") for column in ("instance_id", "source") if column not in header]
+    for system, named in columns.items():
+        numbers = [index for index, _ in named]
+        gaps = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
+        bad += [BadLine(1, f"column {system}/{gap} is missing") for gap in gaps[:10]]
     if len(columns) < 2:
         bad.append(BadLine(1, f"columns of {len(columns)} system(s); two or more are needed (SYSTEM/1, SYSTEM/2, …)"))
     if bad:

@@ -9,6 +9,7 @@ from annotation.formats.lines import Record, text_problem
 from annotation.formats.study_file import InstanceRow
 
 _VOTE_FIELDS = ("id", "prompt", "left", "right", "worker", "winner")
+_LONGEST = {"id": 200, "prompt": 190, "left": 200, "right": 200, "worker": 200, "winner": 200}
 _WINNERS = ("left", "right", "tie")
 # The same three texts go by other names in the published files.
 _TEXT_FIELDS = {"source": ("text", "source"), "left": ("left", "result_x"), "right": ("right", "result_y")}
@@ -57,6 +58,11 @@ def _votes(records: list[Record], bad: list[BadLine], name: str) -> list[VoteRow
     for number, record in records:
         cells = {field: _word(record.get(field)) for field in _VOTE_FIELDS}
         problems = [f"{field} is missing" for field, value in cells.items() if not value]
+        problems += [
+            f"{field} {problem}"
+            for field, value in cells.items()
+            if value and (problem := text_problem(value, longest=_LONGEST[field]))
+        ]
         if cells["winner"] and cells["winner"] not in _WINNERS:
             problems.append(f"winner is {cells['winner']!r}; it must be left, right or tie")
         if cells["left"] and cells["left"] == cells["right"]:
@@ -77,10 +83,14 @@ def _texts(records: list[Record], bad: list[BadLine], name: str) -> dict[str, di
         pair_id = _word(record.get("id"))
         texts = {}
         for field, names in _TEXT_FIELDS.items():
-            value = next((record[key] for key in names if key in record), None)
+            key = next((key for key in names if key in record), None)
+            if key is None:
+                bad.append(BadLine(number, f"{' or '.join(names)} is missing"))
+                continue
+            value = record[key]
             # A model may have answered nothing; that was shown and voted on all the same.
             if problem := text_problem(value, may_be_blank=field != "source"):
-                bad.append(BadLine(number, f"{' or '.join(names)} {problem}"))
+                bad.append(BadLine(number, f"{key} {problem}"))
             else:
                 texts[field] = value
         if not pair_id:
@@ -93,9 +103,7 @@ def _texts(records: list[Record], bad: list[BadLine], name: str) -> dict[str, di
     return found
 
 
-def _instances(
-    votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str, dataset: str
-) -> list[InstanceRow]:
+def _instances(votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str, dataset: str) -> list[InstanceRow]:
     """Gather each prompt's systems; a system with two texts on one prompt would make the pairs ambiguous."""
     rows: dict[str, InstanceRow] = {}
     bad: list[BadLine] = []
@@ -106,6 +114,8 @@ def _instances(
         row = rows.setdefault(
             vote.instance_id, InstanceRow(vote.number, vote.instance_id, dataset, texts["source"], {})
         )
+        if row.source != texts["source"]:
+            bad.append(BadLine(vote.number, f"{vote.instance_id} has another source text on line {row.number}"))
         for side, system in (("left", vote.left), ("right", vote.right)):
             if row.generations.setdefault(system, [texts[side]]) != [texts[side]]:
                 bad.append(BadLine(vote.number, f"system {system!r} has another text on {vote.instance_id} before"))

@@ -97,7 +97,7 @@ def why_nothing(annotator: Annotator) -> str:
 
 def draw_displays(assignment: Assignment) -> list[Display]:
     """Draw the order of the pairs and which side shows A, balanced to ±1, from the assignment's recorded seed."""
-    draw = Random(assignment.seed)  # noqa: S311 - a recorded seed is wanted, not a secret
+    draw = Random(assignment.seed)
     pair_ids = list(assignment.hit.hit_pairs.order_by("position").values_list("pair_id", flat=True))
     draw.shuffle(pair_ids)
     half = len(pair_ids) // 2

@@ -36,7 +36,9 @@ def import_mturk(
     study = ensure_study(slug=slug, **settings)
     _refuse_systems(study, name, system_1, system_2)
     ids = _instance_ids(study, dataset, rows)
-    instances = list({row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values())
+    instances = list(
+        {row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values()
+    )
     instances.sort(key=lambda row: row.number)
     stored = store_instances(study=study, rows=instances, name=name)
     batch_name = batch or f"{dataset}: {system_1} / {system_2}"

@@ -192,9 +192,7 @@ class _Store:
         for row in rows:
             if row.hit not in hits and row.hit not in fresh:
                 position = start + len(fresh)
-                fresh[row.hit] = Hit(
-                    batch=batch, matchup=row.pair.matchup, external_id=row.hit, position=position
-                )
+                fresh[row.hit] = Hit(batch=batch, matchup=row.pair.matchup, external_id=row.hit, position=position)
         hits.update({hit.external_id: hit for hit in Hit.objects.bulk_create(fresh.values(), batch_size=_CHUNK)})
         placed: dict[int, dict[int, int]] = {}
         for hit_pk, pair_pk in HitPair.objects.filter(hit__batch=batch).values_list("hit_id", "pair_id"):
@@ -275,9 +273,7 @@ class _Store:
             if key not in known and key not in fresh:
                 place = counts.get(assignment.pk, 0)
                 counts[assignment.pk] = place + 1
-                fresh[key] = Display(
-                    assignment=assignment, pair=row.pair, position=place, a_is_left=row.a_is_left
-                )
+                fresh[key] = Display(assignment=assignment, pair=row.pair, position=place, a_is_left=row.a_is_left)
         made = Display.objects.bulk_create(fresh.values(), batch_size=_CHUNK)
         known |= {(display.assignment_id, display.pair_id): display for display in made}
         Rating.objects.bulk_create(

@@ -64,9 +64,7 @@ def compute_separability(
     computed = [_align(configuration, score) for configuration in found]
     normalised = _normalise(computed, group, bounds)
     with transaction.atomic():
-        return [
-            _store(one, values, similarity, group) for one, values in zip(computed, normalised, strict=True)
-        ]
+        return [_store(one, values, similarity, group) for one, values in zip(computed, normalised, strict=True)]
 
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:
@@ -142,9 +140,7 @@ def _texts(configuration: Configuration, instance_ids: Sequence[int]) -> dict[tu
     return texts
 
 
-def _normalise(
-    computed: Sequence[_Computed], group: str, bounds: tuple[float, float] | None
-) -> list[Normalised]:
+def _normalise(computed: Sequence[_Computed], group: str, bounds: tuple[float, float] | None) -> list[Normalised]:
     low, high = bounds or (None, None)
     try:
         if group == "study":

@@ -94,7 +94,13 @@ def _table(study: Study, pair: Pair, record: dict[str, Any], turned: bool) -> Co
 def _problems(record: dict[str, Any]) -> list[str]:
     found = [
         f"{key} {problem}" if key in record else f"{key} is missing"
-        for key, longest in (("table_id", 200), ("instance_id", 200), ("system_a", 200), ("system_b", 200), ("variant", 40))
+        for key, longest in (
+            ("table_id", 200),
+            ("instance_id", 200),
+            ("system_a", 200),
+            ("system_b", 200),
+            ("variant", 40),
+        )
         if (problem := text_problem(record.get(key), longest=longest))
     ]
     index = record.get("pair_index")

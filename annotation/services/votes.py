@@ -73,8 +73,8 @@ def _hold(assignment: Assignment, at: datetime) -> Assignment:
 
     Raises: AssignmentClosed.
     """
-    assignment = Assignment.objects.select_for_update(of=("self",)).select_related("hit__batch__study").get(
-        pk=assignment.pk
+    assignment = (
+        Assignment.objects.select_for_update(of=("self",)).select_related("hit__batch__study").get(pk=assignment.pk)
     )
     if assignment.state == Assignment.State.SUBMITTED:
         raise AssignmentClosed("This HIT was submitted before; nothing was changed.")
@@ -92,9 +92,7 @@ def _take_again(assignment: Assignment) -> None:
     Raises: AssignmentClosed.
     """
     others = assignment.annotator.assignments.exclude(state=Assignment.State.EXPIRED)
-    went_on = others.filter(state=Assignment.State.CLAIMED) | others.filter(
-        hit__matchup_id=assignment.hit.matchup_id
-    )
+    went_on = others.filter(state=Assignment.State.CLAIMED) | others.filter(hit__matchup_id=assignment.hit.matchup_id)
     free = Slot.objects.free().filter(hit=assignment.hit_id)
     slot = free.select_for_update(skip_locked=True, of=("self",)).order_by("number").first()
     if slot is None or went_on.exists():

@@ -42,7 +42,9 @@ def rate(request: HttpRequest) -> HttpResponse:
     if not holds_any(request.user, Role.ANNOTATOR):
         return render(request, "annotation/no_role.html", {"wanted": "annotator"}, status=403)
     studies = Study.objects.seen_by(request.user, Role.ANNOTATOR)
-    annotators = [annotator_for(user=request.user, study=study) for study in studies.filter(batches__isnull=False).distinct()]
+    annotators = [
+        annotator_for(user=request.user, study=study) for study in studies.filter(batches__isnull=False).distinct()
+    ]
     declined: list[Annotator] = []
     reason = "Nothing is open for rating at the moment. Please look again later."
     for annotator in sorted(annotators, key=lambda one: open_claim(one) is None):
@@ -113,9 +115,7 @@ def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Close the HIT and go on to the next; when votes are missing, say which."""
     assignment = _own(request, assignment_key)
     if assignment.state != Assignment.State.SUBMITTED and (missing := places_without_vote(assignment)):
-        return TemplateResponse(
-            request, "annotation/hit.html", {**_page(assignment), "missing": missing}, status=422
-        )
+        return TemplateResponse(request, "annotation/hit.html", {**_page(assignment), "missing": missing}, status=422)
     submit_assignment(assignment=assignment, at=timezone.now())
     messages.success(request, "Submitted. Thank you!")
     return redirect("annotation:rate")

@@ -73,7 +73,10 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Show what a study holds and what can be done next."""
     page = "annotation/study.html#separability" if request.headers.get("HX-Target") == "separability" else None
     busy, failure = separability_state(study)
-    rows = [{"configuration": one, "matchups": one.matchups().count(), "run": latest_run(one)} for one in configurations(study)]
+    rows = [
+        {"configuration": one, "matchups": one.matchups().count(), "run": latest_run(one)}
+        for one in configurations(study)
+    ]
     context: dict[str, Any] = {
         "study": study,
         "rows": rows,
@@ -175,9 +178,7 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     matchups = instance.matchups.select_related("system_a", "system_b").prefetch_related(
         "pairs__generation_a", "pairs__generation_b", "pairs__tables", "alignments__run"
     )
-    return render(
-        request, "annotation/instance.html", {"study": study, "instance": instance, "matchups": matchups}
-    )
+    return render(request, "annotation/instance.html", {"study": study, "instance": instance, "matchups": matchups})
 
 
 def _file_of(form: UploadForm) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class VerdictForm:
     def _rationale(self, lines: list[str], answer: str) -> str:
         before = "\n".join(lines)
         before = before[: before.rindex(answer)] if answer in before else before
-        before = re.sub(rf"\W*\b(?:{self._any(self.labels)})\W*\Z", "", before, flags=re.IGNORECASE)
+        before = re.sub(rf"[\s*_#`-]*\b(?:{self._any(self.labels)})\W*\Z", "", before, flags=re.IGNORECASE)
         return re.sub(rf"\A\W*{self.opening}\W*:\W*", "", before, flags=re.IGNORECASE).strip()
 
     @staticmethod

@@ -10,7 +10,7 @@ class Endpoint(models.Model):
     """An OpenAI-compatible service and the model asked there. Keys live in the environment, never here."""
 
     name = models.SlugField(max_length=80, unique=True)
-    base_url = models.URLField(max_length=500)
+    base_url = models.CharField(max_length=500)
     model = models.CharField(max_length=200)
     key_env = models.CharField(max_length=100, blank=True, help_text="Name of the environment variable with the key.")
     timeout_seconds = models.FloatField(default=60)

@@ -54,7 +54,7 @@ class Completion(models.Model):
         blank=True,
         help_text="SHA-256 of base URL, body and sample index; empty for a refusal, which is kept but never reused.",
     )
-    base_url = models.URLField(max_length=500)
+    base_url = models.CharField(max_length=500)
     request = models.JSONField(help_text="The whole request body. It holds no key.")
     sample = models.PositiveIntegerField(default=0)
     text = models.TextField(blank=True)

@@ -16,10 +16,9 @@ from judging.judges import PromptedMethod
 from judging.models import Completion, JudgeRun, Judgment
 from judging.services import leases
 from judging.services.cells import Cell, Question, conclude, open_cells, questions
-from judging.services.progress import OnProgress, Progress
+from judging.services.progress import Job
 from judging.services.reading import MAX_SAMPLES, Reading, read
 from judging.services.retrying import RetryingClient
-from judging.services.stopping import StopFlag
 from judging.services.store import Filled, Store
 
 FAILURES_IN_A_ROW = 10
@@ -28,24 +27,14 @@ FAILURES_IN_A_ROW = 10
 class Engine:
     """One run's work in one process."""
 
-    def __init__(
-        self,
-        run: JudgeRun,
-        method: PromptedMethod,
-        client: RetryingClient,
-        *,
-        stop: StopFlag,
-        progress: Progress,
-        on_progress: OnProgress,
-    ) -> None:
-        self.run = run
+    def __init__(self, job: Job, method: PromptedMethod, client: RetryingClient) -> None:
+        self.job = job
+        self.run = job.run
+        self.progress = job.progress
         self.method = method
         self.client = client
-        self.stop = stop
-        self.progress = progress
-        self.on_progress = on_progress
         self.store = Store()
-        self._calls_before = progress.calls
+        self._calls_before = job.progress.calls
         self.failures = 0  # cells in a row that no answer came for
         self._after = 0
         self._loaded: deque[tuple[Cell, Question]] = deque()
@@ -58,7 +47,7 @@ class Engine:
         Raises: RunStopped when going on makes no sense.
         """
         slots = asyncio.create_task(self._fill_all())
-        watches = [asyncio.create_task(self._keep_lease()), asyncio.create_task(self.stop.wait())]
+        watches = [asyncio.create_task(self._keep_lease()), asyncio.create_task(self.job.stop.wait())]
         try:
             await asyncio.wait([slots, *watches], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -151,7 +140,7 @@ class Engine:
         self.progress.done += 1
         self.progress.cached += cached
         self.progress.ended[reading.status] += 1
-        self.on_progress(self.progress)
+        self.job.on_progress(self.progress)
 
     def _break_on(self, reading: Reading) -> None:
         self.failures = self.failures + 1 if reading.status == Judgment.Status.ERROR else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from asgiref.sync import async_to_sync
 from django.db import transaction
 
-from judging.clients import ChatClient, OpenAIClient
+from judging.clients import OpenAIClient
 from judging.errors import JudgingError, RunStopped
 from judging.judges import Baseline, PromptedMethod, find_method
 from judging.models import Endpoint, JudgeRun, Judgment
@@ -15,7 +15,7 @@ from judging.services import leases
 from judging.services.cells import conclude, open_cells
 from judging.services.endpoints import check_host
 from judging.services.engine import Engine
-from judging.services.progress import OnProgress, Progress, quiet
+from judging.services.progress import Job, OnProgress, Progress, quiet
 from judging.services.reading import Reading, reread
 from judging.services.retrying import RetryingClient
 from judging.services.stopping import StopFlag
@@ -23,7 +23,7 @@ from judging.services.store import Filled, write_judgments
 
 log = logging.getLogger(__name__)
 BASELINE_CHUNK = 200
-MakeClient = Callable[[Endpoint], ChatClient]
+MakeClient = Callable[[Endpoint], RetryingClient]
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,18 @@ class Ended:
     progress: Progress
 
 
+def patient_client(endpoint: Endpoint) -> RetryingClient:
+    """Return the client for real work."""
+    return RetryingClient(OpenAIClient(endpoint))
+
+
 def execute(
     run_id: int,
     *,
     stop: StopFlag,
     when_stopped: str = JudgeRun.Status.QUEUED,
     on_progress: OnProgress = quiet,
-    make_client: MakeClient = OpenAIClient,
+    make_client: MakeClient = patient_client,
 ) -> Ended:
     """Work on a run until no cell is open, it fails, or `stop` is set (which leaves it `when_stopped`).
 
@@ -51,7 +56,7 @@ def execute(
     progress = Progress(total=run.judgments.count())
     progress.done = progress.total - run.judgments.filter(status=Judgment.Status.PENDING).count()
     try:
-        work(run, stop=stop, progress=progress, on_progress=on_progress, make_client=make_client)
+        finished = work(Job(run, progress, stop, on_progress), make_client)
     except JudgingError as error:
         log.warning("%s stopped: %s", run, error)
         leases.release(run, status=JudgeRun.Status.FAILED, message=str(error))
@@ -59,25 +64,25 @@ def execute(
     except BaseException as error:
         leases.release(run, status=JudgeRun.Status.FAILED, message=f"unexpected: {type(error).__name__}")
         raise
-    status = JudgeRun.objects.values_list("status", flat=True).get(pk=run.pk)
-    if status == JudgeRun.Status.RUNNING:
-        leases.release(run, status=when_stopped)
-        return Ended(when_stopped, "stopped on request", progress)
-    return Ended(status, "", progress)
+    if finished:
+        return Ended(JudgeRun.Status.DONE, "", progress)
+    leases.release(run, status=when_stopped)
+    return Ended(when_stopped, "stopped on request", progress)
 
 
-def work(
-    run: JudgeRun, *, stop: StopFlag, progress: Progress, on_progress: OnProgress, make_client: MakeClient
-) -> None:
-    """Fill the open cells, and those added meanwhile; returns early when asked to stop."""
-    method = find_method(run.judge.method)
+def work(job: Job, make_client: MakeClient) -> bool:
+    """Fill the open cells, and those added meanwhile; False when it was stopped before the end."""
+    method = find_method(job.run.judge.method)
     if isinstance(method, PromptedMethod):
-        reread(run, method)
-    while not stop.is_set() and not finish(run):
+        reread(job.run, method)
+    while not finish(job.run):
+        if job.stop.is_set():
+            return False
         if isinstance(method, Baseline):
-            decide(run, method, stop=stop, progress=progress, on_progress=on_progress)
+            decide(job, method)
         elif isinstance(method, PromptedMethod):
-            ask(run, method, stop=stop, progress=progress, on_progress=on_progress, make_client=make_client)
+            ask(job, method, make_client)
+    return True
 
 
 @transaction.atomic
@@ -91,42 +96,32 @@ def finish(run: JudgeRun) -> bool:
     return True
 
 
-def ask(
-    run: JudgeRun,
-    method: PromptedMethod,
-    *,
-    stop: StopFlag,
-    progress: Progress,
-    on_progress: OnProgress,
-    make_client: MakeClient,
-) -> None:
+def ask(job: Job, method: PromptedMethod, make_client: MakeClient) -> None:
     """Fill open cells by asking the judge's endpoint, whose host is checked once more before anything is sent."""
-    endpoint = run.judge.endpoint
+    endpoint = job.run.judge.endpoint
     if endpoint is None:
-        raise RunStopped(f"judge {run.judge} has no endpoint")
+        raise RunStopped(f"judge {job.run.judge} has no endpoint")
     check_host(endpoint.base_url)
 
     async def work_in_loop() -> None:
-        client = RetryingClient(make_client(endpoint))
-        engine = Engine(run, method, client, stop=stop, progress=progress, on_progress=on_progress)
-        await engine.work()
+        await Engine(job, method, make_client(endpoint)).work()
 
     async_to_sync(work_in_loop)()
 
 
-def decide(run: JudgeRun, method: Baseline, *, stop: StopFlag, progress: Progress, on_progress: OnProgress) -> None:
+def decide(job: Job, method: Baseline) -> None:
     """Fill open cells with a baseline's verdicts."""
     after = 0
-    while not stop.is_set() and (cells := open_cells(run, after=after, limit=BASELINE_CHUNK)):
+    while not job.stop.is_set() and (cells := open_cells(job.run, after=after, limit=BASELINE_CHUNK)):
         after = cells[-1].judgment.pk
         filled = []
         for cell in cells:
-            verdict = method.decide(cell.shown, seed=run.judge.seed)
+            verdict = method.decide(cell.shown, seed=job.run.judge.seed)
             filled.append(Filled(conclude(cell, method, Reading(Judgment.Status.PARSED, verdict))))
         with transaction.atomic():
             write_judgments(filled)
-        if not leases.beat(run):
+        if not leases.beat(job.run):
             raise RunStopped("another process has taken over this run")
-        progress.done += len(filled)
-        progress.ended[Judgment.Status.PARSED] += len(filled)
-        on_progress(progress)
+        job.progress.done += len(filled)
+        job.progress.ended[Judgment.Status.PARSED] += len(filled)
+        job.on_progress(job.progress)

@@ -1,8 +1,11 @@
-"""How far a run is, for whoever waits for it."""
+"""A piece of work on a run: how far it is, who is told, and who may stop it."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from judging.models import JudgeRun
+from judging.services.stopping import StopFlag
 
 
 @dataclass
@@ -25,3 +28,13 @@ OnProgress = Callable[[Progress], None]
 
 def quiet(progress: Progress) -> None:
     """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run that this process holds the lease on."""
+
+    run: JudgeRun
+    progress: Progress
+    stop: StopFlag
+    on_progress: OnProgress = quiet

@@ -64,7 +64,8 @@ class Counts:
     def as_dict(self) -> dict[str, int]:
         """Return the counts for JSON; there, `calls` are answers fetched and `cached` those that cost none."""
         counts = {"asked": self.asked, "parsed": self.parsed, **asdict(self)}
-        return {**counts, "calls": counts.pop("fetched"), "cached": counts.pop("from_cache")}
+        counts["calls"], counts["cached"] = counts.pop("fetched"), counts.pop("from_cache")
+        return counts
 
 
 COUNTED = {

@@ -1,5 +1,7 @@
 """What the API shows of each row. Names rather than numbers where a row has a name; never a person, never a key."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from annotation.models import (
@@ -39,7 +41,7 @@ class StudySerializer(serializers.ModelSerializer):
 class InStudySerializer(serializers.ModelSerializer):
     """A row that belongs to a study directly."""
 
-    study = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    study = serializers.CharField(source="study.slug", read_only=True)
 
 
 class SystemSerializer(InStudySerializer):
@@ -120,7 +122,7 @@ class HitSerializer(serializers.ModelSerializer):
 
     study = serializers.CharField(source="batch.study.slug", read_only=True)
     batch = serializers.CharField(source="batch.name", read_only=True)
-    pairs = serializers.SlugRelatedField(slug_field="key", many=True, read_only=True)
+    pairs: Any = serializers.SlugRelatedField(slug_field="key", many=True, read_only=True)
 
     class Meta:
         model = Hit
@@ -220,7 +222,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
     study = serializers.CharField(source="run.study.slug", read_only=True)
     judge = serializers.CharField(source="run.judge.name", read_only=True)
     pair = serializers.CharField(source="pair.key", read_only=True)
-    completions = serializers.SlugRelatedField(slug_field="cache_key", many=True, read_only=True)
+    completions: Any = serializers.SlugRelatedField(slug_field="cache_key", many=True, read_only=True)
 
     class Meta:
         model = Judgment

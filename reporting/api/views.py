@@ -9,7 +9,6 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.access import READERS
@@ -33,7 +32,7 @@ from reporting.api.access import IsReader, IsSiteAdmin, seen_by
 from reporting.findings import findings_under
 from reporting.views.query import filters_of
 
-View = TypeVar("View", bound=type)
+View = TypeVar("View", bound=type[ReadOnlyModelViewSet])
 KEY = r"[A-Za-z0-9_-]+"
 REFUSALS: dict[int, Any] = {
     401: OpenApiResponse(serializers.ProblemSerializer, "No token, or not a valid one."),
@@ -49,7 +48,7 @@ FINDINGS_PARAMETERS = [
 
 def documented(view: View) -> View:
     """Declare what a viewset answers, refusals included."""
-    serializer: type[BaseSerializer[Any]] = view.serializer_class
+    serializer: Any = view.serializer_class
     wrong = OpenApiResponse(OpenApiTypes.OBJECT, "A filter has a value that it can't have.")
     return extend_schema_view(
         list=extend_schema(responses={200: serializer(many=True), 400: wrong, **REFUSALS}),

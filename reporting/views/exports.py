@@ -1,6 +1,7 @@
 """Downloads of ratings and judgments, streamed."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_safe
@@ -15,8 +16,8 @@ CHUNK_CHARACTERS = 64 * 1024
 
 @require_safe
 @study_view(*READERS)
-def download(request: HttpRequest, study: Study, *, kind: str, form: str) -> StreamingHttpResponse:
-    """Send every rating or judgment of the study, one a row."""
+def download(request: HttpRequest, study: Study, *, kind: str, form: str) -> Any:
+    """Send every rating or judgment of the study, one a row, as a `StreamingHttpResponse`."""
     response = StreamingHttpResponse(_chunks(export_lines(study, kind, form)), content_type=CONTENT_TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{kind}.{form}"'
     response["Cache-Control"] = "private, no-store"

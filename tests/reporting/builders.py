@@ -28,6 +28,7 @@ from annotation.models import (
     Study,
     System,
 )
+from judging.models import Judge, JudgeRun, Judgment
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SHOWN_FIRST = Path(__file__).parent / "golden" / "shown_first.json"
@@ -208,3 +209,22 @@ def build_golden(study: Study, key: str) -> Built:
             code = f"{dataset}-{one['worker']}"
             rate(built, place, code, one["r"], a_is_left=[system == 1 for system in first], kind="imported")
     return built
+
+
+def judge(
+    built: Built, name: str, cells: Sequence[tuple[int, int, str, int | str]], *, order: str = "random"
+) -> JudgeRun:
+    """Let a judge answer cells (place of the matchup, pair, order shown, verdict or failed status) in a run of the study."""
+    made, _ = Judge.objects.get_or_create(name=name, defaults={"method": "direct", "order": order, "params": {"t": 0}})
+    run, _ = JudgeRun.objects.get_or_create(study=built.study, judge=made, defaults={"status": "done"})
+    Judgment.objects.bulk_create(
+        Judgment(
+            run=run,
+            pair=built.pairs[place][pair],
+            order=shown,
+            status=answer if isinstance(answer, str) else "parsed",
+            verdict=None if isinstance(answer, str) else answer,
+        )
+        for place, pair, shown, answer in cells
+    )
+    return run

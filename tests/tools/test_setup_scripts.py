@@ -108,6 +108,8 @@ def test_demo_refuses_a_taken_port_before_it_installs_anything(clone: Path) -> N
 def test_help_lists_every_target_with_a_description() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = next(line for line in makefile.splitlines() if line.startswith(".PHONY: help")).split()[1:]
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert [line.split()[1] for line in listed] == phony
     assert all(len(line.split()) > 3 for line in listed)

@@ -33,7 +33,9 @@ class Command(TandemCommand):
         select, instance_ids = options["select"], []
         if select.startswith("ids:"):
             data, _ = read_file(select.removeprefix("ids:"))
-            instance_ids = [line.strip() for line in data.decode("utf-8-sig", errors="replace").splitlines() if line.strip()]
+            instance_ids = [
+                line.strip() for line in data.decode("utf-8-sig", errors="replace").splitlines() if line.strip()
+            ]
             select = "ids"
         batch, made = create_batch(
             study=find_study(options["study"]),

@@ -22,7 +22,9 @@ class Command(TandemCommand):
         """Declare the options."""
         parser.add_argument("file")
         parser.add_argument("--study", required=True, metavar="SLUG")
-        parser.add_argument("--scripted", action="store_true", help="the raters are programs; label them wherever shown")
+        parser.add_argument(
+            "--scripted", action="store_true", help="the raters are programs; label them wherever shown"
+        )
         parser.add_argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here")
         parser.add_argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)")
         add_study_settings(parser)
@@ -31,9 +33,7 @@ class Command(TandemCommand):
         """Read the file and say what came of it."""
         data, name = read_file(options["file"])
         if options["texts"] is None:
-            study, ratings = import_ratings(
-                data=data, name=name, slug=options["study"], scripted=options["scripted"]
-            )
+            study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])
             self._report(name, study, ratings)
             return
         if options["scripted"]:

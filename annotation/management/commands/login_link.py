@@ -24,5 +24,7 @@ class Command(TandemCommand):
         """Print the link."""
         user = get_user_model().objects.filter(username=options["user"]).first()
         if user is None:
-            raise CommandError(f"there is no user {options['user']}; make one: manage.py grant {options['user']} --role …")
+            raise CommandError(
+                f"there is no user {options['user']}; make one: manage.py grant {options['user']} --role …"
+            )
         self.say(login_link(user=user, base_url=options["base_url"]))

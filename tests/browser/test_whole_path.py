@@ -1,0 +1,116 @@
+"""From a file to findings in a real browser, with ratings made on the way."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from annotation.models import Display, Rating, Slot, Study
+
+OpenAs = Callable[..., Page]
+
+LONG = "a slow green river carries {n} wooden boats past the mill and on to the lake"
+SHORT = "the museum opens at {n}"
+
+
+def study_file(folder: Path) -> Path:
+    """Write a study of two instances: `verbose` always writes the longer text, `terse` the shorter one."""
+    path = folder / "boats.jsonl"
+    rows = [
+        {
+            "instance_id": f"boat-{number}",
+            "dataset": "boats",
+            "source": f"A text about boats and museums, number {number}.",
+            "generations": {
+                "verbose": [LONG.format(n=f"{number}{k}") for k in range(3)],
+                "terse": [f"{SHORT.format(n=k)} {'today ' * number}" for k in range(3)],
+            },
+        }
+        for number in range(1, 3)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def prefer_longer(page: Page) -> None:
+    """Choose, on every pair of the HIT shown, the side with the longer text, and wait until it is saved."""
+    pairs = page.locator("form[data-pair]")
+    for place in range(pairs.count()):
+        pair = pairs.nth(place)
+        left, right = (len(text) for text in pair.locator(".sides .text").all_inner_texts())
+        pair.locator(f"input[name=choice][value={'left' if left > right else 'right'}]").check()
+        expect(pair.locator(".saved")).to_contain_text("Saved at")
+
+
+def rate_everything(page: Page) -> int:
+    """Rate HIT after HIT until there is none; returns how many."""
+    done = 0
+    page.goto("/rate/")
+    if page.get_by_role("button", name="I agree, begin").count():
+        page.get_by_role("button", name="I agree, begin").click()
+    while page.locator("form[data-pair]").count():
+        prefer_longer(page)
+        page.locator("[data-action=submit]").click()
+        done += 1
+    return done
+
+
+def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
+    researcher = open_as("rita", "researcher", "study-admin")
+    researcher.get_by_role("button", name="New study").click()
+    researcher.get_by_label("Short name").fill("boats")
+    researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
+    researcher.get_by_role("button", name="Read the file").click()
+    expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
+
+    researcher.get_by_role("button", name="Compute").click()
+    expect(researcher.locator("#separability")).to_contain_text("rouge1")
+
+    researcher.get_by_role("button", name="New batch").click()
+    researcher.get_by_label("Name").fill("first")
+    researcher.get_by_label("Pairs per HIT").fill("3")
+    researcher.get_by_label("Raters per HIT").fill("2")
+    researcher.get_by_role("button", name="Make the batch").click()
+    expect(researcher.locator("main")).to_contain_text("0 of 4 slots filled")
+
+    for name in ("ann", "ben"):
+        annotator = open_as(name, "annotator")
+        assert rate_everything(annotator) == 2
+        expect(annotator.locator("main")).to_contain_text(re.compile("rated", re.IGNORECASE))
+    assert set(Rating.objects.values_list("verdict", flat=True)) == {-1}  # always `verbose`, on whichever side
+    assert set(Display.objects.values_list("a_is_left", flat=True)) == {True, False}
+    assert not Slot.objects.free().exists()
+
+    researcher.goto("/studies/boats/findings/")
+    findings = researcher.locator("main")
+    expect(findings).to_contain_text("12")  # ratings
+    expect(findings).to_contain_text("1.000")  # everybody was consistent
+    for picture in researcher.locator("picture img").all():
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        assert picture.evaluate("image => image.naturalWidth") > 100
+
+
+def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:
+    researcher = open_as("rita", "researcher")
+    researcher.goto("/studies/new/")
+    researcher.get_by_label("Short name").fill("boats")
+    researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
+    researcher.get_by_role("button", name="Read the file").click()
+    researcher.get_by_role("link", name="Judges").click()
+
+    add = researcher.locator("form", has=researcher.get_by_label("Method"))
+    add.get_by_label("Name").fill("by-length")
+    add.get_by_label("Method").select_option("longer")
+    add.get_by_role("button").click()
+    start = researcher.locator("form", has=researcher.get_by_label("Judge"))
+    start.get_by_label("Judge").select_option(label="by-length")
+    start.get_by_role("button").click()
+
+    run = Study.objects.get(slug="boats").judge_runs.get()
+    expect(researcher).to_have_url(re.compile(rf"/judges/runs/{run.pk}/$"))
+    expect(researcher.locator("main")).to_contain_text("Done")
+    run.refresh_from_db()
+    assert set(run.judgments.values_list("status", "verdict")) == {("parsed", -1)}

@@ -1,0 +1,122 @@
+"""The smallest studies, judges and runs that judging can be tried on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from annotation.configurations import configurations
+from annotation.models import (
+    Batch,
+    Generation,
+    Hit,
+    HitPair,
+    Instance,
+    Matchup,
+    Pair,
+    RoleGrant,
+    Study,
+    System,
+)
+from annotation.tables import Selection, select
+from judging.models import Endpoint, Judge, JudgeRun, Judgment
+from judging.services.execution import Ended, execute
+from judging.services.retrying import RetryingClient
+from judging.services.runs import start_run
+from judging.services.stopping import StopFlag
+from tests.fakes import ScriptedClient
+
+
+def make_study(slug: str = "tea", *, instances: int = 3, k: int = 2, **settings: Any) -> Study:
+    """Make a study with two systems and k pairs per instance; every text is different."""
+    study = Study.objects.create(slug=slug, title=slug.title(), seed=1, **settings)
+    heron = System.objects.create(study=study, name="heron", position=0)
+    wren = System.objects.create(study=study, name="wren", position=1)
+    for place in range(instances):
+        instance = Instance.objects.create(
+            study=study,
+            instance_id=f"i{place}",
+            dataset="talk",
+            source=f"What was said in talk {place}.",
+            position=place,
+        )
+        matchup = Matchup.objects.create(instance=instance, system_a=heron, system_b=wren)
+        for index in range(k):
+            texts = {heron: f"Heron {index} on talk {place}, at length.", wren: f"Wren {index} on talk {place}."}
+            a, b = (
+                Generation.objects.create(instance=instance, system=system, index=index, text=text)
+                for system, text in texts.items()
+            )
+            Pair.objects.create(matchup=matchup, index=index, generation_a=a, generation_b=b)
+    return study
+
+
+def make_batch(study: Study, pairs: Sequence[Pair], name: str = "first") -> Batch:
+    """Publish some pairs of a study, one HIT per matchup."""
+    heron, wren = study.systems.order_by("position")
+    batch = Batch.objects.create(
+        study=study,
+        name=name,
+        dataset="talk",
+        system_a=heron,
+        system_b=wren,
+        pairs_per_hit=2,
+        raters_per_hit=1,
+    )
+    for position, matchup_id in enumerate(dict.fromkeys(pair.matchup_id for pair in pairs)):
+        hit = Hit.objects.create(batch=batch, matchup_id=matchup_id, position=position)
+        for place, pair in enumerate(pair for pair in pairs if pair.matchup_id == matchup_id):
+            HitPair.objects.create(hit=hit, pair=pair, position=place)
+    return batch
+
+
+def pairs_in(study: Study) -> list[Pair]:
+    """List a study's pairs in order."""
+    return list(Pair.objects.filter(matchup__instance__study=study).order_by("matchup__instance__position", "index"))
+
+
+def selection_of(study: Study) -> Selection:
+    """Select everything there is in a study's one configuration."""
+    return select(configurations(study)[0])
+
+
+def make_endpoint(base_url: str = "https://models.example/v1", **settings: Any) -> Endpoint:
+    """Make an endpoint without the check of its host."""
+    return Endpoint.objects.create(**{"name": "stand-in", "base_url": base_url, "model": "small", **settings})
+
+
+def make_judge(method: str = "direct", **settings: Any) -> Judge:
+    """Make a judge that shows A first; a direct one gets an endpoint of its own if none is given."""
+    if method == "direct" and "endpoint" not in settings:
+        settings["endpoint"] = make_endpoint()
+    return Judge.objects.create(**{"name": "judy", "method": method, "order": "ab", "seed": 7, **settings})
+
+
+async def no_sleep(seconds: float) -> None:
+    """Wait for nothing."""
+
+
+def judge_with(
+    client: ScriptedClient, study: Study, judge: Judge, *, stop: StopFlag | None = None, in_flight: int = 2
+) -> Ended:
+    """Start (or start again) a judge's run on a study and work on it with a scripted client."""
+    run = start_run(study=study, judge=judge, in_flight=in_flight)
+    return execute(
+        run.pk,
+        stop=stop or StopFlag(),
+        when_stopped=JudgeRun.Status.PAUSED,
+        make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep),
+    )
+
+
+def fill(run: JudgeRun, pair: Pair, order: str, *, verdict: int | None = None, status: str = "parsed") -> Judgment:
+    """Store a judgment as if it had been made."""
+    return Judgment.objects.create(run=run, pair=pair, order=order, verdict=verdict, status=status)
+
+
+def make_user(name: str, role: str = "", study: Study | None = None) -> Any:
+    """Make a user, with one role where one is named."""
+    user = get_user_model().objects.create_user(name)
+    if role:
+        RoleGrant.objects.create(user=user, role=role, study=study)
+    return user

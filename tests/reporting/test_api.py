@@ -1,0 +1,200 @@
+"""The read-only API: who sees what, filters, pages, and a schema that is true."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from rest_framework.test import APIClient
+
+from annotation.models import Annotator, ComparisonTable
+from judging.models import Completion, Endpoint, Judgment
+from reporting import services
+from reporting.findings import findings
+from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
+
+pytestmark = pytest.mark.django_db
+OF_STUDIES = [
+    *("studies", "systems", "instances", "generations", "matchups", "pairs", "batches", "hits", "assignments"),
+    *("ratings", "annotators", "tables", "runs", "judgments", "completions"),
+]
+ALL = [*OF_STUDIES, "judges", "endpoints"]
+KEYS = {"studies": "slug", "pairs": "key", "hits": "key", "assignments": "key", "completions": "cache_key"}
+
+
+def build_everything(slug: str) -> Built:
+    """A study with at least one row of every kind."""
+    built = build_configuration(build_study(slug), instances=2, pairs=2)
+    separate(built, [(0.5, 0.5, 0.1), (0.5, 0.5, 0.4)], [0.1, 0.4])
+    rate(built, 0, "ann", [-1, 1])
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ba", 1)])
+    completion = Completion.objects.create(cache_key=f"{built.study.pk:064x}", base_url="https://x.example", request={})
+    for judgment in Judgment.objects.filter(run__study=built.study):
+        judgment.completions.add(completion)
+    ComparisonTable.objects.create(study=built.study, table_id="t1", pair=built.pairs[0][0], variant="c8")
+    return built
+
+
+@pytest.fixture
+def mine(db: None) -> Built:
+    """The study that the reader may read."""
+    return build_everything("mine")
+
+
+@pytest.fixture
+def other(mine: Built) -> Built:
+    """A study of somebody else."""
+    Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m", key_env="SOME_KEY")
+    return build_everything("other")
+
+
+def client_of(user: Any) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {services.rotate_token(user=user)}")
+    return client
+
+
+@pytest.fixture
+def reader(mine: Built) -> APIClient:
+    return client_of(build_user("reader", "researcher", mine.study))
+
+
+@pytest.mark.parametrize("name", OF_STUDIES)
+def test_reader_sees_rows_of_their_studies_only(reader: APIClient, other: Built, name: str) -> None:
+    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    found, everything = (client.get(f"/api/v1/{name}/").json() for client in (reader, admin))
+    assert found["count"] > 0
+    assert everything["count"] == 2 * found["count"]
+    key = KEYS.get(name, "id")
+    seen = {row[key] for row in found["results"]}
+    for row in everything["results"]:
+        status = reader.get(f"/api/v1/{name}/{row[key]}/").status_code
+        assert status == (200 if row[key] in seen else 404)
+        if "study" in row:
+            assert (row["study"] == "mine") == (row[key] in seen)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_STUDIES if name != "studies"])
+def test_rows_are_filtered_by_study(reader: APIClient, other: Built, name: str) -> None:
+    path = f"/api/v1/{name}/"
+    assert reader.get(path, {"study": "mine"}).json()["count"] == reader.get(path).json()["count"]
+    assert reader.get(path, {"study": "other"}).json()["count"] == 0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_strangers_and_annotators_are_refused(mine: Built, name: str) -> None:
+    path = f"/api/v1/{name}/"
+    assert APIClient().get(path).status_code == 401
+    assert client_of(build_user("ann", "annotator", mine.study)).get(path).status_code == 403
+    assert client_of(build_user("nobody")).get(path).status_code == 403
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_can_be_written(mine: Built, name: str) -> None:
+    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    for method in (admin.post, admin.put, admin.patch, admin.delete):
+        assert method(f"/api/v1/{name}/").status_code == 405
+
+
+def test_endpoints_are_for_site_admins_and_hold_no_key(
+    reader: APIClient, other: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "very-secret")
+    assert reader.get("/api/v1/endpoints/").status_code == 403
+    assert reader.get("/api/v1/judges/").json()["count"] == 1
+    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    answer = admin.get("/api/v1/endpoints/local/")
+    assert answer.json()["key_env"] == "SOME_KEY"
+    assert "very-secret" not in answer.content.decode()
+
+
+def test_annotators_are_codes_and_no_accounts(reader: APIClient, mine: Built) -> None:
+    Annotator.objects.filter(code="ann").update(user=build_user("jane.doe@example.org"))
+    for name in ("annotators", "assignments", "ratings"):
+        assert "jane.doe" not in reader.get(f"/api/v1/{name}/").content.decode()
+    assert set(reader.get("/api/v1/annotators/").json()["results"][0]) == {
+        *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason")
+    }
+
+
+def test_findings_are_those_of_the_command(reader: APIClient, other: Built, mine: Built) -> None:
+    assert reader.get("/api/v1/studies/mine/findings/").json() == findings(mine.study)
+    filtered = reader.get("/api/v1/studies/mine/findings/", {"batch": "news-batch", "drop_incomplete": "true"}).json()
+    assert filtered["filters"]["batches"] == ["news-batch"]
+    assert filtered["filters"]["drop_incomplete"] is True
+    assert reader.get("/api/v1/studies/mine/findings/", {"batch": "nope"}).status_code == 404
+    assert reader.get("/api/v1/studies/other/findings/").status_code == 404
+
+
+def test_completion_behind_many_judgments_is_listed_once(reader: APIClient, mine: Built) -> None:
+    assert Judgment.objects.filter(completions__isnull=False).count() == 2
+    assert reader.get("/api/v1/completions/").json()["count"] == 1
+
+
+def test_session_of_a_reader_works_too(mine: Built) -> None:
+    client = APIClient()
+    client.force_login(
+        build_user("reader", "researcher", mine.study), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    assert client.get("/api/v1/studies/").json()["results"][0]["slug"] == "mine"
+
+
+def test_ended_token_opens_nothing(mine: Built) -> None:
+    user = build_user("reader", "researcher", mine.study)
+    client = client_of(user)
+    assert client.get("/api/v1/studies/").status_code == 200
+    assert services.revoke_token(user=user)
+    assert client.get("/api/v1/studies/").status_code == 401
+
+
+def test_lists_come_in_pages_that_do_not_overlap(reader: APIClient, mine: Built) -> None:
+    build_configuration(mine.study, instances=120, pairs=1, dataset="many")
+    first = reader.get("/api/v1/instances/").json()
+    second = reader.get(first["next"]).json()
+    ids = [row["id"] for page in (first, second) for row in page["results"]]
+    assert len(ids) == len(set(ids)) == first["count"] == 122
+    assert reader.get("/api/v1/instances/", {"page": "99"}).status_code == 404
+
+
+def test_filters_narrow_lists(reader: APIClient, mine: Built) -> None:
+    assert reader.get("/api/v1/ratings/", {"rater": "ann"}).json()["count"] == 2
+    assert reader.get("/api/v1/ratings/", {"rater": "bob"}).json()["count"] == 0
+    assert reader.get("/api/v1/judgments/", {"judge": "direct", "status": "parsed"}).json()["count"] == 2
+    assert reader.get("/api/v1/judgments/", {"status": "refused"}).json()["count"] == 0
+    assert reader.get("/api/v1/instances/", {"dataset": "news"}).json()["count"] == 2
+    assert reader.get("/api/v1/assignments/", {"state": "claimed"}).json()["count"] == 0
+
+
+@pytest.mark.parametrize("name", OF_STUDIES)
+def test_lists_take_a_fixed_number_of_queries(
+    reader: APIClient, mine: Built, name: str, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(12) as few:
+        reader.get(f"/api/v1/{name}/")
+    rate(mine, 0, "bob", [-1, 1])
+    rate(mine, 1, "bob", [-1, 1])
+    judge(mine, "other", [(0, 0, "ab", -1), (0, 1, "ba", 1)])
+    build_configuration(mine.study, instances=3, pairs=2, dataset="more")
+    with django_assert_max_num_queries(len(few)):
+        reader.get(f"/api/v1/{name}/")
+
+
+def test_odd_addresses_are_not_found(reader: APIClient) -> None:
+    for path in ("pairs/%00/", "instances/99999999999999999999999/", "instances/abc/", "studies/no-such/"):
+        assert reader.get(f"/api/v1/{path}").status_code == 404
+    assert reader.get("/api/v1/instances/", {"dataset": "\0"}).status_code == 400
+
+
+def test_schema_is_valid_and_declares_refusals(tmp_path: Any) -> None:
+    path = tmp_path / "schema.yml"
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(path))
+    written = path.read_text(encoding="utf-8")
+    for name in ALL:
+        assert f"/api/v1/{name}/" in written
+    answer = APIClient().get("/api/v1/schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json")
+    assert answer.status_code == 200
+    paths = answer.data["paths"]
+    for path, operations in paths.items():
+        if path != "/api/v1/schema/":
+            assert set(operations) == {"get"}
+            assert {"401", "403", "404"} <= set(operations["get"]["responses"])

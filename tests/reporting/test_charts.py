@@ -1,0 +1,142 @@
+"""Pictures as they are really drawn."""
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from reporting import charts
+from reporting.findings import SCRIPTED, findings
+from reporting.themes import VIRIDIS, viridis
+from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+
+pytestmark = pytest.mark.django_db
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def found(db: None) -> dict[str, Any]:
+    """Four instances in four bins, the second without a rating; a judge; a scripted rater; hostile names."""
+    built = build_configuration(
+        build_study(), instances=4, pairs=2, systems=(HOSTILE, "=cmd()\x00\"&'"), dataset="{expr: 1}"
+    )
+    separate(built, [(0.5, 0.5, 0.1 * n) for n in range(4)], [0.1, 0.4, 0.7, 1.0])
+    for place, votes in ((0, [1, -1]), (2, [0, 1]), (3, [1, 1])):
+        rate(built, place, "robot", votes, kind="scripted")
+        judge(built, "direct", [(place, 0, "ab", 1), (place, 1, "ab", 1)])
+    return findings(built.study, rounds=20)
+
+
+def drawn(spec: charts.Spec) -> tuple[ElementTree.Element, str]:
+    """The picture as XML, which must be well-formed, and the text in it."""
+    root = ElementTree.fromstring(charts.to_svg(spec))
+    assert root.tag == f"{SVG}svg"
+    return root, " ".join(part for element in root.iter(f"{SVG}text") for part in element.itertext())
+
+
+def marks(root: ElementTree.Element, kind: str) -> list[str]:
+    """Labels of the marks that stand for data."""
+    return [
+        element.attrib["aria-label"]
+        for element in root.iter()
+        if element.attrib.get("aria-roledescription") == kind and "aria-label" in element.attrib
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_bars_show_every_share_and_count(found: dict[str, Any], theme: str) -> None:
+    root, text = drawn(charts.consistency_by_bin(found["configurations"][0], theme))
+    bars = marks(root, "bar")
+    whole = [label for label in bars if re.search(r"Share of rating sets: 100%", label)]
+    # In each of three bins all sets of people, and all of the judge's, have one value.
+    assert len(whole) == 6
+    assert sum("Consistency: 0.5" in label for label in whole) == 1
+    for expected in ("people", "judge:direct", "n = 0", "n = 1", "0.100 – 0.325", SCRIPTED):
+        assert expected in text
+
+
+def test_curve_has_a_point_for_each_mean_and_none_for_an_empty_bin(found: dict[str, Any]) -> None:
+    root, text = drawn(charts.mean_consistency(found["configurations"][0], "light"))
+    points = marks(root, "point")
+    assert len(points) == 6
+    assert sum("Mean consistency: 0.5" in label for label in points) == 1
+    assert SCRIPTED in text
+
+
+def test_pooled_curve_is_drawn(found: dict[str, Any]) -> None:
+    root, text = drawn(charts.pooled_consistency(found["pooled"], "light"))
+    assert "All configurations" in text
+    assert SCRIPTED in text
+    assert marks(root, "point")
+
+
+def test_histogram_shows_each_count(found: dict[str, Any]) -> None:
+    root, _ = drawn(charts.separability_histogram(found["configurations"][0], "dark"))
+    assert len(marks(root, "bar")) == 4
+
+
+@pytest.mark.parametrize("draw", [charts.consistency_by_bin, charts.mean_consistency, charts.separability_histogram])
+def test_hostile_names_are_text_and_nothing_else(found: dict[str, Any], draw: Any) -> None:
+    svg = charts.to_svg(draw(found["configurations"][0], "light"))
+    root, text = drawn(draw(found["configurations"][0], "light"))
+    assert HOSTILE in text
+    assert "{expr: 1}" in text
+    assert "<script" not in svg
+    tags = {element.tag for element in root.iter()}
+    assert not tags & {f"{SVG}{name}" for name in ("script", "a", "image", "foreignObject", "use", "animate")}
+    attributes = {name.lower() for element in root.iter() for name in element.attrib}
+    assert not any("href" in name or name.startswith("on") for name in attributes)
+
+
+def test_names_enter_a_specification_as_values_only(found: dict[str, Any]) -> None:
+    def keys(node: Any) -> set[str]:
+        if isinstance(node, dict):
+            return set(node) | {key for value in node.values() for key in keys(value)}
+        return {key for value in node for key in keys(value)} if isinstance(node, list) else set()
+
+    spec = charts.consistency_by_bin(found["configurations"][0], "light")
+    assert not any(HOSTILE in key for key in keys(spec))
+    assert not keys(spec) & {"expr", "signal", "labelExpr", "href", "url", "calculate"}
+    json.dumps(spec, allow_nan=False)
+
+
+def test_long_name_is_cut() -> None:
+    built = build_configuration(build_study(), instances=1, pairs=1, systems=("x" * 200, "y"))
+    one = findings(built.study, rounds=1)["configurations"][0]
+    _, text = drawn(charts.mean_consistency(one, "light"))
+    assert "x" * 59 + "…" in text
+
+
+def test_nothing_to_draw_is_a_picture_that_says_why() -> None:
+    built = build_configuration(build_study(), instances=1, pairs=1)
+    found = findings(built.study, rounds=1)
+    one = found["configurations"][0]
+    for draw in (charts.consistency_by_bin, charts.mean_consistency, charts.separability_histogram):
+        _, text = drawn(draw(one, "light"))
+        assert charts.NOTHING in text
+        assert "separability has not been computed" in text
+    _, text = drawn(charts.pooled_consistency(found["pooled"], "light"))
+    assert charts.NOTHING in text
+
+
+def test_bins_with_equal_edges_do_not_hide_one_another() -> None:
+    built = build_configuration(build_study(), instances=2, pairs=1)
+    separate(built, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
+    rate(built, 0, "ann", [1])
+    root, _ = drawn(charts.separability_histogram(findings(built.study, rounds=1)["configurations"][0], "light"))
+    assert len(marks(root, "bar")) == 4
+    drawn(charts.mean_consistency(findings(built.study, rounds=1)["configurations"][0], "light"))
+
+
+def test_png_is_a_png(found: dict[str, Any]) -> None:
+    assert charts.to_png(charts.mean_consistency(found["configurations"][0], "dark")).startswith(b"\x89PNG\r\n")
+
+
+def test_colours_run_from_dark_to_bright() -> None:
+    assert (viridis(0), viridis(1)) == (VIRIDIS[0], VIRIDIS[-1])
+    assert viridis(-1) == VIRIDIS[0]
+    brightness = [sum(int(viridis(n / 20)[place : place + 2], 16) for place in (1, 3, 5)) for n in range(21)]
+    assert brightness[0] < brightness[10] < brightness[20]
