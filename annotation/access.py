@@ -5,6 +5,8 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 
 from annotation.models import Study
@@ -12,6 +14,13 @@ from annotation.models.people import Role
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
 MANAGERS = (Role.STUDY_ADMIN,)
+
+
+def account_of(request: HttpRequest) -> User:
+    """Return the account that is signed in; for views behind `login_required`."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
 
 
 def holds_any(user: Any, *roles: str) -> bool:

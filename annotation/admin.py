@@ -5,15 +5,11 @@ from django.contrib import admin
 from annotation import models
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """What raters and programs made is looked at here, not changed."""
+class MadeElsewhereAdmin(admin.ModelAdmin):
+    """What comes from files, raters and services: some of it may be set right here."""
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
         """Nothing of this kind is made by hand."""
-        return False
-
-    def has_change_permission(self, request: object, obj: object = None) -> bool:
-        """Nothing of this kind is changed by hand."""
         return False
 
     def has_delete_permission(self, request: object, obj: object = None) -> bool:
@@ -21,16 +17,26 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
+class ReadOnlyAdmin(MadeElsewhereAdmin):
+    """What is looked at here, not changed."""
+
+    def has_change_permission(self, request: object, obj: object = None) -> bool:
+        """Nothing of this kind is changed by hand."""
+        return False
+
+
 @admin.register(models.Study)
-class StudyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class StudyAdmin(admin.ModelAdmin):
     """Studies."""
 
     list_display = ["slug", "title", "task_kind", "created_at"]
     search_fields = ["slug", "title"]
+    # Another consent text is a new version, to be asked for again: the study's settings page sees to it.
+    readonly_fields = ["consent_text", "consent_version", "seed"]
 
 
 @admin.register(models.RoleGrant)
-class RoleGrantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class RoleGrantAdmin(admin.ModelAdmin):
     """Who may do what."""
 
     list_display = ["user", "role", "study", "granted_at"]
@@ -38,7 +44,7 @@ class RoleGrantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(models.Annotator)
-class AnnotatorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class AnnotatorAdmin(MadeElsewhereAdmin):
     """Annotators; excluding one leaves their ratings out of findings and deletes nothing."""
 
     list_display = ["code", "study", "kind", "excluded"]
@@ -48,7 +54,7 @@ class AnnotatorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(models.Batch)
-class BatchAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class BatchAdmin(MadeElsewhereAdmin):
     """Batches."""
 
     list_display = ["name", "study", "dataset", "system_a", "system_b", "status", "origin"]
@@ -60,7 +66,7 @@ class BatchAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(models.Assignment)
-class AssignmentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class AssignmentAdmin(MadeElsewhereAdmin):
     """Assignments; excluding one leaves its ratings out of findings and deletes nothing."""
 
     list_display = ["key", "annotator", "state", "claimed_at", "submitted_at", "excluded"]
@@ -72,7 +78,7 @@ class AssignmentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(models.System)
-class SystemAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class SystemAdmin(MadeElsewhereAdmin):
     """Systems: only the family is free to change."""
 
     list_display = ["name", "study", "family"]
@@ -81,8 +87,35 @@ class SystemAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 for _model in (
-    *(models.Alignment, models.ComparisonTable, models.Consent, models.Display, models.Generation, models.Hit),
-    *(models.HitPair, models.ImportRecord, models.Instance, models.Matchup, models.Pair, models.Rating),
-    *(models.SeparabilityRun, models.Slot),
+    *(models.Alignment, models.ComparisonTable, models.Display, models.Generation, models.Hit, models.HitPair),
+    *(models.Instance, models.Pair, models.Rating, models.Slot),
 ):
     admin.site.register(_model, ReadOnlyAdmin)
+
+
+@admin.register(models.Consent)
+class ConsentAdmin(ReadOnlyAdmin):
+    """Answers to consent texts."""
+
+    list_display = ["annotator", "version", "accepted", "answered_at"]
+
+
+@admin.register(models.ImportRecord)
+class ImportRecordAdmin(ReadOnlyAdmin):
+    """Files that were read."""
+
+    list_display = ["file_name", "study", "kind", "imported_at"]
+
+
+@admin.register(models.Matchup)
+class MatchupAdmin(ReadOnlyAdmin):
+    """Matchups."""
+
+    list_display = ["pk", "instance", "system_a", "system_b"]
+
+
+@admin.register(models.SeparabilityRun)
+class SeparabilityRunAdmin(ReadOnlyAdmin):
+    """Computed separability."""
+
+    list_display = ["pk", "study", "dataset", "system_a", "system_b", "similarity", "computed_at"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from annotation.errors import UnknownName
 from annotation.models import Matchup, Study, System
@@ -19,6 +19,11 @@ class Configuration:
 
     def __str__(self) -> str:
         return f"{self.dataset}: {self.system_a.name} / {self.system_b.name}"
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What tells it from the study's others."""
+        return self.dataset, self.system_a.pk, self.system_b.pk
 
     def matchups(self) -> QuerySet[Matchup]:
         """Return this configuration's matchups, in the order of its instances."""
@@ -41,6 +46,13 @@ def configurations(study: Study) -> list[Configuration]:
     )
     found = [Configuration(study, dataset, systems[a], systems[b]) for dataset, a, b in rows]
     return sorted(found, key=lambda c: (c.dataset, c.system_a.name, c.system_b.name))
+
+
+def matchup_counts(study: Study) -> dict[tuple[str, int, int], int]:
+    """Count the matchups of every configuration of a study, by `Configuration.key`."""
+    rows = Matchup.objects.filter(instance__study=study).order_by()
+    counted = rows.values_list("instance__dataset", "system_a_id", "system_b_id").annotate(Count("pk"))
+    return {(dataset, a, b): count for dataset, a, b, count in counted}
 
 
 def configuration(study: Study, *, dataset: str, systems: tuple[str, str]) -> Configuration:

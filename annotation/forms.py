@@ -1,5 +1,6 @@
 """Forms of the pages: they check what was sent and hand clean values to services."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -7,8 +8,9 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
 from annotation.configurations import Configuration, configurations
-from annotation.models import Assignment, Study
+from annotation.models import Study
 from annotation.models.study import TaskKind
+from annotation.services.batches import MOST_RATERS
 
 
 class VoteForm(forms.Form):
@@ -17,11 +19,9 @@ class VoteForm(forms.Form):
     pair_key = forms.CharField(max_length=64)
     choice = forms.ChoiceField()
 
-    def __init__(self, *args: Any, assignment: Assignment, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, choices: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        choice = self.fields["choice"]
-        assert isinstance(choice, forms.ChoiceField)
-        choice.choices = list(assignment.hit.batch.study.offered_choices.items())
+        self.fields["choice"] = forms.ChoiceField(choices=list(choices.items()))
 
 
 class UploadForm(forms.Form):
@@ -100,7 +100,7 @@ class BatchForm(forms.Form):
     name = forms.CharField(max_length=200)
     configuration = forms.ChoiceField(label="Data set and systems")
     pairs = forms.IntegerField(min_value=1, initial=5, label="Pairs per HIT")
-    raters = forms.IntegerField(min_value=1, initial=3, label="Raters per HIT")
+    raters = forms.IntegerField(min_value=1, max_value=MOST_RATERS, initial=3, label="Raters per HIT")
     select = forms.CharField(
         initial="all",
         label="Which instances",
@@ -111,9 +111,8 @@ class BatchForm(forms.Form):
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.known: list[Configuration] = configurations(study)
-        field = self.fields["configuration"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [(str(place), str(one)) for place, one in enumerate(self.known)]
+        places = [(str(place), str(one)) for place, one in enumerate(self.known)]
+        self.fields["configuration"] = forms.ChoiceField(choices=places, label="Data set and systems")
 
     def clean_configuration(self) -> Configuration:
         """Return the chosen configuration itself."""

@@ -3,6 +3,7 @@
 import ipaddress
 import socket
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
 from judging.errors import EndpointRefused
@@ -17,15 +18,26 @@ class UnresolvedHost(EndpointRefused):
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """Return every address of a host, as the system's resolver sees it; it also reads forms like `2130706433`.
+    """Return every address of a host, as it would be connected to.
 
     Raises: UnresolvedHost
     """
+    if (address := literal(host)) is not None:
+        return [address]
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UnresolvedHost(f"the host {host} can't be resolved: {error}") from error
     return sorted({ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in found}, key=str)
+
+
+def literal(host: str) -> Address | None:
+    """Read a host that is an address, also in the old forms that systems take: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
+    with suppress(OSError):
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    with suppress(ValueError):
+        return ipaddress.ip_address(host.partition("%")[0])
+    return None
 
 
 def check_endpoint(base_url: str, *, allowlist: Collection[str], resolver: Resolver = resolve) -> None:

@@ -4,7 +4,7 @@ import logging
 import threading
 from types import FrameType
 
-from django.db import close_old_connections, connections
+from django.db import connections
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
@@ -50,17 +50,20 @@ class Caretaker(threading.Thread):
         super().__init__(name="requeue", daemon=True)
         self.ended = threading.Event()
 
+    def start(self) -> None:
+        """Look once before the worker asks for its first task, then go on looking beside it."""
+        requeue_runs()
+        super().start()
+
     def run(self) -> None:
         """Look after runs until told to end."""
-        while True:
+        while not self.ended.wait(REQUEUE_SECONDS):
             try:
-                close_old_connections()
                 requeue_runs()
             except Exception:  # a database that is away for a moment must not end this thread
                 log.exception("can't look for runs without a worker; trying again")
-            if self.ended.wait(REQUEUE_SECONDS):
-                break
-        connections.close_all()
+            finally:
+                connections.close_all()
 
     def end(self) -> None:
         """Stop looking, and wait until the last look is over."""

@@ -124,6 +124,15 @@ class StandIn:
         self.hold_after = None
         self._released.set()
 
+    def reset(self, *, hold_after: int | None = None) -> None:
+        """Forget what happened, let go whoever still waits, and begin again."""
+        self._released.set()
+        with self._lock:
+            self.bodies.clear()
+            self.most_in_flight = 0
+            self.hold_after = hold_after
+            self._released = threading.Event()
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -170,7 +179,7 @@ class StandIn:
 
             def _send(self, reply: Reply) -> None:
                 if reply.hold:
-                    stand_in._released.wait(60)
+                    stand_in._released.wait()
                 if reply.drop:
                     self.close_connection = True
                     return

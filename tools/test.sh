@@ -12,7 +12,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 DATABASE_URL=sqlite:///$TANDEM_DATA_DIR/tandem.sqlite3
-SECRET_KEY=only-for-tests-and-nothing-else-0123456789abcdefghij
+SECRET_KEY= # one is made in that folder
 ENDPOINT_ALLOWLIST=
 export TANDEM_DATA_DIR DATABASE_URL SECRET_KEY ENDPOINT_ALLOWLIST
 unset MAKEFLAGS MAKELEVEL MFLAGS # a make that a test starts is not part of ours

@@ -1,6 +1,7 @@
 """Long-form ratings: one rating a row, as CSV or JSON Lines, the form in which Tandem exports them."""
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,9 @@ from annotation.errors import BadLine
 from annotation.formats import lines
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
+# Exported CSV has an apostrophe before a text that a spreadsheet would run; it is no part of the text.
+_DEFUSED = re.compile(r"'+[=+\-@\t\r]")
+_MOST_DIGITS = 9
 _STAGES = ("first", "revised")
 
 
@@ -50,6 +54,7 @@ def parse_ratings(data: bytes, name: str) -> list[LongRow]:
     """
     if lines.is_csv(name):
         header, records, bad = lines.read_csv(data)
+        records = [(number, {name: _as_it_was(cell) for name, cell in record.items()}) for number, record in records]
         if not bad:
             bad = [BadLine(1, f"column {column} is missing") for column in REQUIRED if column not in header]
             lines.refuse(name, bad)
@@ -66,6 +71,10 @@ def parse_ratings(data: bytes, name: str) -> list[LongRow]:
         bad.append(BadLine(1, "the file holds no ratings"))
     lines.refuse(name, bad)
     return rows
+
+
+def _as_it_was(cell: str) -> str:
+    return cell[1:] if _DEFUSED.match(cell) else cell
 
 
 def _row(cells: "_Cells") -> LongRow:
@@ -137,7 +146,7 @@ class _Cells:
         value = self.text(field)
         if not value:
             return None
-        if not value.isascii() or not value.isdigit():
+        if not value.isascii() or not value.isdigit() or len(value) > _MOST_DIGITS:
             self.problems.append(f"{field} is {value!r}, not a whole number from 0 on")
             return None
         return int(value)

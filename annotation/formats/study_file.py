@@ -15,7 +15,7 @@ LONGEST_DATASET = 100
 LONGEST_SYSTEM = 200
 _KNOWN = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
 _CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
-_SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9]\d*)")
+_SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9][0-9]{0,3})")
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,11 @@ def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], lis
     ]
     bad += [BadLine(1, f"column {column} is missing") for column in ("instance_id", "source") if column not in header]
     for system, named in columns.items():
-        numbers = [index for index, _ in named]
-        gaps = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
-        bad += [BadLine(1, f"column {system}/{gap} is missing") for gap in gaps[:10]]
+        numbers = sorted(index for index, _ in named)
+        for expected, index in enumerate(numbers, start=1):
+            if index != expected:
+                bad.append(BadLine(1, f"column {system}/{expected} is missing"))
+                break
     if len(columns) < 2:
         bad.append(BadLine(1, f"columns of {len(columns)} system(s); two or more are needed (SYSTEM/1, SYSTEM/2, …)"))
     if bad:

@@ -98,7 +98,7 @@ def _texts(records: list[Record], bad: list[BadLine], name: str) -> dict[str, di
         elif pair_id in found:
             bad.append(BadLine(number, f"id {pair_id!r} is there more than once"))
         else:
-            found[pair_id] = texts  # type: ignore[assignment]
+            found[pair_id] = texts
     lines.refuse(name, bad)
     return found
 

@@ -23,6 +23,10 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         """Return this user's own assignments; nobody else's are ever shown to a rater."""
         return self.filter(annotator__user_id=user.pk) if user.pk else self.none()
 
+    def claimed(self) -> "AssignmentQuerySet":
+        """Return assignments that somebody is at."""
+        return self.filter(state=Assignment.State.CLAIMED)
+
     def counted(self) -> "AssignmentQuerySet":
         """Return submitted assignments that fill a slot and were not excluded, nor their annotator."""
         return self.filter(
@@ -120,4 +124,4 @@ class Rating(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.display}: {self.verdict}"
+        return f"{self.display_id}: {self.verdict}"

@@ -41,6 +41,12 @@ class StudyQuerySet(models.QuerySet["Study"]):
             return self
         return self.filter(role_grants__in=grants).distinct()
 
+    def with_work_for(self, user: "AbstractBaseUser") -> "StudyQuerySet":
+        """Return studies whose HITs may be claimed now, or in which `user` is at one."""
+        is_open = models.Q(batches__status="open", batches__origin="collected")
+        at_work = models.Q(annotators__user_id=user.pk, annotators__assignments__state="claimed")
+        return self.filter(is_open | at_work).distinct()
+
 
 class Study(models.Model):
     """One experiment: its question, guidelines, protocol."""

@@ -8,9 +8,10 @@ from django.db import transaction
 from django.urls import reverse
 from sesame.utils import get_query_string
 
-from annotation.errors import UnknownName
+from annotation.errors import AnnotationError, UnknownName
 from annotation.models import Annotator, RoleGrant, Study
 from annotation.models.people import Role
+from annotation.services.studies import validate
 
 
 @transaction.atomic
@@ -18,15 +19,20 @@ def grant_role(*, username: str, role: str, study: Study | None = None) -> tuple
     """Give a user a role in a study or in all; the user is made, without a password, when missing.
 
     Returns the user and whether anything changed.
-    Raises: UnknownName when there is no such role.
+    Raises: UnknownName when there is no such role; AnnotationError when the name can't be a user's.
     """
+    if role == Role.ADMIN and study is not None:
+        raise AnnotationError("a site admin is one in all studies; leave the study out, or grant study-admin in it")
     if role not in Role.values:
         raise UnknownName(f"role is {role!r}; it must be one of {', '.join(Role.values)}")
     users = get_user_model().objects
     user = users.filter(username=username).first()
     changed = user is None
     if user is None:
-        user = users.create_user(username=username)  # no password: signs in by link until they set one
+        user = User(username=username)
+        user.set_unusable_password()  # signs in by link until they set one
+        validate(user)
+        user.save()
     if role == Role.ADMIN:
         if not user.is_superuser:
             user.is_staff = user.is_superuser = changed = True

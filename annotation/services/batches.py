@@ -13,14 +13,16 @@ from analysis import selection
 from analysis.errors import AnalysisError
 from annotation.configurations import Configuration, configuration
 from annotation.errors import NotChosen
+from annotation.keys import new_seed
 from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Slot, Study
 from annotation.services.separability import needed_run
 from annotation.services.studies import validate
 from annotation.tables import Selection, separabilities
 
 _CHUNK = 500
+MOST_RATERS = 1000
 _SPEC = re.compile(
-    r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9]\d*)|stratified:(?P<bins>[1-9]\d*)x(?P<per_bin>[1-9]\d*)"
+    r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
 )
 
 
@@ -53,7 +55,7 @@ def create_batch(
     pairs: int,
     raters: int,
     select: str = "all",
-    seed: int,
+    seed: int | None = None,
     instance_ids: Sequence[str] = (),
     similarity: str | None = None,
 ) -> tuple[Batch, bool]:
@@ -61,12 +63,13 @@ def create_batch(
 
     select : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
              importance:N, or ids (with `instance_ids`)
+    seed   : recorded; drawn when left out
     Asking for the same batch again changes nothing.
     Raises: NotChosen saying why not; UnknownName when the study has no such configuration.
     """
     Study.objects.select_for_update().get(pk=study.pk)
     chosen_configuration = configuration(study, dataset=dataset, systems=systems)
-    spec = {"spec": select, "seed": seed, "instance_ids": sorted(instance_ids), "similarity": similarity}
+    spec = {"spec": select, "instance_ids": sorted(instance_ids), "similarity": similarity}
     wanted: dict[str, Any] = {
         "dataset": dataset,
         "system_a": chosen_configuration.system_a,
@@ -75,10 +78,10 @@ def create_batch(
         "raters_per_hit": raters,
     }
     if existing := study.batches.filter(name=name).first():
-        same = all(getattr(existing, key) == value for key, value in wanted.items())
-        if same and existing.selection.get("asked") == spec:
-            return existing, False
-        raise NotChosen(f"study {study.slug} has a batch {name!r} already, made otherwise; choose another name")
+        _refuse_other(existing, {**wanted, "seed": existing.seed if seed is None else seed}, spec)
+        return existing, False
+    seed = new_seed() if seed is None else seed
+    _refuse_numbers(pairs, raters, seed)
     pool = _pool(chosen_configuration, pairs)
     rng = np.random.default_rng(seed)
     chosen = _choose(pool, select, instance_ids, similarity, rng)
@@ -101,10 +104,23 @@ def create_batch(
     return batch, True
 
 
-def _pool(configuration: Configuration, pairs: int) -> _Pool:
-    """Find the matchups that a rater can be shown: with a source text and enough pairs."""
+def _refuse_other(existing: Batch, wanted: dict[str, Any], spec: dict[str, Any]) -> None:
+    same = all(getattr(existing, key) == value for key, value in wanted.items())
+    if not same or existing.selection.get("asked") != spec:
+        raise NotChosen(f"the study has a batch {existing.name!r} already, made otherwise; choose another name")
+
+
+def _refuse_numbers(pairs: int, raters: int, seed: int) -> None:
     if pairs < 1:
         raise NotChosen(f"{pairs} pairs a HIT; it must be 1 or more")
+    if not 1 <= raters <= MOST_RATERS:
+        raise NotChosen(f"{raters} raters a HIT; it must be from 1 to {MOST_RATERS}")
+    if not 0 <= seed < 2**31:
+        raise NotChosen(f"the seed is {seed}; it must be from 0 to {2**31 - 1}")
+
+
+def _pool(configuration: Configuration, pairs: int) -> _Pool:
+    """Find the matchups that a rater can be shown: with a source text and enough pairs."""
     matchups = configuration.matchups()
     without_source = matchups.filter(instance__source="").count()
     counted = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
@@ -162,7 +178,7 @@ def _by_id(pool: _Pool, instance_ids: Sequence[str]) -> list[int]:
 
 def _make_hits(batch: Batch, pool: _Pool, chosen: _Chosen, rng: np.random.Generator) -> None:
     """Lay out the HITs in a seeded random order, each with its sample of pairs and R free slots."""
-    probabilities = chosen.probabilities or [None] * len(chosen.places)
+    probabilities: Sequence[float | None] = chosen.probabilities or [None] * len(chosen.places)
     order = rng.permutation(len(chosen.places))
     hits = Hit.objects.bulk_create(
         (

@@ -8,7 +8,8 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.errors import BadFile, BadLine
-from annotation.formats.study_file import InstanceRow
+from annotation.formats.lines import text_problem
+from annotation.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 
 _CHUNK = 500
@@ -45,16 +46,21 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
     Raises: BadFile listing the rows that contradict what is stored.
     """
     Study.objects.select_for_update().get(pk=study.pk)
+    if bad := [BadLine(row.number, problem) for row in rows for problem in _unfit_names(row)]:
+        raise BadFile(name, bad)
     known = _known(study, rows)
     if bad := [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]:
         raise BadFile(name, bad)
     fresh = [row for row in rows if row.instance_id not in known.instances]
-    extended = [row for row in rows if row.instance_id in known.instances and _new_systems(row, known)]
-    if fresh or extended:
+    there = [row for row in rows if row.instance_id in known.instances]
+    extended = [row for row in there if _new_systems(row, known)]
+    # Systems that are there may be asked to meet for the first time.
+    paired = [row for row in there if row.matchups is not None and not _new_systems(row, known)]
+    if fresh or extended or paired:
         systems = ensure_systems(study, [system for row in fresh + extended for system in row.generations])
         instances = {**known.instances, **_add_instances(study, fresh)}
         _add_generations(fresh + extended, instances, systems, known)
-        _add_pairs(study, fresh + extended, instances, systems)
+        _add_pairs(study, fresh + extended + paired, instances, systems)
     else:
         instances = known.instances
     return Stored(len(fresh), len(extended), len(rows) - len(fresh) - len(extended), instances)
@@ -64,7 +70,7 @@ def ensure_systems(study: Study, names: Iterable[str]) -> dict[str, System]:
     """Return the study's systems by name, adding those that are new in the order given."""
     known = {system.name: system for system in study.systems.all()}
     fresh = [name for name in dict.fromkeys(names) if name not in known]
-    start = len(known)
+    start = max((system.position for system in known.values()), default=-1) + 1
     made = System.objects.bulk_create(
         System(study=study, name=name, position=start + offset) for offset, name in enumerate(fresh)
     )
@@ -91,6 +97,13 @@ def _known(study: Study, rows: Sequence[InstanceRow]) -> _Known:
     return _Known(instances, texts)
 
 
+def _unfit_names(row: InstanceRow) -> list[str]:
+    """Say which names can't be stored: those of a file were checked, but others come from a form or a command."""
+    names = [("instance_id", row.instance_id, LONGEST_ID), ("the data set", row.dataset, LONGEST_DATASET)]
+    names += [("the system name", system, LONGEST_SYSTEM) for system in row.generations]
+    return [f"{what} {problem}" for what, name, longest in names if (problem := text_problem(name, longest=longest))]
+
+
 def _new_systems(row: InstanceRow, known: _Known) -> list[str]:
     instance = known.instances.get(row.instance_id)
     if instance is None:
@@ -103,7 +116,7 @@ def _contradiction(row: InstanceRow, known: _Known) -> str | None:
     if instance is None:
         return None
     stored = {name: getattr(instance, name) for name in ("dataset", "source", "gold", "metadata")}
-    differing = [name for name, value in stored.items() if value != getattr(row, name)]
+    differing = [name for name, value in stored.items() if not _same(value, getattr(row, name))]
     differing += [
         f"the generations of {system}"
         for system, texts in row.generations.items()
@@ -112,6 +125,17 @@ def _contradiction(row: InstanceRow, known: _Known) -> str | None:
     if not differing:
         return None
     return f"instance {row.instance_id!r} is in the study already with other {', '.join(differing)}"
+
+
+def _same(stored: object, given: object) -> bool:
+    """Compare JSON; PostgreSQL gives 1e23 back as a whole number."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        return stored.keys() == given.keys() and all(_same(stored[key], given[key]) for key in given)
+    if isinstance(stored, list) and isinstance(given, list):
+        return len(stored) == len(given) and all(map(_same, stored, given))
+    if isinstance(stored, int) and isinstance(given, float):
+        return float(stored) == given
+    return stored == given
 
 
 def _add_instances(study: Study, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
@@ -160,7 +184,8 @@ def _add_pairs(
         generations: dict[tuple[int, int], list[Generation]] = {}
         for generation in Generation.objects.filter(instance__in=chosen).order_by("index"):
             generations.setdefault((generation.instance_id, generation.system_id), []).append(generation)
-        there = set(Matchup.objects.filter(instance__in=chosen).values_list("instance", "system_a", "system_b"))
+        matched = Matchup.objects.filter(instance__in=chosen)
+        there = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
         matchups = []
         for row in chunk:
             instance = instances[row.instance_id]

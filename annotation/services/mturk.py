@@ -9,7 +9,7 @@ from annotation.errors import BadFile, BadLine
 from annotation.formats.mturk import MturkRow, parse_mturk
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Instance, Pair, Study
-from annotation.services.content import Stored, ensure_systems, orientations, store_instances
+from annotation.services.content import Stored, orientations, store_instances
 from annotation.services.ratings import RatingRow, StoredRatings, store_ratings
 from annotation.services.studies import ensure_study, record_import
 
@@ -41,25 +41,7 @@ def import_mturk(
     )
     instances.sort(key=lambda row: row.number)
     stored = store_instances(study=study, rows=instances, name=name)
-    batch_name = batch or f"{dataset}: {system_1} / {system_2}"
-    pairs = _pairs(stored.instances)
-    ratings = [
-        RatingRow(
-            number=row.number,
-            batch=batch_name,
-            hit=row.hit if row.named_hit else ids[row.hit],
-            pair=pairs[ids[row.hit], index],
-            # A worker's id means something within its file only, so the batch goes with it.
-            rater=f"{row.worker}@{batch_name}",
-            verdict=pair.verdict,
-            a_is_left=pair.first_is_1,
-            work_seconds=row.seconds,
-            excluded=row.rejected,
-            exclusion_reason="rejected on MTurk" if row.rejected else "",
-        )
-        for row in rows
-        for index, pair in enumerate(row.pairs)
-    ]
+    ratings = _ratings(rows, ids, _pairs(stored.instances), batch or f"{dataset}: {system_1} / {system_2}")
     stored_ratings = store_ratings(study=study, rows=ratings, name=name)
     if stored.added or stored_ratings.added:
         record_import(
@@ -78,8 +60,8 @@ def import_mturk(
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:
     if system_1 == system_2:
         raise BadFile(name, [BadLine(1, f"system 1 and system 2 are both {system_1!r}")])
-    systems = ensure_systems(study, (system_1, system_2))
-    a, b = systems[system_1].pk, systems[system_2].pk
+    known = dict(study.systems.values_list("name", "pk"))
+    a, b = known.get(system_1, 0), known.get(system_2, 0)
     if orientations(study).get(frozenset((a, b)), (a, b)) != (a, b):
         reason = f"in study {study.slug} {system_2!r} is system 1 and {system_1!r} system 2; name them so"
         raise BadFile(name, [BadLine(1, reason)])
@@ -125,6 +107,28 @@ def _instance(row: MturkRow, instance_id: str, dataset: str, system_1: str, syst
         metadata={"mturk_hit": row.hit},
         matchups=((system_1, system_2),),
     )
+
+
+def _ratings(
+    rows: Sequence[MturkRow], ids: Mapping[str, str], pairs: Mapping[tuple[str, int], Pair], batch: str
+) -> list[RatingRow]:
+    return [
+        RatingRow(
+            number=row.number,
+            batch=batch,
+            hit=row.hit if row.named_hit else ids[row.hit],
+            pair=pairs[ids[row.hit], index],
+            # A worker's id means something within its file only, so the batch goes with it.
+            rater=f"{row.worker}@{batch}",
+            verdict=pair.verdict,
+            a_is_left=pair.first_is_1,
+            work_seconds=row.seconds,
+            excluded=row.rejected,
+            exclusion_reason="rejected on MTurk" if row.rejected else "",
+        )
+        for row in rows
+        for index, pair in enumerate(row.pairs)
+    ]
 
 
 def _pairs(instances: Mapping[str, Instance]) -> dict[tuple[str, int], Pair]:

@@ -21,7 +21,7 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
     Raises: BadFile listing every line that can't be taken; UnknownStudy.
     """
     rows = parse_ratings(data, name)
-    study = find_study(slug)
+    study = find_study(slug, lock=True)
     resolved = _Resolver(study, name).resolve(rows)
     kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
     stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
@@ -118,9 +118,9 @@ class _Resolver:
         if turned:
             a, b = b, a
         for pair in pairs:
-            if row.pair_index in (None, pair.index) and a in (None, pair.generation_a.index):
-                if b in (None, pair.generation_b.index):
-                    return pair
+            indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
+            if all(asked in (None, index) for asked, index in zip((row.pair_index, a, b), indexes, strict=True)):
+                return pair
         return None
 
     def _rating(self, row: LongRow, pair: Pair, turned: bool) -> RatingRow:

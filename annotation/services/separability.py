@@ -10,7 +10,7 @@ from django.db import transaction
 
 from analysis import similarity as similarities
 from analysis.errors import AnalysisError
-from analysis.separability import Normalised, alignments, normalise, separability
+from analysis.separability import Alignments, Normalised, alignments, normalise, separability
 from annotation.configurations import Configuration, configurations
 from annotation.errors import AnnotationError, NotChosen
 from annotation.models import Alignment, Generation, SeparabilityRun, Study
@@ -64,6 +64,7 @@ def compute_separability(
     computed = [_align(configuration, score) for configuration in found]
     normalised = _normalise(computed, group, bounds)
     with transaction.atomic():
+        Study.objects.select_for_update().get(pk=study.pk)
         return [_store(one, values, similarity, group) for one, values in zip(computed, normalised, strict=True)]
 
 
@@ -78,6 +79,14 @@ def latest_run(configuration: Configuration, similarity: str | None = None) -> S
     if similarity is not None:
         runs = runs.filter(similarity=similarity)
     return runs.first()
+
+
+def latest_runs(study: Study) -> dict[tuple[str, int, int], SeparabilityRun]:
+    """Return the latest stored separability of every configuration that has one, by `Configuration.key`."""
+    runs: dict[tuple[str, int, int], SeparabilityRun] = {}
+    for run in SeparabilityRun.objects.filter(study=study):  # the latest first
+        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), run)
+    return runs
 
 
 def needed_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun:
@@ -117,7 +126,7 @@ def _align(configuration: Configuration, score: similarities.Similarity) -> _Com
     """Compute the raw alignments of every matchup of a configuration, a chunk of texts in memory at a time."""
     ids = list(configuration.matchups().values_list("pk", "instance_id"))
     digest = hashlib.sha256()
-    values: list[tuple[float, float, float]] = []
+    values: list[Alignments] = []
     for start in range(0, len(ids), _CHUNK):
         chunk = ids[start : start + _CHUNK]
         texts = _texts(configuration, [instance for _, instance in chunk])
@@ -126,8 +135,8 @@ def _align(configuration: Configuration, score: similarities.Similarity) -> _Com
             b = texts[instance, configuration.system_b.pk]
             digest.update(json.dumps([a, b]).encode())
             values.append(alignments(score(a + b, a + b), len(a)))
-    columns = np.array(values, dtype=np.float64).reshape(-1, 3).T
-    return _Computed(configuration, [pk for pk, _ in ids], *columns, texts_sha256=digest.hexdigest())
+    self_a, self_b, cross = np.array(values, dtype=np.float64).reshape(-1, 3).T
+    return _Computed(configuration, [pk for pk, _ in ids], self_a, self_b, cross, digest.hexdigest())
 
 
 def _texts(configuration: Configuration, instance_ids: Sequence[int]) -> dict[tuple[int, int], list[str]]:

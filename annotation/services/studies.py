@@ -10,13 +10,13 @@ from annotation.errors import AnnotationError, UnknownStudy
 from annotation.models import ImportRecord, Study
 
 
-def find_study(slug: str) -> Study:
-    """Return the study with this slug.
+def find_study(slug: str, *, lock: bool = False) -> Study:
+    """Return the study with this slug; `lock` keeps other imports out until the transaction ends.
 
     Raises: UnknownStudy naming those that exist.
     """
     try:
-        return Study.objects.get(slug=slug)
+        return (Study.objects.select_for_update() if lock else Study.objects).get(slug=slug)
     except Study.DoesNotExist:
         known = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
         raise UnknownStudy(f"there is no study {slug}; known: {known}") from None
@@ -28,7 +28,8 @@ def ensure_study(*, slug: str, **settings: Any) -> Study:
 
     Raises: AnnotationError naming the setting that isn't valid.
     """
-    if existing := Study.objects.filter(slug=slug).first():
+    # Locked: an import looks at what is there before it adds to it.
+    if existing := Study.objects.select_for_update().filter(slug=slug).first():
         return existing
     study = Study(slug=slug, **{"title": slug, **settings})
     validate(study)
@@ -46,6 +47,10 @@ def validate(row: Any) -> None:
     except ValidationError as error:
         problems = [f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items()]
         raise AnnotationError("; ".join(problems).replace("__all__: ", "")) from None
+
+
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: dict[str, int], **options: Any) -> None:
@@ -67,7 +72,9 @@ def save_settings(*, study: Study, **settings: Any) -> Study:
     Raises: AnnotationError naming the setting that isn't valid.
     """
     study = Study.objects.select_for_update().get(pk=study.pk)
-    if settings.get("consent_text", study.consent_text) != study.consent_text:
+    # A browser sends every line's end as CR LF, which is no change of the text.
+    settings = {name: _plain_lines(value) if isinstance(value, str) else value for name, value in settings.items()}
+    if "consent_text" in settings and settings["consent_text"] != _plain_lines(study.consent_text):
         study.consent_version += 1
     for name, value in settings.items():
         setattr(study, name, value)

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from annotation.errors import BadFile, BadLine
 from annotation.formats import lines
-from annotation.formats.lines import text_problem
+from annotation.formats.lines import text_problem, unstorable
 from annotation.models import ComparisonTable, Pair, Study
 from annotation.services.studies import find_study, record_import
 
@@ -19,7 +19,7 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
 
     Raises: BadFile listing every line that can't be taken; UnknownStudy.
     """
-    study = find_study(slug)
+    study = find_study(slug, lock=True)
     records, bad = lines.read_json_lines(data)
     pairs = _pairs(study)
     known = {table.table_id: table for table in study.tables.all()}
@@ -39,7 +39,7 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
         stored = known.get(table.table_id)
         if stored is None:
             fresh[table.table_id] = table
-        elif (stored.pair_id, stored.variant, stored.rows) == (pair.pk, table.variant, table.rows):
+        elif all(getattr(stored, name) == getattr(table, name) for name in ("pair_id", "variant", "aspects", "rows")):
             unchanged += 1
         else:
             bad.append(BadLine(number, f"table {table.table_id!r} is in the study already with other content"))
@@ -112,6 +112,15 @@ def _problems(record: dict[str, Any]) -> list[str]:
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or text_problem(row.get("aspect")):
             found.append(f"row {number} has no aspect")
-        elif broken := [cell for cell in _CELLS if row.get(cell) != "" and text_problem(row.get(cell))]:
-            found.append(f"row {number}: {broken[0]} {text_problem(row.get(broken[0]))}")
+            continue
+        for cell in _CELLS:
+            if problem := text_problem(row.get(cell), may_be_blank=True) if cell in row else "is missing":
+                found.append(f"row {number}: {cell} {problem}")
+    aspects, made_by = record.get("aspects") or [], record.get("made_by") or {}
+    if not isinstance(aspects, list) or any(text_problem(aspect) for aspect in aspects):
+        found.append("aspects is not a list of texts")
+    if not isinstance(made_by, dict):
+        found.append("made_by is not a JSON object")
+    elif broken := unstorable(made_by):
+        found.append(f"a text under {broken!r} of made_by holds a NUL character or half of a surrogate pair")
     return found

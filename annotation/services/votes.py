@@ -4,8 +4,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from annotation.errors import AssignmentClosed, UnknownName, VotesMissing
-from annotation.models import Assignment, Rating, Slot
+from annotation.errors import AssignmentClosed, ConsentNeeded, UnknownName, VotesMissing
+from annotation.models import Annotator, Assignment, Rating, Slot
+from annotation.services.consent import has_consented
 from annotation.version import VERSION
 
 _SCREEN = {"left": -1, "none": 0, "right": 1}
@@ -71,13 +72,19 @@ def screen_choice(rating: Rating) -> str:
 def _hold(assignment: Assignment, at: datetime) -> Assignment:
     """Lock an open assignment and extend its lease; one that ran out gets a slot of its HIT again if one is free.
 
-    Raises: AssignmentClosed.
+    Raises: AssignmentClosed; ConsentNeeded when the annotator hasn't accepted the current text, or no longer does.
     """
+    # As a claim does, so that one person's tabs take turns.
+    annotator = (
+        Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=assignment.annotator_id)
+    )
     assignment = (
         Assignment.objects.select_for_update(of=("self",)).select_related("hit__batch__study").get(pk=assignment.pk)
     )
     if assignment.state == Assignment.State.SUBMITTED:
         raise AssignmentClosed("This HIT was submitted before; nothing was changed.")
+    if not has_consented(annotator):
+        raise ConsentNeeded("Please answer the consent question first; nothing was changed.")
     if assignment.state == Assignment.State.EXPIRED:
         _take_again(assignment)
     assignment.state = Assignment.State.CLAIMED
@@ -94,10 +101,10 @@ def _take_again(assignment: Assignment) -> None:
     others = assignment.annotator.assignments.exclude(state=Assignment.State.EXPIRED)
     went_on = others.filter(state=Assignment.State.CLAIMED) | others.filter(hit__matchup_id=assignment.hit.matchup_id)
     free = Slot.objects.free().filter(hit=assignment.hit_id)
-    slot = free.select_for_update(skip_locked=True, of=("self",)).order_by("number").first()
-    if slot is None or went_on.exists():
+    slot = None if went_on.exists() else free.select_for_update(skip_locked=True).order_by("number").first()
+    if slot is None:
         raise AssignmentClosed(
-            "Your time for this HIT ran out and it went to somebody else. Your votes so far are kept, "
+            "Your time for this HIT ran out, and it is no longer open to you. Your votes so far are kept, "
             "but can't be counted. Please go on with the next HIT."
         )
     slot.assignment = assignment

@@ -12,14 +12,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
-from annotation.access import MANAGERS, READERS, holds_any, study_view
-from annotation.configurations import configurations
+from annotation.access import MANAGERS, READERS, account_of, holds_any, study_view
+from annotation.configurations import configurations, matchup_counts
 from annotation.forms import BatchForm, NewStudyForm, StudySettingsForm, UploadForm
-from annotation.keys import new_seed
 from annotation.models import Batch, Instance, Study
 from annotation.services.accounts import keep_creator
 from annotation.services.batches import create_batch, set_batch_status
-from annotation.services.separability import latest_run
+from annotation.services.separability import latest_runs
 from annotation.services.studies import save_settings
 from annotation.services.uploads import read_upload
 from annotation.tasks import compute_separability_of, separability_state
@@ -49,7 +48,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
         return render(request, "annotation/upload.html", {"form": form}, status=status)
     settings = {key: form.cleaned_data[key] for key in ("title", "task_kind", "question") if form.cleaned_data[key]}
     study, said = read_upload(slug=form.cleaned_data["slug"], **_file_of(form), **settings)
-    keep_creator(user=request.user, study=study)
+    keep_creator(user=account_of(request), study=study)
     messages.success(request, said)
     return redirect("annotation:study", study.slug)
 
@@ -73,9 +72,9 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Show what a study holds and what can be done next."""
     page = "annotation/study.html#separability" if request.headers.get("HX-Target") == "separability" else None
     busy, failure = separability_state(study)
+    counts, runs = matchup_counts(study), latest_runs(study)
     rows = [
-        {"configuration": one, "matchups": one.matchups().count(), "run": latest_run(one)}
-        for one in configurations(study)
+        {"configuration": one, "matchups": counts[one.key], "run": runs.get(one.key)} for one in configurations(study)
     ]
     context: dict[str, Any] = {
         "study": study,
@@ -130,7 +129,7 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
         return render(request, "annotation/new_batch.html", {"form": form, "study": study}, status=status)
-    chosen, seed = form.cleaned_data["configuration"], form.cleaned_data["seed"]
+    chosen = form.cleaned_data["configuration"]
     batch, made = create_batch(
         study=study,
         name=form.cleaned_data["name"],
@@ -139,7 +138,7 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         pairs=form.cleaned_data["pairs"],
         raters=form.cleaned_data["raters"],
         select=form.cleaned_data["select"].strip(),
-        seed=new_seed() if seed is None else seed,
+        seed=form.cleaned_data["seed"],
     )
     messages.success(request, f"Batch {batch.name} {'made' if made else 'was there already, made the same way'}.")
     return redirect("annotation:batch", study.slug, batch.pk)

@@ -48,7 +48,7 @@ FINDINGS_PARAMETERS = [
 
 def documented(view: View) -> View:
     """Declare what a viewset answers, refusals included."""
-    serializer: Any = view.serializer_class
+    serializer: Any = view.serializer_class  # type: ignore[misc]
     wrong = OpenApiResponse(OpenApiTypes.OBJECT, "A filter has a value that it can't have.")
     return extend_schema_view(
         list=extend_schema(responses={200: serializer(many=True), 400: wrong, **REFUSALS}),

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from judging.hosts import Address
+from judging.hosts import Address, literal
 from judging.services import endpoints
 
 PUBLIC = ipaddress.ip_address("93.184.216.34")
@@ -12,10 +12,7 @@ PUBLIC = ipaddress.ip_address("93.184.216.34")
 
 def resolve_to_public(host: str, port: int) -> list[Address]:
     """Stand in for the name service, which tests don't reach: addresses as they are, names as a public address."""
-    try:
-        return [ipaddress.ip_address(host)]
-    except ValueError:
-        return [PUBLIC]
+    return [literal(host) or PUBLIC]
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,7 @@
 """The engine with a scripted client: what is stored, what is asked again, what comes from the cache, what stops it."""
 
+from typing import Any
+
 import pytest
 
 from analysis.types import Verdict
@@ -73,7 +75,7 @@ def test_another_judge_with_the_same_request_uses_the_cache() -> None:
         pytest.param({"order": "ba"}, id="order"),
     ],
 )
-def test_another_request_is_not_answered_from_the_cache(other: dict[str, object]) -> None:
+def test_another_request_is_not_answered_from_the_cache(other: dict[str, Any]) -> None:
     study, judge = make_study(instances=1, k=1), make_judge()
     judge_with(ScriptedClient(), study, judge)
     client = ScriptedClient()

@@ -32,7 +32,7 @@ def built(db: None) -> Built:
 def only(study: Study, **filters: Any) -> dict[str, Any]:
     """The one configuration of a study."""
     (one,) = findings(study, rounds=50, **filters)["configurations"]
-    return one  # type: ignore[no-any-return]
+    return one
 
 
 def test_empty_study_has_no_configuration_and_says_why_nothing_is_pooled() -> None:

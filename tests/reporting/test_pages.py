@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
+from django.core.management import call_command
 from django.db import DatabaseError
 from django.test import Client
 from rest_framework.authtoken.models import Token
@@ -131,8 +132,6 @@ def test_filters_reach_numbers_and_pictures(built: Built) -> None:
 
 
 def test_json_is_that_of_the_command(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
-    from django.core.management import call_command
-
     call_command("findings", "shown", "--format", "json")
     printed = json.loads(capsys.readouterr().out)
     assert signed_in(study=built.study).get("/studies/shown/findings.json").json() == printed

@@ -3,7 +3,6 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.keys import new_seed
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.services.batches import create_batch
 from annotation.services.studies import find_study
@@ -45,7 +44,7 @@ class Command(TandemCommand):
             pairs=options["pairs"],
             raters=options["raters"],
             select=select,
-            seed=new_seed() if options["seed"] is None else options["seed"],
+            seed=options["seed"],
             instance_ids=instance_ids,
             similarity=options["similarity"],
         )

@@ -1,0 +1,164 @@
+"""The smallest valid objects, made the way that the program makes them: through services."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from annotation.formats.study_file import InstanceRow
+from annotation.models import Annotator, Assignment, Batch, RoleGrant, Study
+from annotation.models.study import TaskKind
+from annotation.services.accounts import annotator_for
+from annotation.services.batches import create_batch
+from annotation.services.claims import claim_hit
+from annotation.services.consent import answer_consent
+from annotation.services.content import store_instances
+from annotation.services.votes import save_vote, submit_assignment
+
+NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+
+
+def instance_rows(
+    *,
+    instances: int = 3,
+    k: int = 2,
+    systems: Sequence[str] = ("alpha", "beta"),
+    dataset: str = "news",
+    prefix: str = "",
+    source: str | None = None,
+) -> list[InstanceRow]:
+    """Instances as a study file would hold them; every text names the instance and a number, never its system."""
+    names = [f"{prefix or dataset}-{number}" for number in range(1, instances + 1)]
+    return [
+        InstanceRow(
+            number=line,
+            instance_id=name,
+            dataset=dataset,
+            source=f"Source of {name}." if source is None else source,
+            generations={
+                system: [f"Text {place * k + index} on {name}." for index in range(k)]
+                for place, system in enumerate(systems)
+            },
+        )
+        for line, name in enumerate(names, start=1)
+    ]
+
+
+def make_study(
+    slug: str = "study",
+    *,
+    instances: int = 3,
+    k: int = 2,
+    systems: Sequence[str] = ("alpha", "beta"),
+    dataset: str = "news",
+    task_kind: str = TaskKind.SUMMARIZATION,
+    **settings: Any,
+) -> Study:
+    """Make a study with its systems, instances, generations, matchups and pairs."""
+    study = Study.objects.create(slug=slug, **{"title": slug, "task_kind": task_kind, **settings})
+    if instances:
+        add_instances(study, instances=instances, k=k, systems=systems, dataset=dataset)
+    return study
+
+
+def add_instances(study: Study, rows: Sequence[InstanceRow] | None = None, **settings: Any) -> Study:
+    """Add instances to a study: these rows, or those of `instance_rows`."""
+    store_instances(study=study, rows=instance_rows(**settings) if rows is None else rows, name="rows")
+    return study
+
+
+def make_user(name: str, *roles: str, study: Study | None = None) -> User:
+    """Make an account with roles in one study, or, without one, in all."""
+    user = User.objects.create_user(name, password="a long enough one")
+    RoleGrant.objects.bulk_create(RoleGrant(user=user, role=role, study=study) for role in roles)
+    return user
+
+
+def make_annotator(study: Study, name: str = "rater", *, consent: bool = True) -> Annotator:
+    """Make an account with its place as an annotator of a study; it has given consent."""
+    user = User.objects.filter(username=name).first() or make_user(name)
+    RoleGrant.objects.get_or_create(user=user, role="annotator", study=study)
+    annotator = annotator_for(user=user, study=study)
+    if consent:
+        answer_consent(annotator=annotator, accepted=True, at=NOON)
+    return annotator
+
+
+def make_batch(
+    study: Study,
+    *,
+    name: str = "batch",
+    pairs: int = 2,
+    raters: int = 2,
+    dataset: str = "news",
+    systems: tuple[str, str] = ("alpha", "beta"),
+    seed: int = 1,
+    **settings: Any,
+) -> Batch:
+    """Publish instances of one configuration: all of them, unless told otherwise."""
+    batch, _ = create_batch(
+        study=study, name=name, dataset=dataset, systems=systems, pairs=pairs, raters=raters, seed=seed, **settings
+    )
+    return batch
+
+
+def claim(annotator: Annotator, at: datetime = NOON) -> Assignment:
+    """Claim the next HIT."""
+    return claim_hit(annotator=annotator, at=at)
+
+
+def rate(
+    assignment: Assignment, choices: Sequence[str] | str = "left", *, at: datetime = NOON, submit: bool = True
+) -> Assignment:
+    """Vote on every pair of a HIT in the order of the page (one choice for all, or one each) and submit it."""
+    displays = list(assignment.displays.select_related("pair").order_by("position"))
+    wanted = [choices] * len(displays) if isinstance(choices, str) else choices
+    for display, choice in zip(displays, wanted, strict=True):
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice=choice, at=at)
+    return submit_assignment(assignment=assignment, at=at) if submit else assignment
+
+
+def json_lines(records: Iterable[Mapping[str, Any]]) -> bytes:
+    """Write JSON Lines."""
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def csv_file(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> bytes:
+    """Write CSV, with the columns of the first row unless told otherwise."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns or list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def study_line(instance_id: str = "i1", **changes: Any) -> dict[str, Any]:
+    """Write one valid record of a study file; a change to None leaves a field out."""
+    record = {"instance_id": instance_id, "source": "Source.", "generations": {"alpha": ["one"], "beta": ["two"]}}
+    return {key: value for key, value in {**record, **changes}.items() if value is not None}
+
+
+def mturk_row(
+    worker: str = "W1",
+    *,
+    order: Sequence[object] = (1, 1),
+    answers: Sequence[object] = (-1, 1),
+    item: str = "x",
+    **extra: Any,
+) -> dict[str, Any]:
+    """Write one row of MTurk results: `order` says which system wrote what was shown first, answers are the screen's."""
+    row: dict[str, Any] = {"WorkerId": worker, **extra}
+    for j, (first, answer) in enumerate(zip(order, answers, strict=True), start=1):
+        texts = [f"{item}: text {j} of system 1", f"{item}: text {j} of system 2"]
+        shown = texts if str(first) == "1" else texts[::-1]
+        row |= {
+            f"Input.model1_summary{j}": shown[0],
+            f"Input.model2_summary{j}": shown[1],
+            f"Input.id{j}": first,
+            f"Answer.pref{j}": answer,
+        }
+    return row

@@ -1,0 +1,156 @@
+"""Who may import whom: config → reporting → judging → annotation → analysis, and the few single doors to outside."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ORDER = ("config", "reporting", "judging", "annotation", "analysis")
+FOR_ANALYSIS = {"analysis", "numpy", "nltk"}
+STARTERS = {"manage.py", "config/asgi.py", "config/wsgi.py"}
+
+
+def problems(root: Path) -> list[str]:
+    """List what breaks the architecture in the tree under `root`."""
+    return [
+        problem for package in (*ORDER, "manage.py") for file in _files(root / package) for problem in _of(root, file)
+    ]
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _of(root: Path, file: Path) -> Iterator[str]:
+    place = file.relative_to(root)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    if file.name == "utils.py":
+        yield f"{place}: no module is called utils"
+    for line, module in _imports(tree, place):
+        for reason in _import_problems(place, module):
+            yield f"{place}:{line}: {reason}"
+    if place.as_posix() != "config/env.py":
+        for line in _environment(tree, starter=place.as_posix() in STARTERS):
+            yield f"{place}:{line}: reads the environment; only config/env.py does"
+
+
+def _imports(tree: ast.AST, place: Path) -> Iterator[tuple[int, str]]:
+    """Yield every imported module under its full name, wherever in the file the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = place.parts[: -node.level] if node.level else ()
+            base = ".".join([*above, node.module] if node.module else above)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and _name(node.func) in (
+            "importlib.import_module",
+            "import_module",
+            "__import__",
+        ):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield node.lineno, str(node.args[0].value)
+
+
+def _import_problems(place: Path, module: str) -> Iterator[str]:
+    package, target = place.parts[0], module.split(".")[0]
+    if target in ("tests", "tools", "bench"):
+        yield f"imports {module}; the program does not need its tools"
+    if package in ORDER and target in ORDER and ORDER.index(target) < ORDER.index(package):
+        yield f"imports {module}; {package} stands below {target}"
+    if package == "analysis" and target not in FOR_ANALYSIS and target not in sys.stdlib_module_names:
+        yield f"imports {module}; analysis takes NumPy, NLTK and the standard library only"
+    if target == "openai" and place.as_posix() != "judging/clients.py":
+        yield f"imports {module}; only judging/clients.py does"
+    if target == "environ" and place.as_posix() != "config/env.py":
+        yield f"imports {module}; only config/env.py reads the environment"
+
+
+def _environment(tree: ast.AST, *, starter: bool) -> Iterator[int]:
+    """Yield lines that touch the environment; a starter may name the settings."""
+    allowed = set()
+    for node in ast.walk(tree):
+        if starter and isinstance(node, ast.Call) and _name(node.func) == "os.environ.setdefault":
+            if isinstance(node.args[0], ast.Constant) and node.args[0].value == "DJANGO_SETTINGS_MODULE":
+                allowed.add(id(node.func.value) if isinstance(node.func, ast.Attribute) else 0)
+    names = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in names
+            and _name(node.value) == "os"
+            and id(node) not in allowed
+        ) or (isinstance(node, ast.ImportFrom) and node.module == "os" and names & {alias.name for alias in node.names}):
+            yield node.lineno
+
+
+def _name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_name(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_every_import_goes_down_the_order() -> None:
+    assert problems(ROOT) == []
+
+
+def test_every_package_of_the_order_is_there_to_be_checked() -> None:
+    assert [package for package in ORDER if not list((ROOT / package).rglob("*.py"))] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        pytest.param("annotation/a.py", "import judging.models\n", "stands below judging", id="import"),
+        pytest.param("annotation/a.py", "from judging import models\n", "stands below judging", id="from"),
+        pytest.param("annotation/a.py", "def f():\n    from judging import x\n", "a.py:2:", id="inside a function"),
+        pytest.param(
+            "annotation/a.py", "import importlib\nimportlib.import_module('judging.x')\n", "below", id="by name"
+        ),
+        pytest.param("annotation/models/a.py", "from ...judging import x\n", "stands below judging", id="relative"),
+        pytest.param("judging/a.py", "import reporting\n", "stands below reporting", id="judging up"),
+        pytest.param("reporting/a.py", "from config import settings\n", "stands below config", id="reporting up"),
+        pytest.param(
+            "annotation/a.py", "from config.env import secret\n", "stands below config", id="annotation to config"
+        ),
+        pytest.param("analysis/a.py", "import annotation\n", "stands below annotation", id="analysis up"),
+        pytest.param("analysis/a.py", "import django\n", "NumPy", id="analysis with a framework"),
+        pytest.param("analysis/a.py", "if x:\n    import scipy.stats\n", "NumPy", id="analysis with SciPy"),
+        pytest.param("judging/judges/a.py", "from openai import OpenAI\n", "only judging/clients.py", id="openai"),
+        pytest.param("judging/a.py", "import os\nkey = os.environ['KEY']\n", "a.py:2: reads the env", id="environ"),
+        pytest.param("judging/a.py", "import os\nos.getenv('KEY')\n", "reads the environment", id="getenv"),
+        pytest.param("judging/a.py", "from os import environ\n", "reads the environment", id="from os"),
+        pytest.param("config/settings.py", "import environ\n", "only config/env.py", id="environ package"),
+        pytest.param("config/wsgi.py", "import os\nos.environ.setdefault('KEY', '')\n", "reads the env", id="starter"),
+        pytest.param("reporting/utils.py", "", "no module is called utils", id="utils"),
+        pytest.param("reporting/a.py", "from tests.factories import make_study\n", "does not need", id="tests"),
+    ],
+)
+def test_a_forbidden_arrow_is_found(tmp_path: Path, file: str, text: str, reason: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(text, encoding="utf-8")
+
+    found = problems(tmp_path)
+
+    assert len(found) == 1
+    assert reason in found[0]
+
+
+def test_what_is_allowed_is_not_complained_of(tmp_path: Path) -> None:
+    allowed = {
+        "config/env.py": "import os\nimport environ\nos.environ['A']\n",
+        "config/wsgi.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
+        "manage.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
+        "reporting/a.py": "import analysis\nfrom annotation import models\nfrom judging.models import Run\n",
+        "judging/clients.py": "import openai\n",
+        "annotation/services/a.py": "from .b import c\nfrom annotation import d\n",
+        "analysis/a.py": "import math\nimport numpy as np\nfrom nltk import stem\nfrom analysis.b import c\n",
+    }
+    for file, text in allowed.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+
+    assert problems(tmp_path) == []
