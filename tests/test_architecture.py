@@ -10,6 +10,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = ("config", "reporting", "judging", "annotation", "analysis")
 FOR_ANALYSIS = {"analysis", "numpy", "nltk"}
+_IMPORTERS = {"importlib.import_module", "import_module", "__import__"}
+_ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+_OS_ENVIRONMENT = {f"os.{name}" for name in _ENVIRONMENT}
 STARTERS = {"manage.py", "config/asgi.py", "config/wsgi.py"}
 
 
@@ -46,13 +49,8 @@ def _imports(tree: ast.AST, place: Path) -> Iterator[tuple[int, str]]:
             above = place.parts[: -node.level] if node.level else ()
             base = ".".join([*above, node.module] if node.module else above)
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Call) and _name(node.func) in (
-            "importlib.import_module",
-            "import_module",
-            "__import__",
-        ):
-            if node.args and isinstance(node.args[0], ast.Constant):
-                yield node.lineno, str(node.args[0].value)
+        elif isinstance(node, ast.Call) and _name(node.func) in _IMPORTERS and isinstance(node.args[0], ast.Constant):
+            yield node.lineno, str(node.args[0].value)
 
 
 def _import_problems(place: Path, module: str) -> Iterator[str]:
@@ -61,7 +59,7 @@ def _import_problems(place: Path, module: str) -> Iterator[str]:
         yield f"imports {module}; the program does not need its tools"
     if package in ORDER and target in ORDER and ORDER.index(target) < ORDER.index(package):
         yield f"imports {module}; {package} stands below {target}"
-    if package == "analysis" and target not in FOR_ANALYSIS and target not in sys.stdlib_module_names:
+    elif package == "analysis" and target not in FOR_ANALYSIS and target not in sys.stdlib_module_names:
         yield f"imports {module}; analysis takes NumPy, NLTK and the standard library only"
     if target == "openai" and place.as_posix() != "judging/clients.py":
         yield f"imports {module}; only judging/clients.py does"
@@ -71,20 +69,21 @@ def _import_problems(place: Path, module: str) -> Iterator[str]:
 
 def _environment(tree: ast.AST, *, starter: bool) -> Iterator[int]:
     """Yield lines that touch the environment; a starter may name the settings."""
-    allowed = set()
+    allowed = {id(node.func.value) for node in ast.walk(tree) if starter and _names_settings(node)}  # type: ignore[attr-defined]
     for node in ast.walk(tree):
-        if starter and isinstance(node, ast.Call) and _name(node.func) == "os.environ.setdefault":
-            if isinstance(node.args[0], ast.Constant) and node.args[0].value == "DJANGO_SETTINGS_MODULE":
-                allowed.add(id(node.func.value) if isinstance(node.func, ast.Attribute) else 0)
-    names = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr in names
-            and _name(node.value) == "os"
-            and id(node) not in allowed
-        ) or (isinstance(node, ast.ImportFrom) and node.module == "os" and names & {alias.name for alias in node.names}):
+        if isinstance(node, ast.ImportFrom) and node.module == "os":
+            yield from (node.lineno for alias in node.names if alias.name in _ENVIRONMENT)
+        elif isinstance(node, ast.Attribute) and _name(node) in _OS_ENVIRONMENT and id(node) not in allowed:
             yield node.lineno
+
+
+def _names_settings(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and _name(node.func) == "os.environ.setdefault"
+        and isinstance(node.args[0], ast.Constant)
+        and node.args[0].value == "DJANGO_SETTINGS_MODULE"
+    )
 
 
 def _name(node: ast.AST) -> str:

@@ -14,7 +14,8 @@ probe='import sys; print("%d.%d" % sys.version_info[:2]); print(sys.executable)'
 
 # Set `version` and `path` of the command $1; fails when it is missing, does not run or is older than 3.11.
 look_at() {
-    version= path=
+    version=''
+    path=''
     command -v "$1" >/dev/null 2>&1 || return 1
     answer=$("$1" -c "$probe" 2>/dev/null) || answer=$("$1" --version 2>&1) || return 1
     version=$(printf '%s\n' "$answer" | sed -n '1s/^Python *//p;1q')

@@ -21,7 +21,7 @@ HOSTILE = "<script>alert(1)</script>"
 def found(db: None) -> dict[str, Any]:
     """Four instances in four bins, the second without a rating; a judge; a scripted rater; hostile names."""
     built = build_configuration(
-        build_study(), instances=4, pairs=2, systems=(HOSTILE, "=cmd()\x00\"&'"), dataset="{expr: 1}"
+        build_study(), instances=4, pairs=2, systems=(HOSTILE, "=cmd()\x01\"&'"), dataset="{expr: 1}"
     )
     separate(built, [(0.5, 0.5, 0.1 * n) for n in range(4)], [0.1, 0.4, 0.7, 1.0])
     for place, votes in ((0, [1, -1]), (2, [0, 1]), (3, [1, 1])):
