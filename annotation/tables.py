@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import QuerySet
 
 from analysis.types import Outcomes
 from annotation.configurations import Configuration
-from annotation.models import Batch, HitPair, Pair, Rating, SeparabilityRun
+from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,7 @@ class RatedPairs:
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
     """Choose what to look at: the pairs on the HITs of `batches` (default: all), or every pair when there is no batch."""
     if batches is None:
-        batches = Batch.objects.filter(
-            study=configuration.study,
-            dataset=configuration.dataset,
-            system_a=configuration.system_a,
-            system_b=configuration.system_b,
-        )
+        batches = _batches_of(configuration)
     batch_ids = [batch.pk for batch in batches]
     in_hits = HitPair.objects.filter(hit__batch_id__in=batch_ids, pair__matchup__in=configuration.matchups())
     pair_ids = frozenset(in_hits.values_list("pair_id", flat=True))
@@ -65,25 +61,40 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
 
 
 def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first") -> RatedPairs:
-    """Return people's counted verdicts on a selection; excluded, unsubmitted and surplus ones are left out."""
-    ratings = Rating.objects.filter(
-        stage=stage,
-        display__pair__matchup__in=selection.configuration.matchups().order_by(),
-        display__assignment__state="submitted",
-        display__assignment__slot__isnull=False,
-        display__assignment__excluded=False,
-        display__assignment__annotator__excluded=False,
+    """Return people's verdicts on a selection; excluded, unsubmitted and surplus assignments are left out.
+
+    A pair that was shown and not answered is a row with a missing verdict, so that its rating set counts as incomplete.
+    """
+    # Three plain queries rather than one of seven joins, which a planner without statistics gets badly wrong.
+    chosen = list(_batches_of(selection.configuration) if batches is None else batches)
+    codes = dict(Assignment.objects.counted().filter(hit__batch__in=chosen).values_list("pk", "annotator__code"))
+    pairs = {
+        pk: (matchup_id, index)
+        for pk, matchup_id, index in Pair.objects.filter(
+            matchup__in=selection.configuration.matchups().order_by()
+        ).values_list("pk", "matchup_id", "index")
+    }
+    shown = Display.objects.filter(assignment__hit__batch__in=chosen).order_by("pair_id", "assignment_id")
+    verdicts = dict(
+        Rating.objects.filter(stage=stage, display__assignment__hit__batch__in=chosen).values_list(
+            "display_id", "verdict"
+        )
     )
-    if batches is not None:
-        ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
-    rows = ratings.order_by("display__pair_id", "display__assignment_id").values_list(
-        "display__pair__matchup_id",
-        "display__pair__index",
-        "verdict",
-        "display__assignment__annotator__code",
-        "display__a_is_left",
+    rows = [
+        (*pairs[pair_id], verdicts.get(pk), codes[assignment_id], a_is_left)
+        for pk, pair_id, assignment_id, a_is_left in shown.values_list("pk", "pair_id", "assignment_id", "a_is_left")
+        if assignment_id in codes and pair_id in pairs and (stage == Rating.Stage.FIRST or pk in verdicts)
+    ]
+    return rated_pairs(selection, rows)
+
+
+def _batches_of(configuration: Configuration) -> QuerySet[Batch]:
+    return Batch.objects.filter(
+        study=configuration.study,
+        dataset=configuration.dataset,
+        system_a=configuration.system_a,
+        system_b=configuration.system_b,
     )
-    return rated_pairs(selection, list(rows))
 
 
 def rated_pairs(selection: Selection, rows: list[tuple[int, int, int | None, str, bool]]) -> RatedPairs:

@@ -106,7 +106,8 @@ def _row(cells: "_Cells") -> LongRow:
         exclusion_reason=cells.text("exclusion_reason"),
         software_version=cells.text("software_version"),
     )
-    if row.pair_index is None and (row.generation_a_index is None or row.generation_b_index is None):
+    unnamed = row.pair_index is None and (row.generation_a_index is None or row.generation_b_index is None)
+    if unnamed and not cells.in_trouble("pair_index", "generation_a_index", "generation_b_index"):
         cells.problems.append("neither pair_index nor both generation indexes are given")
     return row
 
@@ -130,15 +131,18 @@ class _Cells:
             return ""
         return str(value)
 
+    def in_trouble(self, *fields: str) -> bool:
+        return any(problem.split(" ")[0] in fields for problem in self.problems)
+
     def needed(self, field: str) -> str:
         value = self.text(field)
-        if not value and not any(problem.startswith(field) for problem in self.problems):
+        if not value and not self.in_trouble(field):
             self.problems.append(f"{field} is missing")
         return value
 
     def one_of(self, field: str, offered: tuple[str, ...], *, default: str = "") -> str:
         value = self.text(field) or default
-        if value not in offered:
+        if value not in offered and not self.in_trouble(field):
             self.problems.append(f"{field} is {value!r}; it must be {' or '.join(offered)}")
         return value
 
@@ -147,16 +151,17 @@ class _Cells:
         if not value:
             return None
         if not value.isascii() or not value.isdigit() or len(value) > _MOST_DIGITS:
-            self.problems.append(f"{field} is {value!r}, not a whole number from 0 on")
+            self.problems.append(f"{field} is {value[:40]!r}, not a whole number from 0 on")
             return None
         return int(value)
 
     def rating(self) -> int:
         value = self.text("rating")
-        if value not in ("-1", "0", "1"):
+        if value in ("-1", "0", "1"):
+            return int(value)
+        if not self.in_trouble("rating"):
             self.problems.append(f"rating is {value!r}; it must be -1, 0 or 1")
-            return 0
-        return int(value)
+        return 0
 
     def seconds(self, field: str) -> float | None:
         value = self.text(field)

@@ -150,12 +150,18 @@ def _texts(configuration: Configuration, instance_ids: Sequence[int]) -> dict[tu
 
 
 def _normalise(computed: Sequence[_Computed], group: str, bounds: tuple[float, float] | None) -> list[Normalised]:
+    """Normalise each configuration by its own bounds, those of all together, or the given ones."""
+    if group == "study":
+        whole = _group(computed, None)
+        bounds = whole.low, whole.high
+    return [_group([one], bounds) for one in computed]
+
+
+def _group(computed: Sequence[_Computed], bounds: tuple[float, float] | None) -> Normalised:
     low, high = bounds or (None, None)
+    columns = (np.concatenate([getattr(one, name) for one in computed]) for name in _COLUMNS)
     try:
-        if group == "study":
-            whole = normalise(*(np.concatenate([getattr(one, name) for one in computed]) for name in _COLUMNS))
-            low, high = whole.low, whole.high
-        return [normalise(one.self_a, one.self_b, one.cross, low=low, high=high) for one in computed]
+        return normalise(*columns, low=low, high=high)
     except AnalysisError as error:
         listed = "; ".join(str(one.configuration) for one in computed)
         raise AnnotationError(f"separability of {listed}: {error}") from None

@@ -9,18 +9,19 @@ import pytest
 from annotation.errors import BadFile, UnknownStudy
 from annotation.formats.ratings_file import parse_ratings
 from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Pair, Rating
-from annotation.services.ratings import StoredRatings
 from annotation.services.rating_files import import_ratings
+from annotation.services.ratings import StoredRatings
 from tests.factories import add_instances, csv_file, json_lines, make_annotator, make_batch, make_study
 
 pytestmark = pytest.mark.django_db
 
 # As the format's description has them.
-COLUMNS = (
-    "study, batch, hit, instance_id, dataset, pair_index, system_a, system_b, generation_a_index, generation_b_index, "
-    "rater, rater_kind, stage, rating, shown_first, arm, table_variant, reason, active_seconds, wall_seconds, rated_at, "
-    "late, excluded, exclusion_reason, software_version"
-).split(", ")
+COLUMNS = [
+    *("study", "batch", "hit", "instance_id", "dataset", "pair_index", "system_a", "system_b"),
+    *("generation_a_index", "generation_b_index", "rater", "rater_kind", "stage", "rating", "shown_first", "arm"),
+    *("table_variant", "reason", "active_seconds", "wall_seconds", "rated_at", "late", "excluded"),
+    *("exclusion_reason", "software_version"),
+]
 
 
 def line(**changes: Any) -> dict[str, Any]:
@@ -167,7 +168,7 @@ def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
         ({"pair_index": 0, "generation_a_index": 1}, "the study has no pair with these indexes"),
         ({"pair_index": None}, "neither pair_index nor both generation indexes are given"),
         ({"pair_index": -1}, "pair_index is '-1', not a whole number from 0 on"),
-        ({"pair_index": "9" * 5000}, "not a whole number from 0 on"),
+        ({"pair_index": "9" * 20}, "not a whole number from 0 on"),
         ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 on"),
         ({"rating": 2}, "rating is '2'; it must be -1, 0 or 1"),
         ({"rating": None}, "rating is ''; it must be -1, 0 or 1"),
