@@ -147,6 +147,8 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["d
 
 # Hosts on loopback or private networks that a judge endpoint may point at; everything else private is refused.
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
+# Looks up an endpoint's key by the name of its environment variable, at the moment of a call.
+ENDPOINT_KEY = env.secret
 UPLOAD_MAX_BYTES = 64 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
@@ -156,5 +158,5 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.LOG_LEVEL},
-    "loggers": {"axes": {"level": "WARNING"}, "httpx": {"level": "WARNING"}},
+    "loggers": {"axes": {"level": "WARNING"}, "httpx": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}},
 }

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import aiohttp
 import openai
+from django.conf import settings
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
-from config import env
 from judging.errors import AccessDenied, BadSettings, RejectedCall, TransientFailure
 from judging.models import Endpoint
 
@@ -110,7 +110,7 @@ def key_of(endpoint: Endpoint) -> str | None:
     """
     if not endpoint.key_env:
         return None
-    key = env.secret(endpoint.key_env)
+    key = settings.ENDPOINT_KEY(endpoint.key_env)
     if key is None:
         raise BadSettings(f"endpoint {endpoint.name} takes its key from {endpoint.key_env}, which is not set here")
     return key

@@ -16,7 +16,12 @@ from judging.services.runs import find_batch, queue_run, start_run
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
 
 pytestmark = pytest.mark.django_db
-ENDPOINT: dict[str, Any] = {"name": "far", "base_url": "https://models.example/v1/", "model": "big", "key_env": "FAR_KEY"}
+ENDPOINT: dict[str, Any] = {
+    "name": "far",
+    "base_url": "https://models.example/v1/",
+    "model": "big",
+    "key_env": "FAR_KEY",
+}
 
 
 def test_endpoint_is_added_once() -> None:
