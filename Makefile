@@ -5,10 +5,10 @@ export PORT
 
 PY := .venv/bin/python
 PACKAGES := analysis annotation judging reporting config
-CHECKED := $(PACKAGES) bench tools tests manage.py
+CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test lint format types migrations-check lock lock-check bench ci clean
+.PHONY: help demo run install test lint format types migrations-check lock lock-check bench screenshots ci clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ bench: .venv/dev ## time our measures against the reference implementations, in 
 	$(PY) -m bench
 
 ci: lint types migrations-check test ## everything that must hold before a change is taken
+
+screenshots: .venv/dev ## take the pictures in docs/images again
+	$(PY) tools/screenshots.py
 
 clean: ## remove .venv and the caches; data in var/ stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

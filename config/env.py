@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 import environ
@@ -36,10 +37,8 @@ def secret_key() -> str:
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(48), encoding="ascii")
-        try:
-            os.link(fresh, path)  # fails when another process was first: all agree on that one's key
-        except FileExistsError:
-            pass
+        with suppress(FileExistsError):  # when another process was first, all agree on that one's key
+            os.link(fresh, path)
         fresh.unlink()
     return path.read_text(encoding="ascii")
 

@@ -114,11 +114,7 @@ FUNCTION_WORDS = frozenset(FUNCTION_WORD_LIST.split())
 
 def keys(text, leave_out=()):
     words = re.findall(r"[^\W_]+", text.lower().replace("'", ""))
-    return {
-        w[:5]
-        for w in words
-        if w not in FUNCTION_WORDS and w not in leave_out and len(w) > 1
-    }
+    return {w[:5] for w in words if w not in FUNCTION_WORDS and w not in leave_out and len(w) > 1}
 
 
 class Dialogue:
@@ -149,9 +145,7 @@ def value(features, rater):
 
 
 def rate(dialogue, summary_a, summary_b, rater, rng):
-    difference = value(dialogue.features(summary_b), rater) - value(
-        dialogue.features(summary_a), rater
-    )
+    difference = value(dialogue.features(summary_b), rater) - value(dialogue.features(summary_a), rater)
     difference += rng.gauss(0, rater["noise"])
     if abs(difference) < rater["band"]:
         return 0
@@ -173,7 +167,7 @@ def rows(instances):
             texts_a = instance["generations"][SYSTEM_A]
             texts_b = instance["generations"][SYSTEM_B]
             clock += timedelta(seconds=rng.randint(20, 180))
-            for j, (text_a, text_b) in enumerate(zip(texts_a, texts_b)):
+            for j, (text_a, text_b) in enumerate(zip(texts_a, texts_b, strict=True)):
                 rating = rate(dialogue, text_a, text_b, rater, rng)
                 words = len(text_a.split()) + len(text_b.split())
                 if j == 0:
@@ -207,9 +201,7 @@ def rows(instances):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description="Write ratings.csv by scripted raters."
-    )
+    parser = argparse.ArgumentParser(description="Write ratings.csv by scripted raters.")
     parser.add_argument("--study", type=Path, default=HERE / "study.jsonl")
     parser.add_argument("--out", type=Path, default=HERE / "ratings.csv")
     options = parser.parse_args()

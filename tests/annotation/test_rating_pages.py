@@ -1,0 +1,567 @@
+"""The annotator's pages: the way to a HIT and through it, blind, with and without JavaScript."""
+
+import re
+import time
+from datetime import timedelta
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.formats.study_file import InstanceRow
+from annotation.models import Annotator, Assignment, Consent, Rating, Slot, Study
+from annotation.services.accounts import login_link
+from annotation.services.claims import claim_hit
+from annotation.services.consent import answer_consent
+from annotation.services.studies import save_settings
+from annotation.services.votes import save_vote, screen_choice, submit_assignment
+from tests.factories import add_instances, make_annotator, make_batch, make_study, make_user
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+class Forms(HTMLParser):
+    """Reads the pairs' forms of a page: key → its radio inputs, and the checked one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.pairs: dict[str, dict[str, Any]] = {}
+        self.submits = 0
+        self._key = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "form":
+            self._key = given.get("data-pair") or ""
+            if self._key:
+                self.pairs[self._key] = {
+                    "action": given["action"],
+                    "method": given["method"],
+                    "choices": [],
+                    "checked": None,
+                }
+        elif tag == "input" and given.get("name") == "choice":
+            self.pairs[self._key]["choices"].append(given["value"])
+            if "checked" in given:
+                self.pairs[self._key]["checked"] = given["value"]
+        elif tag == "button" and given.get("data-action") == "submit":
+            self.submits += 1
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(instances=2, k=2)
+    make_batch(study, raters=1)
+    return study
+
+
+def signed_in(annotator: Annotator | User) -> Client:
+    client = Client()
+    user = annotator.user if isinstance(annotator, Annotator) else annotator
+    assert user is not None
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def at_hit(study: Study, name: str = "rater") -> tuple[Client, str, Assignment]:
+    """Sign in, follow /rate/ and return the HIT's address."""
+    client = signed_in(make_annotator(study, name))
+    address = client.get("/rate/").headers["Location"]
+    return client, address, Assignment.objects.get(key=address.split("/")[-2])
+
+
+# Signing in
+
+
+def link(user: User) -> str:
+    return login_link(user=user, base_url="http://testserver/")
+
+
+def test_a_login_link_works_once(client: Client, study: Study) -> None:
+    user = make_user("rater", "annotator", study=study)
+    address = link(user)
+    assert address.startswith("http://testserver/login/link/?")
+
+    first = client.get(address)
+    assert (first.status_code, first.headers["Location"]) == (302, "/")
+    assert client.get("/").headers["Location"] == "/rate/"
+
+    again = Client().get(address)
+    assert again.status_code == 403
+    assert "This link no longer works" in again.text
+    assert Client().get("/rate/").status_code == 302
+
+
+def test_signing_in_makes_every_earlier_link_stale(client: Client) -> None:
+    user = make_user("rater")
+    earlier, later = link(user), link(user)
+
+    assert client.get(later).status_code == 302
+    assert client.get(earlier).status_code == 403
+
+
+@pytest.mark.parametrize("query", ["", "?sesame=", "?sesame=nonsense", "?sesame=AAAAAAAAAAAAAAAAAAAA"])
+def test_a_link_that_is_no_link_is_refused_with_a_page(client: Client, query: str) -> None:
+    response = client.get(reverse("annotation:login-link") + query)
+
+    assert response.status_code == 403
+    assert "ask whoever sent it for a new one" in response.text
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(24 * 3600 - 60, 302), (24 * 3600 + 60, 403)])
+def test_a_link_lasts_a_day(client: Client, monkeypatch: pytest.MonkeyPatch, seconds: int, status: int) -> None:
+    address = link(make_user("rater"))
+    later = time.time() + seconds
+    monkeypatch.setattr("sesame.tokens_v2.time", SimpleNamespace(time=lambda: later))
+
+    assert client.get(address).status_code == status
+
+
+def test_looking_at_a_link_without_opening_it_does_not_use_it_up(client: Client) -> None:
+    address = link(make_user("rater"))
+
+    assert Client().head(address).status_code == 403
+    assert client.get(address).status_code == 302
+
+
+def test_who_is_not_signed_in_is_led_to_the_login_page(client: Client) -> None:
+    for address in ("/", "/rate/", "/rate/hit/x/", "/rate/consent/x/", "/studies/"):
+        assert client.get(address).headers["Location"] == f"/login/?next={address}"
+    assert "Sign in" in client.get("/login/").text
+
+
+def test_who_has_no_role_is_told(study: Study) -> None:
+    client = signed_in(make_user("nobody"))
+
+    assert client.get("/").status_code == 403
+    response = client.get("/rate/")
+    assert response.status_code == 403
+    assert "no annotator role" in response.text
+
+
+# Consent
+
+
+def test_consent_comes_before_the_first_hit(study: Study) -> None:
+    client = signed_in(make_user("rater", "annotator", study=study))
+
+    address = client.get("/rate/").headers["Location"]
+    assert address == f"/rate/consent/{study.key}/"
+    page = client.get(address)
+    assert "You may stop at any time." in page.text
+    assert Assignment.objects.count() == 0
+
+    accepted = client.post(address, {"answer": "accept"}, follow=True)
+    assert accepted.redirect_chain[-1][0].startswith("/rate/hit/")
+    consent = Consent.objects.get()
+    assert (consent.accepted, consent.version, consent.text) == (True, 1, study.consent_text)
+
+
+def test_who_declines_gets_no_hit_but_may_think_again(study: Study) -> None:
+    client = signed_in(make_user("rater", "annotator", study=study))
+    address = client.get("/rate/").headers["Location"]
+
+    page = client.post(address, {"answer": "decline"}, follow=True)
+
+    assert "You declined the consent question" in page.text
+    assert address in page.text
+    assert Assignment.objects.count() == 0
+    assert "Your last answer" in client.get(address).text
+    client.post(address, {"answer": "accept"})
+    assert client.get("/rate/").headers["Location"].startswith("/rate/hit/")
+
+
+@pytest.mark.parametrize("answer", ["", "maybe", "true"])
+def test_any_other_answer_is_asked_again(study: Study, answer: str) -> None:
+    client = signed_in(make_user("rater", "annotator", study=study))
+
+    response = client.post(f"/rate/consent/{study.key}/", {"answer": answer})
+
+    assert response.status_code == 422
+    assert "Please choose one of the two answers" in response.text
+    assert Consent.objects.count() == 0
+
+
+def test_a_changed_text_is_asked_for_again_before_the_hit_goes_on(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    save_settings(study=study, consent_text="Another text.")
+
+    assert client.get(address).headers["Location"] == f"/rate/consent/{study.key}/"
+    assert client.get("/rate/").headers["Location"] == f"/rate/consent/{study.key}/"
+    assert (
+        client.post(f"/rate/consent/{study.key}/", {"answer": "accept"}, follow=True).redirect_chain[-1][0] == address
+    )
+
+
+def test_consent_of_a_study_where_one_may_not_rate_is_a_404(study: Study) -> None:
+    other = make_study("other")
+    client = signed_in(make_annotator(study))
+
+    assert client.get(f"/rate/consent/{other.key}/").status_code == 404
+    assert client.post(f"/rate/consent/{other.key}/", {"answer": "accept"}).status_code == 404
+    assert Annotator.objects.filter(study=other).count() == 0
+
+
+# The HIT
+
+
+def test_a_hit_page_shows_its_source_and_each_pair_as_a_form(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+
+    page = client.get(address)
+
+    assert page.status_code == 200
+    forms = Forms(page.text)
+    assert list(forms.pairs) == list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
+    assert {form["method"] for form in forms.pairs.values()} == {"post"}
+    assert all(form["choices"] == ["left", "none", "right"] for form in forms.pairs.values())
+    assert all(form["checked"] is None for form in forms.pairs.values())
+    assert forms.submits == 1
+    assert assignment.hit.matchup.instance.source in page.text
+    assert "no-store" in page.headers["Cache-Control"]
+
+
+def test_texts_stand_on_the_sides_that_were_drawn(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    first, second = assignment.displays.order_by("position").select_related("pair__generation_a", "pair__generation_b")
+    first.a_is_left, second.a_is_left = True, False
+    first.save()
+    second.save()
+
+    text = client.get(address).text
+
+    a1, b1 = (text.index(generation.text) for generation in (first.pair.generation_a, first.pair.generation_b))
+    a2, b2 = (text.index(generation.text) for generation in (second.pair.generation_a, second.pair.generation_b))
+    assert a1 < b1 < b2 < a2
+
+
+def test_a_study_without_ties_offers_none() -> None:
+    study = make_study(ties_allowed=False, label_left="Text 1", label_right="Text 2")
+    make_batch(study)
+    client, address, _ = at_hit(study)
+
+    page = client.get(address)
+
+    assert all(form["choices"] == ["left", "right"] for form in Forms(page.text).pairs.values())
+    assert "Text 1" in page.text
+
+
+@pytest.mark.parametrize("choice", ["left", "none", "right"])
+def test_a_vote_without_javascript_is_saved_and_shown_again(study: Study, choice: str) -> None:
+    client, address, assignment = at_hit(study)
+    key, form = next(iter(Forms(client.get(address).text).pairs.items()))
+
+    response = client.post(form["action"], {"pair_key": key, "choice": choice})
+
+    assert (response.status_code, response.headers["Location"]) == (302, f"{address}#pair-{key}")
+    assert Forms(client.get(address).text).pairs[key]["checked"] == choice
+    rating = Rating.objects.select_related("display").get()
+    assert screen_choice(rating) == choice
+    assert rating.display.assignment_id == assignment.pk
+
+
+def test_a_vote_by_htmx_gets_its_own_form_back(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key, form = next(iter(Forms(client.get(address).text).pairs.items()))
+
+    response = client.post(form["action"], {"pair_key": key, "choice": "right"}, headers=HTMX)
+
+    assert response.status_code == 200
+    assert "<html" not in response.text
+    assert list(Forms(response.text).pairs) == [key]
+    assert Forms(response.text).pairs[key]["checked"] == "right"
+    assert "Saved at" in response.text
+    assert 'class="pair rated"' in response.text
+
+
+@pytest.mark.parametrize("choice", ["", "up", "none\x00"])
+def test_a_bad_choice_is_told_on_the_page_or_in_the_form(study: Study, choice: str) -> None:
+    client, address, _ = at_hit(study)
+    first, second = Forms(client.get(address).text).pairs
+    action = f"{address}vote/"
+
+    part = client.post(action, {"pair_key": first, "choice": choice}, headers=HTMX)
+    page = client.post(action, {"pair_key": first, "choice": choice})
+
+    assert (part.status_code, page.status_code) == (422, 422)
+    assert "Please choose one of the answers" in part.text
+    assert "<html" not in part.text
+    assert list(Forms(part.text).pairs) == [first]
+    assert "<html" in page.text
+    assert list(Forms(page.text).pairs) == [first, second]
+    assert page.text.count("Please choose one of the answers") == 1
+    assert Rating.objects.count() == 0
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "htmx"])
+def test_a_pair_of_another_hit_is_a_404(study: Study, headers: dict[str, str]) -> None:
+    client, address, _ = at_hit(study)
+    _, _, other = at_hit(study, "other")
+    foreign = other.displays.select_related("pair")[0].pair.key
+
+    for key in (foreign, "", "x" * 100):
+        assert client.post(f"{address}vote/", {"pair_key": key, "choice": "left"}, headers=headers).status_code == 404
+    assert Rating.objects.count() == 0
+
+
+def test_somebody_elses_hit_is_a_404(study: Study) -> None:
+    _, address, assignment = at_hit(study)
+    key = assignment.displays.select_related("pair")[0].pair.key
+    for intruder in (signed_in(make_annotator(study, "other")), signed_in(User.objects.create_superuser("root"))):
+        assert intruder.get(address).status_code == 404
+        assert intruder.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 404
+        assert intruder.post(f"{address}submit/").status_code == 404
+    assert Rating.objects.count() == 0
+    assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
+
+
+def test_submitting_too_early_says_which_pairs_are_open(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    client.post(f"{address}vote/", {"pair_key": key, "choice": "left"})
+
+    response = client.post(f"{address}submit/")
+
+    assert response.status_code == 422
+    assert "Still open: pair 2." in response.text
+    assert Forms(response.text).pairs[key]["checked"] == "left"
+    assert Assignment.objects.get().state == "claimed"
+
+
+def test_the_whole_way_to_the_end(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    seen = set()
+    while address.startswith("/rate/hit/"):
+        seen.add(address)
+        for key in Forms(client.get(address).text).pairs:
+            client.post(f"{address}vote/", {"pair_key": key, "choice": "none"})
+        assert client.post(f"{address}submit/").headers["Location"] == "/rate/"
+        response = client.get("/rate/")
+        address = response.headers.get("Location", "")
+
+    assert len(seen) == 2
+    assert "Everything has been rated. Thank you!" in response.text
+    assert Assignment.objects.filter(state="submitted").count() == 2
+    assert set(Rating.objects.values_list("verdict", flat=True)) == {0}
+
+
+def test_a_submitted_hit_is_closed(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    for display in assignment.displays.select_related("pair"):
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
+    submit_assignment(assignment=assignment, at=timezone.now())
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    assert client.get(address).headers["Location"] == "/rate/"
+    vote = client.post(f"{address}vote/", {"pair_key": key, "choice": "right"}, headers=HTMX)
+    assert vote.status_code == 409
+    assert "This HIT was submitted before" in vote.text
+    assert "<html" not in vote.text
+    assert client.post(f"{address}submit/").status_code == 409
+    assert {screen_choice(rating) for rating in Rating.objects.select_related("display")} == {"left"}
+
+
+def test_a_hit_left_lying_by_somebody_else_comes_free_for_the_next(study: Study) -> None:
+    for name in ("gone-1", "gone-2"):  # both HITs are held, and nobody claims anything in between
+        claim_hit(annotator=make_annotator(study, name), at=timezone.now() - timedelta(minutes=61))
+    assert Slot.objects.free().count() == 0
+
+    client = signed_in(make_annotator(study, "next"))
+
+    assert client.get("/rate/").headers["Location"].startswith("/rate/hit/")
+    assert Assignment.objects.filter(state="expired").count() == 2
+
+
+def test_the_hit_that_one_is_at_comes_before_other_studies(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    first = make_study("a-study-that-sorts-first")
+    make_batch(first)
+    user = User.objects.get(username="rater")
+    make_annotator(first, user.username)
+
+    assert client.get("/rate/").headers["Location"] == address
+
+
+def test_studies_without_open_work_are_passed_over(study: Study) -> None:
+    make_study("aaa-empty")
+    imported = make_study("aab-closed")
+    batch = make_batch(imported)
+    batch.status = "closed"
+    batch.save()
+    user = make_user("rater", "annotator")  # in all studies
+
+    response = signed_in(user).get("/rate/")
+
+    assert response.headers["Location"] == f"/rate/consent/{study.key}/"
+    assert list(user.annotators.values_list("study__slug", flat=True)) == ["study"]
+
+
+def test_an_excluded_annotator_is_told_so(study: Study) -> None:
+    annotator = make_annotator(study)
+    annotator.excluded = True
+    annotator.save()
+
+    response = signed_in(annotator).get("/rate/")
+
+    assert response.status_code == 200
+    assert "Your work in this study has ended" in response.text
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete"])
+def test_votes_and_submits_are_posts(study: Study, method: str) -> None:
+    client, address, _ = at_hit(study)
+
+    assert getattr(client, method)(f"{address}vote/").status_code == 405
+    assert getattr(client, method)(f"{address}submit/").status_code == 405
+
+
+def test_posts_need_the_page_they_came_from(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = client.cookies
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    assert strict.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 403
+    assert Rating.objects.count() == 0
+
+
+def test_pages_do_not_take_more_queries_for_more_pairs(django_assert_max_num_queries: Any) -> None:
+    study = make_study(instances=1, k=30)
+    make_batch(study, pairs=30)
+    client, address, assignment = at_hit(study)
+    for display in assignment.displays.select_related("pair"):
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    with django_assert_max_num_queries(14):
+        assert len(Forms(client.get(address).text).pairs) == 30
+    with django_assert_max_num_queries(24):
+        assert client.post(f"{address}vote/", {"pair_key": key, "choice": "none"}, headers=HTMX).status_code == 200
+    with django_assert_max_num_queries(24):
+        assert client.get("/rate/").status_code == 302
+
+
+# Blindness
+
+SECRETS = ("gpt-7-secretive", "llama-unseen", "hush-hush-study", "Hidden Title", "covert-batch", "dataset-incognito", "instance-undercover")  # fmt: skip
+
+
+def test_nothing_that_an_annotator_receives_tells_what_is_compared() -> None:
+    systems = SECRETS[:2]
+    study = make_study(SECRETS[2], title=SECRETS[3], instances=0)
+    rows = [
+        InstanceRow(n, f"{SECRETS[6]}-{n}", SECRETS[5], "A source.", {systems[0]: ["One.", "Two."], systems[1]: ["Three.", "Four."]})
+        for n in (1, 2)
+    ]  # fmt: skip
+    add_instances(study, rows)
+    make_batch(study, name=SECRETS[4], dataset=SECRETS[5], systems=systems)
+    user = make_user("rater", "annotator", study=study)
+    client = Client()
+    received: list[str] = []
+
+    def keep(response: Any) -> Any:
+        for one in [*(hop for hop in getattr(response, "redirect_chain", [])), response]:
+            if isinstance(one, tuple):
+                received.append(one[0])
+                continue
+            received.extend([one.text, str(one.headers), str(one.cookies), one.request["PATH_INFO"]])
+        return response
+
+    keep(client.get(link(user), follow=True))
+    address = keep(client.get("/rate/")).headers["Location"]
+    keep(client.get(address))
+    keep(client.post(address, {}))
+    address = keep(client.post(address, {"answer": "accept"}, follow=True)).redirect_chain[-1][0]
+    for _ in range(2):
+        page = keep(client.get(address))
+        keep(client.post(f"{address}submit/"))
+        for key in Forms(page.text).pairs:
+            keep(client.post(f"{address}vote/", {"pair_key": key, "choice": "right"}, headers=HTMX))
+            keep(client.post(f"{address}vote/", {"pair_key": key, "choice": "left"}, follow=True))
+            keep(client.post(f"{address}vote/", {"pair_key": key, "choice": "gone"}, headers=HTMX))
+        keep(client.post(f"{address}submit/", follow=True))
+        keep(client.post(f"{address}vote/", {"pair_key": key, "choice": "left"}, headers=HTMX))
+        address = keep(client.get("/rate/")).headers.get("Location", "")
+
+    assert Assignment.objects.filter(state="submitted").count() == 2
+    everything = "\n".join(received).lower()
+    assert "a source." in everything
+    assert [word for word in (*SECRETS, "gpt", "llama", "separability") if word.lower() in everything] == []
+
+
+def test_what_a_page_says_does_not_depend_on_which_side_has_which_system(study: Study) -> None:
+    """With the texts taken out, a page and its twin with all sides changed over are the same, byte for byte."""
+    client, address, assignment = at_hit(study)
+    for display in assignment.displays.select_related("pair"):
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
+
+    def without_texts() -> str:
+        text = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", client.get(address).text)
+        return re.sub(r"Text \d+ on news-\d+\.", "TEXT", text)
+
+    before = without_texts()
+    for display in assignment.displays.all():
+        display.a_is_left = not display.a_is_left
+        display.save()
+    for rating in Rating.objects.all():
+        rating.verdict = -rating.verdict
+        rating.save()
+
+    assert before.count("TEXT") == 4
+    assert without_texts() == before
+
+
+def test_ids_are_random_and_carry_no_number(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    keys = [*Forms(client.get(address).text).pairs, assignment.key, study.key]
+
+    assert len(set(keys)) == len(keys)
+    assert all(re.fullmatch(r"[\w-]{16}", key) for key in keys)
+    text = client.get(address).text
+    assert f"/{assignment.pk}/" not in text
+    assert f'id="pair-{assignment.displays.all()[0].pk}"' not in text
+
+
+# Hostile text
+
+ATTACK = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'>{{ secret }}{% now 'Y' %}"
+
+
+def test_hostile_text_is_shown_and_never_run() -> None:
+    study = make_study(
+        "hostile", instances=0, question=ATTACK, source_label=ATTACK[:60], label_left="<b>L</b>", label_right="</h3>R",
+        contact=ATTACK, guidelines=f"{ATTACK}\n\n[click](javascript:alert(1)) ![i](http://x/y.png) <iframe src=//x>",
+        consent_text=f"{ATTACK}\n\n**bold** [ok](https://example.org)",
+    )  # fmt: skip
+    add_instances(study, [InstanceRow(1, "i", "d", ATTACK, {"a": [f"one {ATTACK}"], "b": [f"two {ATTACK}"]})])
+    make_batch(study, dataset="d", systems=("a", "b"), pairs=1)
+    client = signed_in(make_user("rater", "annotator", study=study))
+
+    consent = client.get(f"/rate/consent/{study.key}/")
+    answer_consent(annotator=Annotator.objects.get(), accepted=True, at=timezone.now())
+    hit = client.get("/rate/", follow=True)
+    (key,) = Forms(hit.text).pairs
+    part = client.post(f"{hit.request['PATH_INFO']}vote/", {"pair_key": key, "choice": "left"}, headers=HTMX)
+
+    for response in (consent, hit, part):
+        text = response.text
+        assert "<script>alert" not in text
+        assert "<img" not in text
+        assert "<iframe" not in text
+        assert "onerror=alert(1)>" not in text
+        assert "javascript:" not in re.sub(r"&lt;.*?&gt;", "", text).replace("[click](javascript:alert(1))", "")
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)" in hit.text
+    assert "{{ secret }}" in hit.text
+    assert "{% now &#x27;Y&#x27; %}" in hit.text
+    assert "<b>L</b>" not in hit.text
+    assert "<strong>bold</strong>" in consent.text
+    assert 'href="https://example.org"' in consent.text
+    assert "default-src 'self'" in hit.headers["Content-Security-Policy"]
