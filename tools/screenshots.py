@@ -98,8 +98,9 @@ def main() -> None:
             open_page(browser, f"{address}/rate/", storage_state=state, **options).screenshot(
                 path=IMAGES / f"{name}.png"
             )
-        reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1500})
+        reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
+        reader.locator("section").first.evaluate("section => section.scrollIntoView()")
         reader.screenshot(path=IMAGES / "findings.png")
         browser.close()
 

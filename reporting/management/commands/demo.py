@@ -28,7 +28,7 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "texts",
         (
             *("import_study", str(EXAMPLES / "study.jsonl"), "--study", STUDY),
-            *("--title", "Example: summaries of dialogues and posts", "--task", "summarization"),
+            *("--title", "Example: summaries of short dialogues", "--task", "summarization"),
         ),
     ),
     ("comparison tables", ("import_tables", str(EXAMPLES / "tables.jsonl"), "--study", STUDY)),
@@ -41,8 +41,8 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("--systems", "heron-2", "magpie-1", "--pairs", "5", "--raters", "3", "--select", "all", "--seed", "1"),
         ),
     ),
-    ("judge: longer", ("add_judge", "longer", "--method", "longer")),
-    ("judge: coin", ("add_judge", LAST_JUDGE, "--method", "coin")),
+    ("judge: longer", ("add_judge", "longer", "--method", "longer", "--seed", "1")),
+    ("judge: coin", ("add_judge", LAST_JUDGE, "--method", "coin", "--seed", "1")),
     ("verdicts of longer", ("run_judge", STUDY, "--judge", "longer")),
     ("verdicts of coin", ("run_judge", STUDY, "--judge", LAST_JUDGE)),
 )
