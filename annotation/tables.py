@@ -73,6 +73,7 @@ def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stag
         for pk, matchup_id, index in Pair.objects.filter(
             matchup__in=selection.configuration.matchups().order_by()
         ).values_list("pk", "matchup_id", "index")
+        if pk in selection.pair_ids
     }
     shown = Display.objects.filter(assignment__hit__batch__in=chosen).order_by("pair_id", "assignment_id")
     verdicts = dict(

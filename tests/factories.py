@@ -136,7 +136,7 @@ def csv_file(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     return out.getvalue().encode()
 
 
-def study_line(instance_id: str = "i1", **changes: Any) -> dict[str, Any]:
+def study_line(instance_id: object = "i1", **changes: Any) -> dict[str, Any]:
     """Write one valid record of a study file; a change to None leaves a field out."""
     record = {"instance_id": instance_id, "source": "Source.", "generations": {"alpha": ["one"], "beta": ["two"]}}
     return {key: value for key, value in {**record, **changes}.items() if value is not None}

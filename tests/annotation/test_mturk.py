@@ -268,7 +268,7 @@ def test_a_later_export_adds_its_new_workers_hits_and_answers() -> None:
     assert (stored.added, ratings.added, ratings.unchanged) == (1, 5, 1)
     assert list(Instance.objects.values_list("instance_id", flat=True)) == ["news-0001", "news-0002"]
     first = Instance.objects.get(instance_id="news-0001")
-    assert first.generations.first().text.startswith("x")
+    assert {text[0] for text in first.generations.values_list("text", flat=True)} == {"x"}
     assert HitPair.objects.count() == 4
     assert Slot.objects.count() == 3
 

@@ -116,7 +116,7 @@ def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
         [
             lambda: save_vote(assignment=late, pair_key=key, choice="left", at=LATER),
             lambda: release_expired(study=study, at=LATER),
-            *(lambda one=one: claim(one, LATER) for one in others),  # type: ignore[misc]
+            *(lambda one=one: claim(one, LATER) for one in others),
         ]
     )
 

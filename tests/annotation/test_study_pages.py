@@ -368,7 +368,7 @@ def test_hostile_text_is_escaped_on_every_page() -> None:
     row = InstanceRow(1, attack, attack, attack, {attack: [attack, "b"], f"{attack}2": [attack, "c d"]})
     add_instances(study, [row])
     ComparisonTable.objects.create(
-        study=study, table_id=attack, pair=Pair.objects.first(), variant=attack,
+        study=study, table_id=attack, pair=Pair.objects.get(index=0), variant=attack,
         rows=[{"aspect": attack, "only_a": attack, "both": attack, "only_b": attack}],
     )  # fmt: skip
     ImportRecord.objects.create(study=study, kind="study", file_name=attack, sha256="0" * 64, counts={attack: attack})

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
 
@@ -253,6 +254,41 @@ def test_arrays_are_in_study_order_with_the_side_beside_them() -> None:
     assert rated.outcomes.pair.tolist() == [0, 1, 2, 0, 1, 2]
     assert selection.instance_ids == ("news-1", "news-2")
     assert len(selection.pair_ids) == 6
+
+
+def test_a_pair_that_was_shown_and_not_answered_is_a_missing_verdict() -> None:
+    study = make_study(instances=1, k=2)
+    make_batch(study, raters=3)
+    whole, holed, _ = (rate(claim(make_annotator(study, name))) for name in "abc")
+    holed.displays.get(pair__index=1).ratings.all().delete()
+    whole.displays.get(pair__index=0).ratings.create(stage="revised", verdict=0)
+
+    selection = select(configuration(study, dataset="news", systems=("alpha", "beta")))
+    first, revised = people(selection), people(selection, stage="revised")
+
+    missing = [
+        (first.raters[rater], pair)
+        for rater, pair, verdict in zip(first.outcomes.rater, first.outcomes.pair, first.outcomes.verdict, strict=True)
+        if np.isnan(verdict)
+    ]
+    assert len(first.outcomes) == 6
+    assert missing == [(holed.annotator.code, 1)]
+    assert (revised.raters, revised.outcomes.verdict.tolist()) == ((whole.annotator.code,), [0.0])
+
+
+def test_verdicts_outside_a_selection_stay_out_of_its_arrays() -> None:
+    study = make_study(instances=2, k=2)
+    one = make_batch(study, name="one", select="ids", instance_ids=["news-2"], pairs=1)
+    make_batch(study, name="two", select="ids", instance_ids=["news-1"])
+    annotator = make_annotator(study)
+    for _ in range(2):
+        rate(claim(annotator))
+    found = configuration(study, dataset="news", systems=("alpha", "beta"))
+
+    rated = people(select(found, [one]))
+
+    assert rated.outcomes.instance.tolist() == [0]
+    assert len(people(select(found)).outcomes) == 3
 
 
 def test_a_selection_is_what_is_on_hits_or_everything_when_there_are_none() -> None:
