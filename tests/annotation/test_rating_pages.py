@@ -494,7 +494,20 @@ def test_nothing_that_an_annotator_receives_tells_what_is_compared() -> None:
     assert Assignment.objects.filter(state="submitted").count() == 2
     everything = "\n".join(received).lower()
     assert "a source." in everything
-    assert [word for word in (*SECRETS, "gpt", "llama", "separability") if word.lower() in everything] == []
+    # Parts of names, long enough never to turn up in a random token.
+    told = (
+        *SECRETS,
+        "gpt-7",
+        "llama-",
+        "secretive",
+        "unseen",
+        "hidden",
+        "covert",
+        "incognito",
+        "undercover",
+        "separab",
+    )
+    assert [word for word in told if word.lower() in everything] == []
 
 
 def test_what_a_page_says_does_not_depend_on_which_side_has_which_system(study: Study) -> None:
