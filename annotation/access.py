@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -50,3 +51,9 @@ def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[
         return wrapped
 
     return decorate
+
+
+def client_ip(request: HttpRequest) -> str | None:
+    """Return the address that a request came from: the nearest proxy's word on it where there is a proxy."""
+    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.BEHIND_PROXY else ""
+    return forwarded.rsplit(",", 1)[-1].strip() or request.META.get("REMOTE_ADDR")

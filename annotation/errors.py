@@ -7,6 +7,10 @@ class AnnotationError(Exception):
     """Base of every error that a user of this package may meet; its text is shown to them."""
 
 
+MOST_BAD_LINES = 10_000  # after so many a file is not read on: it is of another kind than it was taken for
+LONGEST_REASON = 500
+
+
 @dataclass(frozen=True)
 class BadLine:
     """One line of a file that can't be taken, and why."""
@@ -15,7 +19,8 @@ class BadLine:
     reason: str
 
     def __str__(self) -> str:
-        return f"line {self.number}: {self.reason}"
+        reason = self.reason if len(self.reason) <= LONGEST_REASON else f"{self.reason[:LONGEST_REASON]}…"
+        return f"line {self.number}: {reason}"
 
 
 class BadFile(AnnotationError):
@@ -24,9 +29,18 @@ class BadFile(AnnotationError):
     def __init__(self, name: str, lines: list[BadLine]) -> None:
         self.name = name
         self.lines = sorted(lines, key=lambda line: line.number)
+        super().__init__(self.abridged(len(self.lines)))
+
+    def abridged(self, most: int) -> str:
+        """Say what is wrong, listing at most so many lines."""
         count = len(self.lines)
-        listed = "\n".join(f"  {line}" for line in self.lines)
-        super().__init__(f"{name}: {count} bad line{'s' if count != 1 else ''}; nothing was stored\n{listed}")
+        listed = [f"  {line}" for line in self.lines[:most]]
+        if count > most:
+            listed.append(f"  and {count - most:,} more")
+        if count >= MOST_BAD_LINES:
+            listed.append("  The file was not read any further.")
+        head = f"{self.name}: {count} bad line{'s' if count != 1 else ''}; nothing was stored"
+        return "\n".join([head, *listed])
 
 
 class UnknownStudy(AnnotationError):

@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import patch_cache_control
 
 from annotation.errors import AnnotationError, BadFile, UnknownName, UnknownStudy
+
+MOST_SHOWN = 100
 
 
 class DomainErrorMiddleware:
@@ -22,7 +25,26 @@ class DomainErrorMiddleware:
         if not isinstance(error, AnnotationError):
             return None
         template = "error.html#card" if getattr(request, "htmx", False) else "error.html"
-        return render(request, template, {"message": str(error)}, status=status_of(error))
+        return render(request, template, {"message": shown(error)}, status=status_of(error))
+
+
+class PrivatePagesMiddleware:
+    """Keeps what a signed-in user is shown out of every cache, unless the view has said otherwise."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        known = request.user.is_authenticated or "Authorization" in request.headers
+        if known and not response.has_header("Cache-Control"):
+            patch_cache_control(response, private=True, no_store=True)
+        return response
+
+
+def shown(error: AnnotationError) -> str:
+    """Return an error's words, of a bad file's lines the first ones only: a page is no place for thousands."""
+    return error.abridged(MOST_SHOWN) if isinstance(error, BadFile) else str(error)
 
 
 def status_of(error: AnnotationError) -> int:

@@ -13,6 +13,8 @@ env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
 DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default=str(BASE_DIR / "var")))
+# Its files hold sessions and tokens: nobody else on the machine is to read them. A folder that is there stays as it is.
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -32,7 +34,6 @@ def secret_key() -> str:
     if given := secret("SECRET_KEY"):
         return given
     path = DATA_DIR / "secret_key"
-    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         fresh.touch(mode=0o600)

@@ -46,6 +46,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "annotation.middleware.DomainErrorMiddleware",
+    "annotation.middleware.PrivatePagesMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -90,6 +91,9 @@ LOGOUT_REDIRECT_URL = "annotation:login"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "annotation.access.client_ip"
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_SENSITIVE_PARAMETERS = ["password", "sesame"]
 # A login link works once (signing in moves last_login, which the token signs) and for a day.
 SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 24 * 60 * 60
@@ -109,6 +113,8 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY
 SECURE_HSTS_SECONDS = 31_536_000 if env.HTTPS_ONLY else 0
+# Behind a TLS proxy the proxy's word on the client's address counts; without one, anybody could claim any address.
+BEHIND_PROXY = env.HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.HTTPS_ONLY else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -149,7 +155,7 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["d
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
 # Looks up an endpoint's key by the name of its environment variable, at the moment of a call.
 ENDPOINT_KEY = env.secret
-UPLOAD_MAX_BYTES = 64 * 1024 * 1024
+UPLOAD_MAX_BYTES = 16 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 LOGGING = {

@@ -4,10 +4,11 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from annotation.errors import BadFile, BadLine
+from annotation.errors import MOST_BAD_LINES, BadFile, BadLine
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 DEEPEST = 100  # levels of nesting; a database's own limit would end the import half-way
@@ -21,6 +22,8 @@ def decode_lines(data: bytes) -> tuple[list[tuple[int, str]], list[BadLine]]:
     good: list[tuple[int, str]] = []
     bad: list[BadLine] = []
     for number, raw in enumerate(data.removeprefix(_BOM).split(b"\n"), start=1):
+        if len(bad) >= MOST_BAD_LINES:
+            break
         if len(raw) > MAX_LINE_BYTES:
             bad.append(BadLine(number, f"the line is {len(raw):,} bytes long; at most {MAX_LINE_BYTES:,} are taken"))
             continue
@@ -36,6 +39,8 @@ def read_json_lines(data: bytes) -> tuple[list[Record], list[BadLine]]:
     lines, bad = decode_lines(data)
     records: list[Record] = []
     for number, line in lines:
+        if len(bad) >= MOST_BAD_LINES:
+            break
         if not line.strip():
             continue
         try:
@@ -68,6 +73,8 @@ def read_csv(data: bytes) -> tuple[list[str], list[Record], list[BadLine]]:
     header: list[str] = []
     try:
         for cells in reader:
+            if len(bad) >= MOST_BAD_LINES:
+                break
             if not header:
                 header = [cell.strip() for cell in cells]
                 bad.extend(_header_problems(header))
@@ -153,16 +160,15 @@ def _finite(digits: str) -> float:
 
 
 def _header_problems(header: list[str]) -> list[BadLine]:
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(header).items() if count > 1)
     return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"the key {repeated[0]!r} is there more than once")
+        repeated, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {repeated!r} is there more than once")
     return found
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from annotation.errors import BadLine
+from annotation.errors import MOST_BAD_LINES, BadLine
 from annotation.formats import lines
 
 # {j} is the pair's number on the page. `first` is the text shown first, `order` says which system wrote it (1 or 2).
@@ -61,6 +61,8 @@ def parse_mturk(data: bytes, name: str, *, columns: Mapping[str, str] | None = N
     lines.refuse(name, bad)
     rows: list[MturkRow] = []
     for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
         problems: list[str] = []
         row = _row(number, record, wanted, numbers, header, problems)
         bad.extend(BadLine(number, problem) for problem in problems)

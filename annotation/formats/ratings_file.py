@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-from annotation.errors import BadLine
+from annotation.errors import MOST_BAD_LINES, BadLine
 from annotation.formats import lines
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
@@ -62,6 +62,8 @@ def parse_ratings(data: bytes, name: str) -> list[LongRow]:
         records, bad = lines.read_json_lines(data)
     rows = []
     for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
         cells = _Cells(number, record)
         row = _row(cells)
         bad.extend(BadLine(number, problem) for problem in cells.problems)

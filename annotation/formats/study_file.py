@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.errors import BadLine
+from annotation.errors import MOST_BAD_LINES, BadLine
 from annotation.formats import lines
 from annotation.formats.lines import Record, text_problem, unstorable
 
@@ -13,6 +13,9 @@ DEFAULT_DATASET = "default"
 LONGEST_ID = 200
 LONGEST_DATASET = 100
 LONGEST_SYSTEM = 200
+MOST_PROBLEMS = 50  # of one line
+MOST_TEXTS = 1000  # of one system on one instance: all of them are compared with each other
+MOST_SYSTEMS = 50  # every two of them meet on every instance: 50 make 1,225 configurations
 _KNOWN = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
 _CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
 _SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9][0-9]{0,3})")
@@ -46,13 +49,17 @@ def parse_study_file(data: bytes, name: str, *, dataset: str = DEFAULT_DATASET) 
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
     for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
         problems = _problems(record)
         instance_id = record.get("instance_id")
         if isinstance(instance_id, str) and instance_id in first_seen:
             problems.append(f"instance_id {instance_id!r} is on line {first_seen[instance_id]} already")
         elif isinstance(instance_id, str):
             first_seen[instance_id] = number
-        bad.extend(BadLine(number, problem) for problem in problems)
+        bad.extend(BadLine(number, problem) for problem in problems[:MOST_PROBLEMS])
+        if len(problems) > MOST_PROBLEMS:
+            bad.append(BadLine(number, f"and {len(problems) - MOST_PROBLEMS} more problems"))
         if not problems:
             rows.append(_row(number, record, dataset))
     if not rows and not bad:
@@ -97,6 +104,8 @@ def _generation_problems(generations: object) -> list[str]:
     if not isinstance(generations, dict):
         return ["generations is not a JSON object of system → list of texts"]
     found = []
+    if len(generations) > MOST_SYSTEMS:
+        return [f"generations of {len(generations)} systems; at most {MOST_SYSTEMS} are taken"]
     if len(generations) < 2:
         found.append(f"generations of {len(generations)} system(s); two or more are needed")
     for system, texts in generations.items():
@@ -104,6 +113,9 @@ def _generation_problems(generations: object) -> list[str]:
             found.append(f"the system name {system!r} {problem}")
         if not isinstance(texts, list) or not texts:
             found.append(f"system {system!r} has no text; give a list of one or more")
+            continue
+        if len(texts) > MOST_TEXTS:
+            found.append(f"system {system!r} has {len(texts)} texts; at most {MOST_TEXTS} are taken")
             continue
         for index, text in enumerate(texts, start=1):
             if problem := text_problem(text):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.errors import BadLine
+from annotation.errors import MOST_BAD_LINES, BadLine
 from annotation.formats import lines
 from annotation.formats.lines import Record, text_problem
 from annotation.formats.study_file import InstanceRow
@@ -56,6 +56,8 @@ def _records(data: bytes, name: str) -> tuple[list[Record], list[BadLine]]:
 def _votes(records: list[Record], bad: list[BadLine], name: str) -> list[VoteRow]:
     rows = []
     for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
         cells = {field: _word(record.get(field)) for field in _VOTE_FIELDS}
         problems = [f"{field} is missing" for field, value in cells.items() if not value]
         problems += [
@@ -80,6 +82,8 @@ def _votes(records: list[Record], bad: list[BadLine], name: str) -> list[VoteRow
 def _texts(records: list[Record], bad: list[BadLine], name: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
         pair_id = _word(record.get("id"))
         texts = {}
         for field, names in _TEXT_FIELDS.items():

@@ -14,7 +14,6 @@ from annotation.services.ratings import RatingRow, StoredRatings, store_ratings
 from annotation.services.studies import ensure_study, record_import
 
 
-@transaction.atomic
 def import_mturk(
     *,
     data: bytes,
@@ -33,28 +32,29 @@ def import_mturk(
     Raises: BadFile listing every line that can't be taken.
     """
     rows = parse_mturk(data, name, columns=columns)
-    study = ensure_study(slug=slug, **settings)
-    _refuse_systems(study, name, system_1, system_2)
-    ids = _instance_ids(study, dataset, rows)
-    instances = list(
-        {row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values()
-    )
-    instances.sort(key=lambda row: row.number)
-    stored = store_instances(study=study, rows=instances, name=name)
-    ratings = _ratings(rows, ids, _pairs(stored.instances), batch or f"{dataset}: {system_1} / {system_2}")
-    stored_ratings = store_ratings(study=study, rows=ratings, name=name)
-    if stored.added or stored_ratings.added:
-        record_import(
-            study=study,
-            kind="mturk",
-            name=name,
-            data=data,
-            counts={"instances": stored.added, "ratings": stored_ratings.added},
-            dataset=dataset,
-            system_1=system_1,
-            system_2=system_2,
+    with transaction.atomic():  # only now: while SQLite writes, every rater waits
+        study = ensure_study(slug=slug, **settings)
+        _refuse_systems(study, name, system_1, system_2)
+        ids = _instance_ids(study, dataset, rows)
+        instances = list(
+            {row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values()
         )
-    return study, stored, stored_ratings
+        instances.sort(key=lambda row: row.number)
+        stored = store_instances(study=study, rows=instances, name=name)
+        ratings = _ratings(rows, ids, _pairs(stored.instances), batch or f"{dataset}: {system_1} / {system_2}")
+        stored_ratings = store_ratings(study=study, rows=ratings, name=name)
+        if stored.added or stored_ratings.added:
+            record_import(
+                study=study,
+                kind="mturk",
+                name=name,
+                data=data,
+                counts={"instances": stored.added, "ratings": stored_ratings.added},
+                dataset=dataset,
+                system_1=system_1,
+                system_2=system_2,
+            )
+        return study, stored, stored_ratings
 
 
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:

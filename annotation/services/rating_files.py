@@ -14,23 +14,22 @@ from annotation.services.ratings import RatingRow, StoredRatings, store_ratings
 from annotation.services.studies import ensure_study, find_study, record_import
 
 
-@transaction.atomic
 def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False) -> tuple[Study, StoredRatings]:
     """Read long-form ratings of a study's pairs, whole or not at all; `scripted` marks raters that are programs.
 
     Raises: BadFile listing every line that can't be taken; UnknownStudy.
     """
     rows = parse_ratings(data, name)
-    study = find_study(slug, lock=True)
-    resolved = _Resolver(study, name).resolve(rows)
-    kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
-    stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
-    if stored.added:
-        record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
-    return study, stored
+    with transaction.atomic():  # only now: while SQLite writes, every rater waits
+        study = find_study(slug, lock=True)
+        resolved = _Resolver(study, name).resolve(rows)
+        kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
+        stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
+        if stored.added:
+            record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
+        return study, stored
 
 
-@transaction.atomic
 def import_votes(
     *, data: bytes, name: str, texts: bytes, texts_name: str, slug: str, dataset: str, **settings: Any
 ) -> tuple[Study, Stored, StoredRatings]:
@@ -39,24 +38,25 @@ def import_votes(
     Raises: BadFile listing every line that can't be taken.
     """
     instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
-    study = ensure_study(slug=slug, **settings)
-    stored = store_instances(study=study, rows=instances, name=texts_name)
-    related = Pair.objects.filter(matchup__instance__study=study, matchup__instance__dataset=dataset).select_related(
-        "matchup__instance", "matchup__system_a", "matchup__system_b"
-    )
-    pairs = {
-        (
-            pair.matchup.instance.instance_id,
-            frozenset((pair.matchup.system_a.name, pair.matchup.system_b.name)),
-        ): pair
-        for pair in related
-    }
-    rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))], dataset) for vote in votes]
-    stored_ratings = store_ratings(study=study, rows=rows, name=name)
-    if stored.added or stored_ratings.added:
-        counts = {"instances": stored.added, "ratings": stored_ratings.added}
-        record_import(study=study, kind="votes", name=name, data=data, counts=counts, dataset=dataset)
-    return study, stored, stored_ratings
+    with transaction.atomic():  # only now: while SQLite writes, every rater waits
+        study = ensure_study(slug=slug, **settings)
+        stored = store_instances(study=study, rows=instances, name=texts_name)
+        related = Pair.objects.filter(
+            matchup__instance__study=study, matchup__instance__dataset=dataset
+        ).select_related("matchup__instance", "matchup__system_a", "matchup__system_b")
+        pairs = {
+            (
+                pair.matchup.instance.instance_id,
+                frozenset((pair.matchup.system_a.name, pair.matchup.system_b.name)),
+            ): pair
+            for pair in related
+        }
+        rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))], dataset) for vote in votes]
+        stored_ratings = store_ratings(study=study, rows=rows, name=name)
+        if stored.added or stored_ratings.added:
+            counts = {"instances": stored.added, "ratings": stored_ratings.added}
+            record_import(study=study, kind="votes", name=name, data=data, counts=counts, dataset=dataset)
+        return study, stored, stored_ratings
 
 
 def _vote(vote: VoteRow, pair: Pair, dataset: str) -> RatingRow:

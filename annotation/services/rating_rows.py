@@ -127,8 +127,13 @@ def _wrong_kind(study: Study, rows: Iterable[RatingRow], kind: str) -> list[BadL
     kinds = dict(study.annotators.values_list("code", "kind"))
     scripted = kind == Annotator.Kind.SCRIPTED
     first: dict[str, RatingRow] = {}
+    own: dict[str, RatingRow] = {}
     for row in rows:
-        if row.rater in kinds and (kinds[row.rater] == Annotator.Kind.SCRIPTED) != scripted:
+        if kinds.get(row.rater) == Annotator.Kind.ACCOUNT:
+            own.setdefault(row.rater, row)
+        elif row.rater in kinds and (kinds[row.rater] == Annotator.Kind.SCRIPTED) != scripted:
             first.setdefault(row.rater, row)
     there, here = ("a person", "scripted") if scripted else ("scripted", "a person")
-    return [BadLine(row.number, f"rater {code} is {there} in the study, {here} here") for code, row in first.items()]
+    bad = [BadLine(row.number, f"rater {code} is {there} in the study, {here} here") for code, row in first.items()]
+    reason = "rates here, with an account; a file can't add to that"
+    return bad + [BadLine(row.number, f"rater {code} {reason}") for code, row in own.items()]

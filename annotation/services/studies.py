@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from annotation.errors import AnnotationError, UnknownStudy
 from annotation.models import ImportRecord, Study
@@ -23,17 +23,22 @@ def find_study(slug: str, *, lock: bool = False) -> Study:
 
 
 @transaction.atomic
-def ensure_study(*, slug: str, **settings: Any) -> Study:
+def ensure_study(*, slug: str, must_be_new: bool = False, **settings: Any) -> Study:
     """Return the study with this slug, made with `settings` when it isn't there; an existing one keeps its own.
 
-    Raises: AnnotationError naming the setting that isn't valid.
+    Raises: AnnotationError naming the setting that isn't valid, or saying that a study that must be new is there.
     """
     # Locked: an import looks at what is there before it adds to it.
-    if existing := Study.objects.select_for_update().filter(slug=slug).first():
+    existing = Study.objects.select_for_update().filter(slug=slug).first()
+    if existing is not None and not must_be_new:
         return existing
     study = Study(slug=slug, **{"title": slug, **settings})
-    validate(study)
-    study.save()
+    validate(study)  # of two that are made at the same moment one ends here, or at the database's own constraint
+    try:
+        with transaction.atomic():
+            study.save()
+    except IntegrityError:
+        raise AnnotationError(f"the name {slug} was taken a moment ago; please try again") from None
     return study
 
 

@@ -10,7 +10,6 @@ from annotation.services.content import Stored, store_instances
 from annotation.services.studies import ensure_study, record_import
 
 
-@transaction.atomic
 def import_study(
     *, data: bytes, name: str, slug: str, dataset: str = DEFAULT_DATASET, **settings: Any
 ) -> tuple[Study, Stored]:
@@ -19,11 +18,12 @@ def import_study(
     Raises: BadFile listing every line that can't be taken.
     """
     rows = parse_study_file(data, name, dataset=dataset)
-    study = ensure_study(slug=slug, **settings)
-    stored = store_instances(study=study, rows=rows, name=name)
-    if stored.added or stored.extended:
-        record_import(study=study, kind="study", name=name, data=data, counts=stored.counts, dataset=dataset)
-    return study, stored
+    with transaction.atomic():  # only now: while SQLite writes, every rater waits
+        study = ensure_study(slug=slug, **settings)
+        stored = store_instances(study=study, rows=rows, name=name)
+        if stored.added or stored.extended:
+            record_import(study=study, kind="study", name=name, data=data, counts=stored.counts, dataset=dataset)
+        return study, stored
 
 
 def summary(name: str, study: Study, stored: Stored) -> str:

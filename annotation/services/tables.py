@@ -13,14 +13,20 @@ from annotation.services.studies import find_study, record_import
 _CELLS = ("only_a", "both", "only_b")
 
 
-@transaction.atomic
 def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]:
     """Read comparison tables, whole or not at all; returns the study and how many were added and unchanged.
 
     Raises: BadFile listing every line that can't be taken; UnknownStudy.
     """
-    study = find_study(slug, lock=True)
     records, bad = lines.read_json_lines(data)
+    return _store(records, bad, data=data, name=name, slug=slug)
+
+
+@transaction.atomic
+def _store(
+    records: list[lines.Record], bad: list[BadLine], *, data: bytes, name: str, slug: str
+) -> tuple[Study, int, int]:
+    study = find_study(slug, lock=True)
     pairs = _pairs(study)
     known = {table.table_id: table for table in study.tables.all()}
     fresh: dict[str, ComparisonTable] = {}

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from annotation.errors import AssignmentClosed, ConsentNeeded, UnknownName, VotesMissing
-from annotation.models import Annotator, Assignment, Rating, Slot
+from annotation.models import Annotator, Assignment, Batch, Rating, Slot
 from annotation.services.consent import has_consented
 from annotation.version import VERSION
 
@@ -83,6 +83,8 @@ def _hold(assignment: Assignment, at: datetime) -> Assignment:
     )
     if assignment.state == Assignment.State.SUBMITTED:
         raise AssignmentClosed("This HIT was submitted before; nothing was changed.")
+    if annotator.excluded:
+        raise AssignmentClosed("Your work in this study has ended; nothing was changed. Thank you.")
     if not has_consented(annotator):
         raise ConsentNeeded("Please answer the consent question first; nothing was changed.")
     if assignment.state == Assignment.State.EXPIRED:
@@ -101,7 +103,8 @@ def _take_again(assignment: Assignment) -> None:
     others = assignment.annotator.assignments.exclude(state=Assignment.State.EXPIRED)
     went_on = others.filter(state=Assignment.State.CLAIMED) | others.filter(hit__matchup_id=assignment.hit.matchup_id)
     free = Slot.objects.free().filter(hit=assignment.hit_id)
-    slot = None if went_on.exists() else free.select_for_update(skip_locked=True).order_by("number").first()
+    closed = assignment.hit.batch.status != Batch.Status.OPEN
+    slot = None if closed or went_on.exists() else free.select_for_update(skip_locked=True).order_by("number").first()
     if slot is None:
         raise AssignmentClosed(
             "Your time for this HIT ran out, and it is no longer open to you. Your votes so far are kept, "

@@ -104,7 +104,8 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the HIT is submitted."""
     assignment = _own(request, assignment_key)
     form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
-    display = _displays(assignment).filter(pair__key=request.POST.get("pair_key", "")[:64]).first()
+    pair_key = request.POST.get("pair_key", "").replace("\x00", "")  # which PostgreSQL would not even look for
+    display = _displays(assignment).filter(pair__key=pair_key[:64]).first()
     if display is None:
         raise Http404("no such pair on this HIT")
     by_htmx = bool(getattr(request, "htmx", False))
@@ -135,7 +136,9 @@ def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 
 
 def _own(request: HttpRequest, assignment_key: str) -> Assignment:
-    held = Assignment.objects.held_by(request.user).select_related("annotator__study", "hit__batch__study")
+    mine = Study.objects.seen_by(request.user, Role.ANNOTATOR)  # a role that was taken away ends the work
+    held = Assignment.objects.held_by(request.user).filter(annotator__study__in=mine)
+    held = held.select_related("annotator__study", "hit__batch__study")
     return get_object_or_404(held, key=assignment_key)
 
 

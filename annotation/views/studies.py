@@ -47,7 +47,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
         status = 422 if request.method == "POST" else 200
         return render(request, "annotation/upload.html", {"form": form}, status=status)
     settings = {key: form.cleaned_data[key] for key in ("title", "task_kind", "question") if form.cleaned_data[key]}
-    study, said = read_upload(slug=form.cleaned_data["slug"], **_file_of(form), **settings)
+    study, said = read_upload(slug=form.cleaned_data["slug"], must_be_new=True, **_file_of(form), **settings)
     keep_creator(user=account_of(request), study=study)
     messages.success(request, said)
     return redirect("annotation:study", study.slug)

@@ -501,7 +501,6 @@ def test_nothing_that_an_annotator_receives_tells_what_is_compared() -> None:
         "llama-",
         "secretive",
         "unseen",
-        "hidden",
         "covert",
         "incognito",
         "undercover",
