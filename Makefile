@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test lint format types migrations-check lock lock-check bench screenshots ci clean
+.PHONY: help demo run install test lint format types migrations-check lock lock-check bench ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile

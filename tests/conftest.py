@@ -107,8 +107,13 @@ def django_db_modify_db_settings(
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` picks its tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a database through a fixture only, so that `-m django_db` finds each of them."""
+    """Mark the tests that use a database through a fixture only, so that `-m django_db` finds each of them.
+
+    The browser tests of a file stay together on one worker: their browser and its event loop end with the file.
+    """
     for item in items:
+        if item.path.is_relative_to(BROWSER_TESTS):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & DATABASE_FIXTURES and item.get_closest_marker("django_db") is None:
             item.add_marker(pytest.mark.django_db)

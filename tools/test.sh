@@ -19,7 +19,7 @@ unset MAKEFLAGS MAKELEVEL MFLAGS # a make that a test starts is not part of ours
 
 status=0
 echo "== every test, on SQLite =="
-.venv/bin/python -m pytest -n 2 "$@" || status=1
+.venv/bin/python -m pytest -n 2 --dist loadgroup "$@" || status=1
 
 echo "== the database tests, on PostgreSQL =="
 .venv/bin/python tools/with_postgres.py .venv/bin/python -m pytest -n 2 -m django_db --ignore=tests/browser "$@" || status=1

@@ -10,9 +10,12 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from annotation.services.accounts import grant_role, login_link
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(chromium_options: dict[str, Any]) -> Iterator[Browser]:
-    """One browser for the session; each test opens contexts of its own."""
+    """One browser a file; each test opens contexts of its own.
+
+    Not one a session: Playwright keeps an event loop in this thread, under which Django refuses other tests' queries.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**chromium_options)
         yield browser
