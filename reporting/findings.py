@@ -1,6 +1,6 @@
 """The findings of a study as one JSON object: the numbers that pages, pictures, exports and the API all show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from annotation.configurations import Configuration, configurations
@@ -47,6 +47,20 @@ def findings_under(study: Study, filters: Filters) -> dict[str, Any]:
         "configurations": [_configuration(measured, filters, scripted) for measured in everything],
         "pooled": _pooled(everything, runs, filters, scripted),
         "rankings": rankings(everything, filters),
+    }
+
+
+def findings_on_some(study: Study, filters: Filters, chosen: Sequence[Configuration]) -> dict[str, Any]:
+    """Compute the findings of some configurations only, without what takes all of them together."""
+    runs, scripted = runs_of(study, filters), scripted_codes(study)
+    why = "not worked out on a page of a study with so many configurations; the command `findings` and the JSON have it"
+    return {
+        "study": study.slug,
+        "version": VERSION,
+        "filters": filters.described(),
+        "configurations": [_configuration(measure(one, runs, filters), filters, scripted) for one in chosen],
+        "pooled": {"mean_consistency_by_bin": None, "why": why, "scripted": bool(scripted)},
+        "rankings": [],
     }
 
 

@@ -5,13 +5,17 @@ a second question.
 """
 
 import re
+import string
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 
 from judging.errors import UnparsedVerdict
 
 QUOTES = "\"'`“”„‟‘’‚«»‹›「」『』＂＇"
 MARKUP = "*_#~|$()[]{}<>\\"
+REASON_MARKS = tuple(".,;:—–")
+PIECE = 500
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
 REFUSAL = re.compile(
     r"(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|unfortunately,? i (?:can|am|['’]?m)"
@@ -49,30 +53,33 @@ class VerdictForm:
 
         Raises: UnparsedVerdict with the end of the completion.
         """
-        lines = THINKING.sub("", unicodedata.normalize("NFKC", completion)).splitlines()
+        lines = THINKING.sub("", normalized(completion)).splitlines()
         lines = [line for line in lines if line.strip(f" \t{QUOTES}{MARKUP}=-")]
         for place in range(len(lines) - 1, -1, -1):
-            answer = self._answer_at(lines, place)
-            if answer is None:
+            found = self._answer_at(lines, place)
+            if found is None:
                 continue
+            answer, said = found
             letter = self._letter(answer)
             if letter is None:
                 break
-            return FoundVerdict(letter, self._rationale(lines[: place + 1], answer))
+            return FoundVerdict(letter, self._rationale("\n".join([*lines[:place], said])))
         raise UnparsedVerdict(f"no verdict in: …{completion[-200:]}" if completion.strip() else "an empty answer")
 
-    def _answer_at(self, lines: list[str], place: int) -> str | None:
-        """Return what this line answers; `None` when it is no verdict line."""
+    def _answer_at(self, lines: list[str], place: int) -> tuple[str, str] | None:
+        """Return what this line answers and what it says before that; `None` when it is no verdict line."""
         line, after = lines[place], lines[place + 1 : place + 2]
         last = not after
         if last and self._letter(line, alone=True):
-            return line
+            return line, ""
         if quoted(line) or (after and after[0].lstrip()[:1].islower()):
             return None  # cited from the texts, or the middle of a sentence
         if matched := self._label_line.match(line):
-            return matched["rest"] if has_words(matched["rest"]) else (after[0] if after else "")
+            if has_words(matched["rest"]):
+                return matched["rest"], line[: matched.start("rest")]
+            return (after[0] if after else ""), line
         if last and (matched := self._label_inside.search(line)):
-            return matched["rest"]
+            return matched["rest"], line[: matched.start("rest")]
         return None
 
     def _letter(self, answer: str, *, alone: bool = False) -> str | None:
@@ -80,49 +87,74 @@ class VerdictForm:
         matched = self._answer.match(answer)
         if matched is None:
             return None
-        reason, letter = matched["reason"] or "", matched["letter"].upper()
+        edge, reason, letter = matched["edge"], matched["reason"] or "", matched["letter"].upper()
+        opened = "(" in edge or reason.startswith(REASON_MARKS) or (edge[-1:].isspace() and reason.startswith("-"))
+        if reason and not opened:
+            return None
+        reason = edge.rpartition("(")[2] + reason
         others = [other for other in self.letters if other != letter]
         doubtful = re.search(rf"\b(?:{'|'.join(others)}|(?i:both|neither|tie|equal|equally|or|either))\b", reason)
         if doubtful or (alone and has_words(reason)):
             return None
         return letter
 
-    def _rationale(self, lines: list[str], answer: str) -> str:
-        before = "\n".join(lines)
-        before = before[: before.rindex(answer)] if answer in before else before
-        before = re.sub(rf"[\s*_#`-]*\b(?:{self._any(self.labels)})\W*\Z", "", before, flags=re.IGNORECASE)
-        return re.sub(rf"\A\W*{self.opening}\W*:\W*", "", before, flags=re.IGNORECASE).strip()
+    def _rationale(self, before: str) -> str:
+        if matched := self._label_at_end.search(before):
+            before = before[: matched.start()].rstrip(f"{string.whitespace}*_#`-")
+        return self._opening.sub("", before).strip()
 
     @staticmethod
     def _any(words: tuple[str, ...]) -> str:
-        return "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in words)
+        return "|".join(re.escape(word).replace(r"\ ", r"\s++") for word in words)
 
-    @property
+    # A completion may hold anything, at any length. Each repetition below keeps what it took (`*+`), and none that
+    # stand side by side can take the same character: the time grows with a line's length, not with its square.
+
+    @cached_property
     def _label_line(self) -> re.Pattern[str]:
         """A line that starts with a label and a colon; a list dash or Markdown may stand around it."""
-        edge = rf"[\s{re.escape(MARKUP)}]*"
-        noun = rf"(?:\s+(?:{self._any(self.nouns)}))?"
+        edge = rf"[\s{re.escape(MARKUP)}]*+"
+        noun = rf"(?:\s++(?:{self._any(self.nouns)}))?"
         return re.compile(
-            rf"^\s*(?:[-•]|\d+[.)])?{edge}(?:(?:final|second)\W+)?(?:{self._any(self.labels)}){noun}{edge}[:=]"
+            rf"^\s*+(?:[-•]|\d++[.)])?{edge}(?:(?:final|second)\W++)?(?:{self._any(self.labels)}){noun}{edge}[:=]"
             rf"(?P<rest>.*)$",
             re.IGNORECASE,
         )
 
-    @property
+    @cached_property
     def _label_inside(self) -> re.Pattern[str]:
         """A label after the end of a sentence, for models that put the whole form on one line."""
         return re.compile(
-            rf"[.!?][*_]*\s+[*_]*(?:{self._any(self.labels)})[*_]*:(?P<rest>[*_\s]*\w[*_\s.]*)$", re.IGNORECASE
+            rf"[.!?][*_]*+\s++[*_]*+(?:{self._any(self.labels)})[*_]*+:"
+            rf"(?P<rest>(?:[*_\s]*+[^\W_]|[*\s]*+_)[*_\s.]*+)$",
+            re.IGNORECASE,
         )
 
-    @property
+    @cached_property
     def _answer(self) -> re.Pattern[str]:
-        """An optional noun, one letter, and perhaps a reason behind a stop, a dash or a bracket."""
-        edge = rf"[\s{re.escape(QUOTES + MARKUP)}]*"
+        """An optional noun, one letter, and perhaps more, which `_letter` takes for a reason or for none."""
+        edge = rf"[\s{re.escape(QUOTES + MARKUP)}]*+"
         return re.compile(
-            rf"^{edge}(?i:(?:the\s+)?(?:{self._any(self.nouns)})\s+)?{edge}(?P<letter>(?i:{'|'.join(self.letters)}))"
-            rf"{edge}(?:[.!]?{edge}$|(?P<reason>(?:[.,;:(—–]|\s-|(?<=\()).*)$)"
+            rf"^{edge}(?i:(?:the\s++)?(?:{self._any(self.nouns)})\s++)?{edge}"
+            rf"(?P<letter>(?i:{'|'.join(self.letters)}))(?P<edge>{edge})(?:[.!]?+{edge}$|(?P<reason>.*)$)"
         )
+
+    @cached_property
+    def _label_at_end(self) -> re.Pattern[str]:
+        """A label with nothing behind it."""
+        return re.compile(rf"\b(?:{self._any(self.labels)})\W*+\Z", re.IGNORECASE)
+
+    @cached_property
+    def _opening(self) -> re.Pattern[str]:
+        """The label of the rationale."""
+        return re.compile(rf"\A\W*+{self.opening}[^\w:]*+:\W*+", re.IGNORECASE)
+
+
+def normalized(text: str) -> str:
+    """Return a text in NFKC, made in pieces: the time for a run of combining marks grows with its square."""
+    lines = text.splitlines(keepends=True)
+    pieces = [line[start : start + PIECE] for line in lines for start in range(0, len(line), PIECE)]
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
 
 
 def quoted(line: str) -> bool:

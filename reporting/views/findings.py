@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from annotation.access import READERS, study_view
+from annotation.configurations import configurations
 from annotation.models import Study
 from reporting.exports import FORMATS, KINDS
-from reporting.findings import findings_under
+from reporting.findings import findings_on_some, findings_under
 from reporting.measured import Filters
 from reporting.views.charts import POOLED
 from reporting.views.query import chart_url, filters_of, query_of
@@ -27,6 +29,7 @@ POOLED_ALT = (
 )
 
 
+CONFIGURATIONS_A_PAGE = 10
 LISTED_INSTANCES = 200  # on the page; all of them are in the JSON
 
 
@@ -35,8 +38,14 @@ LISTED_INSTANCES = 200  # on the page; all of them are in the JSON
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show everything that was found, with the pictures and what to do next."""
     filters = filters_of(study, request.GET)
-    found = findings_under(study, filters)
+    covered = [one for one in configurations(study) if filters.cover(one)]
+    page = Paginator(covered, CONFIGURATIONS_A_PAGE).get_page(request.GET.get("page"))
+    if page.paginator.num_pages == 1:
+        found = findings_under(study, filters)
+    else:  # all of them would take longer than anybody waits for a page
+        found = findings_on_some(study, filters, list(page))
     context = {
+        "page": page,
         "study": study,
         "found": found,
         "sections": [_section(study, one, filters) for one in found["configurations"]],

@@ -97,6 +97,37 @@ UNREADABLE = [
     pytest.param("The answer depends on the reader", id="prose"),
 ]
 
+LENGTH = 200_000
+# What a pattern may read again and again when it can't tell to which of its parts a character belongs.
+HOSTILE = [
+    pytest.param("Preferred:" + " " * LENGTH + "A" + " " * LENGTH + "z", id="spaces around the letter"),
+    pytest.param("Preferred: A" + "(" * LENGTH + "B", id="brackets after the letter"),
+    pytest.param("Preferred: A" + "* " * LENGTH + "x", id="markup after the letter"),
+    pytest.param("Preferred: " + "the " + " " * LENGTH + "C", id="spaces after the article"),
+    pytest.param("Preferred: text" + '"' * LENGTH + "C", id="quotes after the noun"),
+    pytest.param(" " * LENGTH + "x", id="spaces before a word"),
+    pytest.param("*_" * LENGTH + "x", id="markup before a word"),
+    pytest.param("1" * LENGTH + "x", id="digits"),
+    pytest.param("Preferred" + " *" * LENGTH + "x", id="markup after the label"),
+    pytest.param("Final" + " " * LENGTH + "x", id="spaces after final"),
+    pytest.param("More" + " " * LENGTH + "x", id="spaces within the label"),
+    pytest.param("so. Preferred: " + "_" * LENGTH + "!", id="underscores after a label inside"),
+    pytest.param("so. Preferred: " + "_ ." * LENGTH + "!", id="stops after a label inside"),
+    pytest.param("so" + "." * LENGTH + "!", id="stops"),
+    pytest.param("so" + "._" * LENGTH + "!", id="stops and markup"),
+    pytest.param("so." + " " * LENGTH + "!", id="spaces after a stop"),
+    pytest.param("so. Preferred: " * (LENGTH // 15) + "!", id="labels inside"),
+    pytest.param("so\nPreferred:\n" * (LENGTH // 14), id="labels on their lines"),
+    pytest.param("x\n" * LENGTH, id="lines"),
+    pytest.param("</think>" * (LENGTH // 8), id="thoughts that close"),
+    pytest.param("a" + "\u0300\u0316" * LENGTH, id="combining marks"),
+    pytest.param("\ufdfa" * LENGTH, id="a ligature of eighteen letters"),
+]
+UNCLOSED = [
+    pytest.param("<think>" * (LENGTH // 7), id="thoughts that open"),
+    pytest.param("<think></think" * (LENGTH // 14), id="thoughts that hardly close"),
+]
+
 
 @pytest.fixture
 def direct() -> PromptedMethod:
@@ -119,6 +150,33 @@ def test_cited_verdict_is_not_taken(direct: PromptedMethod, completion: str) -> 
 def test_answer_without_a_verdict_is_unparsed(direct: PromptedMethod, completion: str) -> None:
     with pytest.raises(UnparsedVerdict):
         direct.parse(completion)
+
+
+@pytest.mark.parametrize("completion", [*HOSTILE, *UNCLOSED])
+def test_hostile_answer_is_unparsed_at_once(direct: PromptedMethod, completion: str) -> None:
+    with pytest.raises(UnparsedVerdict):
+        direct.parse(completion)
+    assert not is_refusal(completion)
+
+
+@pytest.mark.parametrize("completion", HOSTILE)
+def test_verdict_behind_hostile_lines_is_read_at_once(direct: PromptedMethod, completion: str) -> None:
+    assert direct.parse(f"Preferred: A\n{completion}\nPreferred: B") == Verdict.B
+
+
+@pytest.mark.parametrize(
+    "run", [" ", "*", "-*_#`", "\n", ":", "preferred ", "Comparison", "\u0300\u0316"], ids=lambda run: repr(run)
+)
+def test_rationale_of_a_hostile_answer_is_read_at_once(direct: PromptedMethod, run: str) -> None:
+    said = f"Comparison:{run * (LENGTH // len(run))} it is"
+    assert direct.rationale(f"{said}\nPreferred: B").endswith("it is")
+    assert direct.rationale(f"{said}\nPreferred:\nB, {'is ' * LENGTH}\n\nGoodbye").endswith("it is")
+    assert direct.rationale(f"{said} so. Preferred: B").endswith("so.")
+
+
+def test_letter_behind_a_line_of_any_length_is_read(direct: PromptedMethod) -> None:
+    completion = f"Comparison: {'B keeps the date. ' * 20_000}Preferred: B"
+    assert direct.parse(completion) == Verdict.B
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError
 from django.test import Client
+from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
 from annotation.models import Study
 from annotation.version import VERSION
 from reporting.findings import SCRIPTED
 from reporting.views import health
+from tests.factories import make_study, make_user
 from tests.reporting.builders import (
     Built,
     build_configuration,
@@ -243,3 +245,17 @@ def test_token_page_refuses_forged_posts(built: Built) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
     assert client.post("/api/v1/token/").status_code == 403
+
+
+def test_a_study_of_many_configurations_is_shown_page_by_page(client: Client) -> None:
+    systems = [f"system-{number}" for number in range(6)]  # 15 configurations
+    study = make_study("many", instances=1, k=1, systems=systems)
+    client.force_login(make_user("reader", "researcher"))
+    address = reverse("reporting:findings", args=[study.slug])
+
+    first, second = (client.get(address, {"page": page}).content.decode() for page in (1, 2))
+
+    assert first.count('id="configuration-') == 10
+    assert second.count('id="configuration-') == 5
+    assert "Page 2 of 2" in second
+    assert "Rankings" not in first
