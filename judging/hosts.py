@@ -1,8 +1,9 @@
 """Which endpoints may be called: a server that fetches addresses for its users must not reach into its own network."""
 
 import ipaddress
+import re
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
@@ -10,6 +11,8 @@ from judging.errors import EndpointRefused
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], list[Address]]
+# Nothing else: what one library reads as an address and the next as a name would be checked as the wrong one.
+NETLOC = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.~-]+)?\]|[a-z0-9._-]+)(?::[0-9]*)?", re.ASCII | re.IGNORECASE)
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # an IPv4 address as an IPv6-only network reaches it
 
 
@@ -36,7 +39,7 @@ def literal(host: str) -> Address | None:
     with suppress(OSError):
         return ipaddress.IPv4Address(socket.inet_aton(host))
     with suppress(ValueError):
-        return ipaddress.ip_address(host.partition("%")[0])
+        return ipaddress.ip_address(host.partition("%")[0] if ":" in host else host)
     return None
 
 
@@ -47,16 +50,31 @@ def check_endpoint(base_url: str, *, allowlist: Collection[str], resolver: Resol
     Raises: EndpointRefused; UnresolvedHost when only the host's addresses are unknown.
     """
     parts = split_url(base_url)
-    host = (parts.hostname or "").rstrip(".").lower()
-    allowed = {entry.strip().strip("[]").rstrip(".").lower() for entry in allowlist}
-    if host in allowed:
+    host = plain(parts.hostname or "")
+    if host not in map(plain, allowlist):
+        addresses = resolver(host, parts.port or (443 if parts.scheme == "https" else 80))
+        check_addresses(host, addresses, allowlist=allowlist)
+
+
+def check_addresses(host: str, addresses: Iterable[Address], *, allowlist: Collection[str]) -> None:
+    """Refuse a host at any address that is neither public nor, by itself or by the host's name, on the allow-list.
+
+    Raises: EndpointRefused
+    """
+    allowed = set(map(plain, allowlist))
+    if plain(host) in allowed:
         return
-    for address in resolver(host, parts.port or (443 if parts.scheme == "https" else 80)):
+    for address in addresses:
         if not is_public(address) and str(address) not in allowed:
             raise EndpointRefused(
                 f"the endpoint's host {host} is at {address}, which is not a public address; "
                 f"to allow it, add {host} to the setting ENDPOINT_ALLOWLIST"
             )
+
+
+def plain(host: str) -> str:
+    """Return a host as it is compared."""
+    return host.strip().strip("[]").rstrip(".").lower()
 
 
 def split_url(base_url: str) -> SplitResult:
@@ -75,6 +93,11 @@ def split_url(base_url: str) -> SplitResult:
         raise EndpointRefused(f"the base URL must be http(s)://host[:port][/path], got {base_url}")
     if parts.query or parts.fragment or any(character.isspace() or character == "\\" for character in base_url):
         raise EndpointRefused(f"the base URL must hold no query, fragment, space or backslash, got {base_url}")
+    if not NETLOC.fullmatch(parts.netloc):
+        raise EndpointRefused(
+            "the base URL's host must be a name in ASCII (xn--… for others), an IPv4 address or an IPv6 address in "
+            f"brackets, got {base_url}"
+        )
     return parts
 
 
@@ -82,6 +105,8 @@ def is_public(address: Address) -> bool:
     """Tell whether an address is of the public internet; an IPv4 address inside an IPv6 one counts as itself."""
     if inner := embedded(address):
         return is_public(inner)
+    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_loopback)
 
 

@@ -31,7 +31,7 @@ NOT_SUBMITTED = "not submitted"
 SURPLUS = "surplus: another assignment fills the slot"
 CHUNK = 2000
 # Longer runs of apostrophes too, so that taking one away again gives back exactly what was there.
-FORMULA = re.compile(r"'*[=+\-@\t\r]")
+FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 # A row of the database: each field that is read, and the column that it becomes.
 FIELDS = {
     "study": "display__assignment__hit__batch__study__slug",

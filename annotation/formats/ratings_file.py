@@ -13,7 +13,7 @@ from annotation.formats import lines
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
 # Exported CSV has an apostrophe before a text that a spreadsheet would run; it is no part of the text.
-_DEFUSED = re.compile(r"'+[=+\-@\t\r]")
+_DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 _MOST_DIGITS = 9
 _STAGES = ("first", "revised")
 

@@ -14,8 +14,8 @@ from judging.models import Endpoint
 from judging.services.checks import require_same
 
 log = logging.getLogger(__name__)
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-OWN_SECRETS = frozenset({"SECRET_KEY", "DATABASE_URL"})
+# Whoever adds endpoints chooses where the key is sent: a name may not open other secrets of the server.
+VARIABLE = re.compile(r"(?!DATABASE_|DJANGO_|AWS_|.*SECRET)(?=.*(?:KEY|TOKEN))[A-Z][A-Z0-9_]{0,99}")
 
 
 @transaction.atomic
@@ -51,12 +51,15 @@ def add_endpoint(
 
 
 def check_key_env(key_env: str) -> None:
-    """Refuse what can't be the name of a variable made for an endpoint's key; never repeats it, for it may be one.
+    """Refuse what isn't the name of a variable made for an endpoint's key; never repeats it, for it may be a key.
 
     Raises: BadSettings
     """
-    if key_env and (not VARIABLE.fullmatch(key_env) or key_env in OWN_SECRETS):
-        raise BadSettings("name an environment variable that was made for this key; never give the key itself")
+    if key_env and not VARIABLE.fullmatch(key_env):
+        raise BadSettings(
+            "name an environment variable that was made for this key, in capitals and with KEY or TOKEN in it, such as "
+            "MY_API_KEY; none of the server's own (DATABASE_…, DJANGO_…, AWS_…, …SECRET…); never give the key itself"
+        )
 
 
 def check_host(base_url: object) -> None:

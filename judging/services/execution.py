@@ -8,12 +8,13 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from judging.clients import OpenAIClient
-from judging.errors import JudgingError, RunStopped
+from judging.errors import EndpointRefused, JudgingError, RunStopped
+from judging.hosts import UnresolvedHost
 from judging.judges import Baseline, PromptedMethod, find_method
 from judging.models import Endpoint, JudgeRun, Judgment
 from judging.services import leases
 from judging.services.cells import conclude, open_cells
-from judging.services.endpoints import check_host
+from judging.services.endpoints import check_host, check_key_env
 from judging.services.engine import Engine
 from judging.services.progress import Job, OnProgress, Progress, quiet
 from judging.services.reading import Reading, reread
@@ -101,12 +102,24 @@ def ask(job: Job, method: PromptedMethod, make_client: MakeClient) -> None:
     endpoint = job.run.judge.endpoint
     if endpoint is None:
         raise RunStopped(f"judge {job.run.judge} has no endpoint")
-    check_host(endpoint.base_url)
 
     async def work_in_loop() -> None:
         await Engine(job, method, make_client(endpoint)).work()
 
-    async_to_sync(work_in_loop)()
+    try:
+        check_host(endpoint.base_url)
+        check_key_env(endpoint.key_env)
+        async_to_sync(work_in_loop)()
+    except EndpointRefused as error:
+        log.warning("endpoint %s: %s", endpoint, error)
+        raise RunStopped(f"endpoint {endpoint} {refusal(error)}; the server's log has the details") from None
+
+
+def refusal(error: EndpointRefused) -> str:
+    """Say why an endpoint isn't asked, without its address: that is for site admins."""
+    if isinstance(error, UnresolvedHost):
+        return "can't be asked: its host has no address at present"
+    return "may not be asked: its host is not public, and the setting ENDPOINT_ALLOWLIST does not name it"
 
 
 def decide(job: Job, method: Baseline) -> None:

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from judging.errors import EndpointRefused
-from judging.hosts import Address, UnresolvedHost, check_endpoint, resolve
+from judging.hosts import Address, UnresolvedHost, check_endpoint, literal, resolve
 
 
 def names(**addresses: str):  # type: ignore[no-untyped-def]
@@ -36,6 +36,9 @@ def names(**addresses: str):  # type: ignore[no-untyped-def]
         "[::1]",
         "[::]",
         "[fe80::1]",
+        "[fe80::1%25eth0]",
+        "[fec0::1]",
+        "[feff::1]",
         "[fd00::1]",
         "[ff02::1]",
         "[::ffff:10.0.0.1]",
@@ -54,6 +57,11 @@ def test_address_that_is_not_public_is_refused(host: str) -> None:
 def test_other_ways_to_write_loopback_are_refused(host: str) -> None:
     with pytest.raises(EndpointRefused, match="ENDPOINT_ALLOWLIST"):
         check_endpoint(f"http://{host}/v1", allowlist=(), resolver=resolve)
+
+
+def test_percent_sign_makes_no_address_of_a_name() -> None:
+    assert literal("8.8.8.8%.localhost") is None
+    assert literal("fe80::1%eth0") == ipaddress.ip_address("fe80::1")
 
 
 def test_host_without_an_address_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +117,12 @@ def test_listed_host_does_not_open_others() -> None:
         pytest.param("https://models.example\\@10.0.0.1/", "backslash|credentials|user name", id="backslash"),
         pytest.param("https://models.example:port/", "can't be read", id="port"),
         pytest.param("https://[::1/", "can't be read", id="brackets"),
+        pytest.param("http://[::1]x/", "host must be a name", id="behind the brackets"),
+        pytest.param("http://8.8.8.8%.localhost/", "host must be a name", id="percent sign"),
+        pytest.param("http://8.8.8.8%2e127.0.0.1.nip.io/", "host must be a name", id="percent-encoded dot"),
+        pytest.param("http://127%2e0%2e0%2e1/", "host must be a name", id="percent-encoded address"),
+        pytest.param("http://１２７.0.0.1/", "host must be a name", id="full-width digits"),
+        pytest.param("http://127。0。0。1/", "host must be a name", id="ideographic stops"),
     ],
 )
 def test_malformed_address_is_refused_with_its_reason(url: str, reason: str) -> None:

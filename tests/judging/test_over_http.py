@@ -4,15 +4,18 @@ import asyncio
 import json
 import logging
 import random
+import socket
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from judging.clients import Answer, OpenAIClient, retry_after
+from judging import hosts
+from judging.clients import Answer, OpenAIClient, read_answer, retry_after
 from judging.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
 from judging.models import Completion, Endpoint, JudgeRun, Judgment
+from judging.services import endpoints
 from judging.services.execution import Ended, execute
 from judging.services.retrying import RetryingClient, RetryPolicy
 from judging.services.runs import start_run
@@ -23,6 +26,7 @@ from tests.judging.builders import make_endpoint, make_judge, make_study, no_sle
 
 BODY = {"model": "small", "messages": [{"role": "user", "content": "?"}], "seed": 5, "top_k": 3}
 KEY = "sk-very-secret-1234567890"
+ODD_KEY = 'sk/very"secret\\1234567890'
 
 
 @pytest.fixture(autouse=True)
@@ -184,6 +188,90 @@ def test_host_is_checked_again_before_each_run(settings: Any) -> None:
     assert "ENDPOINT_ALLOWLIST" in ended.message
 
 
+class Names:
+    """A name service whose answer changes: each look-up takes the next address, and the last one stays."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = list(addresses)
+        self.asked: list[str] = []
+
+    def getaddrinfo(self, host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:
+        self.asked.append(host)
+        address = self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Let every name be public at first and lead to this machine from then on."""
+    service = Names("93.184.216.34", "127.0.0.1")
+    monkeypatch.setattr(socket, "getaddrinfo", service.getaddrinfo)
+    monkeypatch.setattr(endpoints, "resolve", hosts.resolve)
+    return service
+
+
+@pytest.mark.django_db
+def test_name_that_leads_elsewhere_after_the_check_is_not_followed(
+    names: Names, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = []
+    with StandIn() as stand_in:
+        stand_in_url = stand_in.base_url.replace("127.0.0.1", "models.example")
+        run = start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(stand_in_url)))
+        ended = execute(run.pk, stop=StopFlag())
+    assert (ended.status, stand_in.calls, len(names.asked)) == ("failed", 0, 2)
+    assert "ENDPOINT_ALLOWLIST" in ended.message
+    assert "models.example is at 127.0.0.1" in caplog.text
+
+
+@pytest.mark.django_db
+def test_listed_name_is_followed_to_this_machine(names: Names, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["models.example"]
+    with StandIn() as stand_in:
+        endpoint = make_endpoint(stand_in.base_url.replace("127.0.0.1", "models.example"))
+        names.addresses = ["127.0.0.1"]
+        run = start_run(study=make_study(instances=1), judge=make_judge(endpoint=endpoint))
+        assert execute(run.pk, stop=StopFlag()).status == "done"
+    assert stand_in.calls == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        pytest.param("http://10.20.30.40/v1", id="private"),
+        pytest.param("http://no-such-host.example/v1", id="unknown"),
+        pytest.param("http://127.0.0.1:1/v1", id="not there"),
+    ],
+)
+def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(endpoints, "resolve", hosts.resolve)
+    run = start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(base_url)))
+    ended = execute(
+        run.pk,
+        stop=StopFlag(),
+        make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
+    )
+    told = ended.message + "".join(Judgment.objects.values_list("failure", flat=True))
+    assert told
+    for part in ("10.20.30.40", "no-such-host", "127.0.0.1"):
+        assert part not in told
+
+
+@pytest.mark.django_db
+def test_variable_that_is_no_key_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_PASSWORD", KEY)
+    with StandIn() as stand_in:
+        judge = make_judge(endpoint=make_endpoint(stand_in.base_url, key_env="TANDEM_TEST_PASSWORD"))
+        ended = execute(start_run(study=make_study(), judge=judge).pk, stop=StopFlag())
+    assert (ended.status, stand_in.calls) == ("failed", 0)
+    assert "KEY or TOKEN" in ended.message
+
+
 @pytest.mark.django_db
 def test_missing_key_is_said_before_anything_is_sent() -> None:
     judge = make_judge(endpoint=make_endpoint("http://127.0.0.1:1/v1", key_env="TANDEM_TEST_NO_SUCH_KEY"))
@@ -225,6 +313,67 @@ def test_key_reaches_the_endpoint_and_nothing_else(
         if right
         else ("Incorrect API key: Bearer [key]" in ended.message)
     )
+
+
+def written(key: str, how: str) -> str:
+    """Write a key as it may stand in a JSON text."""
+    if how == "unicode":
+        return "".join(f"\\u{ord(character):04X}" for character in key)
+    if how == "nul":
+        return "\\u0000".join(json.dumps(character)[1:-1] for character in key)
+    plain = json.dumps(key)[1:-1].replace("/", "\\/")
+    return json.dumps(plain)[1:-1] if how == "twice" else plain
+
+
+@pytest.mark.parametrize("how", ["escaped", "unicode", "twice", "nul"])
+def test_key_that_is_echoed_in_json_is_taken_out(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", ODD_KEY)
+    echo = written(ODD_KEY, how)
+    body = f'{{"choices": [{{"message": {{"content": "A {echo} B"}}}}], "{echo}": ["{echo}", {{"{echo}": 1}}]}}'
+    with StandIn([Reply(200, body)]) as stand_in:
+        answer = ask(stand_in, key_env="TANDEM_TEST_KEY")
+    assert answer.text == "A [key] B"
+    assert answer.response == {
+        "choices": [{"message": {"content": "A [key] B"}}],
+        "[key]": ["[key]", {"[key]": 1}],
+    }
+
+
+@pytest.mark.parametrize("how", ["escaped", "unicode", "twice"])
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_key_that_is_echoed_in_an_error_is_taken_out(how: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", ODD_KEY)
+    reply = Reply(status, f'{{"error": {{"message": "no {written(ODD_KEY, how)} here"}}}}')
+    with StandIn([reply]) as stand_in, pytest.raises(CallFailed, match=r"no \[key\] here"):
+        ask(stand_in, key_env="TANDEM_TEST_KEY")
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_key_is_taken_out_before_a_reason_is_cut(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
+    for before in range(170, 300, 5):
+        with StandIn([Reply(status, "x" * before + KEY)]) as stand_in, pytest.raises(CallFailed) as failed:
+            ask(stand_in, key_env="TANDEM_TEST_KEY")
+        assert "sk-v" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        pytest.param(r"a\u0000b", "ab", id="NUL"),
+        pytest.param(r"a\\u0000b", r"a\u0000b", id="the escape as text"),
+        pytest.param(r"a\ud800b", "a?b", id="half a surrogate pair"),
+        pytest.param(r"a\ud83d\ude00b", "a😀b", id="a whole pair"),
+    ],
+)
+def test_what_no_database_stores_is_taken_out(content: str, text: str) -> None:
+    answer = read_answer(f'{{"choices": [{{"message": {{"content": "{content}"}}}}]}}')
+    assert answer.text == answer.response["choices"][0]["message"]["content"] == text
+
+
+def test_answer_nested_too_deeply_is_none() -> None:
+    with pytest.raises(TransientFailure, match="not a chat completion"):
+        read_answer('{"choices": ' + "[" * 100_000)
 
 
 @pytest.mark.django_db

@@ -24,23 +24,35 @@ ENDPOINT: dict[str, Any] = {
 }
 
 
+KEY_ENVS_REFUSED = [
+    *("sk-abc123", "two words", "1ST_KEY", "_MY_KEY", "my_api_key", "MY_KEY\n", "PATH", "HOME", "SMTP_PASSWORD"),
+    *("SECRET_KEY", "DJANGO_SECRET_KEY", "OAUTH_CLIENT_SECRET", "DJANGO_KEY", "DATABASE_URL", "DATABASE_KEY"),
+    *("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"),
+]
+
+
 def test_endpoint_is_added_once() -> None:
     assert [add_endpoint(**ENDPOINT)[1], add_endpoint(**ENDPOINT)[1]] == [True, False]
     assert Endpoint.objects.get().base_url == "https://models.example/v1"
 
 
-@pytest.mark.parametrize("change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER"}])
+@pytest.mark.parametrize("change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER_KEY"}])
 def test_another_endpoint_under_a_used_name_is_refused(change: dict[str, str]) -> None:
     add_endpoint(**ENDPOINT)
     with pytest.raises(BadSettings, match="endpoint far exists with other settings"):
         add_endpoint(**{**ENDPOINT, **change})
 
 
-@pytest.mark.parametrize("key_env", ["sk-abc123", "two words", "SECRET_KEY", "DATABASE_URL", "1ST"])
+@pytest.mark.parametrize("key_env", KEY_ENVS_REFUSED)
 def test_key_in_place_of_a_variables_name_is_refused_and_not_repeated(key_env: str) -> None:
     with pytest.raises(BadSettings) as refused:
         add_endpoint(**{**ENDPOINT, "key_env": key_env})
     assert key_env not in str(refused.value)
+
+
+@pytest.mark.parametrize("key_env", ["MY_API_KEY", "OPENAI_API_KEY", "HF_TOKEN", "KEY2", "TANDEM_KEY_FOR_BIG"])
+def test_variable_made_for_a_key_is_taken(key_env: str) -> None:
+    assert add_endpoint(**{**ENDPOINT, "key_env": key_env})[1]
 
 
 def test_endpoint_on_a_private_network_is_refused(settings: Any) -> None:
