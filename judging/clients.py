@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import aiohttp
 import openai
-from django.conf import settings
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
+from django.conf import settings
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAioHttpClient
 from openai._vendor.httpx_aiohttp import AiohttpTransport
 
@@ -143,7 +143,9 @@ class OpenAIClient:
         cause = error.__cause__.__cause__ if error.__cause__ and error.__cause__.__cause__ else error.__cause__
         if isinstance(error, TimeoutError) or isinstance(cause, TimeoutError):
             return f"no answer within {self.timeout:g} s"
-        detail = SOCKET_ADDRESS.sub("[address]", self.scrub(f"{type(cause).__name__}: {cause}" if cause else str(error)))
+        detail = SOCKET_ADDRESS.sub(
+            "[address]", self.scrub(f"{type(cause).__name__}: {cause}" if cause else str(error))
+        )
         detail = re.sub(re.escape(self.host), "[host]", detail, flags=re.IGNORECASE)
         return f"no connection: {one_line(detail, 200)}"
 
@@ -204,9 +206,7 @@ def storable(text: str) -> str:
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
-def read_answer(
-    content: str, *, latency_ms: float | None = None, scrub: Callable[[str], str] = storable
-) -> Answer:
+def read_answer(content: str, *, latency_ms: float | None = None, scrub: Callable[[str], str] = storable) -> Answer:
     """Read a chat completion's JSON; `scrub` goes over every text in it.
 
     Raises: TransientFailure if it isn't one: a proxy's page or a cut body, which may come right next time.

@@ -5,6 +5,7 @@ import json
 import logging
 import random
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from judging.services.retrying import RetryingClient, RetryPolicy
 from judging.services.runs import start_run
 from judging.services.status import count_judgments
 from judging.services.stopping import StopFlag
-from tests.fakes import Reply, ScriptedClient, StandIn, chat_completion
+from tests.fakes import Reply, ScriptedClient, StandIn, chat_completion, prefer_first
 from tests.judging.builders import make_endpoint, make_judge, make_study, no_sleep
 
 BODY = {"model": "small", "messages": [{"role": "user", "content": "?"}], "seed": 5, "top_k": 3}
@@ -164,7 +165,11 @@ def test_misbehaving_endpoint_costs_no_verdict() -> None:
 
 @pytest.mark.django_db
 def test_calls_in_flight_reach_their_bound_and_never_pass_it() -> None:
-    with StandIn() as stand_in:
+    def think(body: Any) -> str:
+        time.sleep(0.02)  # else an answer may be there before the next request is sent
+        return prefer_first(body)
+
+    with StandIn(answer=think) as stand_in:
         run_on(stand_in, in_flight=5, instances=20)
     assert 2 <= stand_in.most_in_flight <= 5
 

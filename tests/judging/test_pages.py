@@ -124,6 +124,13 @@ def test_judgment_page_of_an_open_cell_shows_what_will_be_sent(researcher: Clien
     assert "What was said in talk 0." in page
 
 
+def test_pages_name_the_model_and_not_where_it_is(researcher: Client, run: JudgeRun) -> None:
+    for address in pages(run):
+        page = researcher.get(address).content.decode()
+        assert "small" in page
+        assert "models.example" not in page
+
+
 def test_judge_is_added_by_form(researcher: Client, study: Study) -> None:
     make_endpoint()
     address = reverse("judging:new-judge", args=["tea"])

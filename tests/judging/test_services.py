@@ -36,7 +36,9 @@ def test_endpoint_is_added_once() -> None:
     assert Endpoint.objects.get().base_url == "https://models.example/v1"
 
 
-@pytest.mark.parametrize("change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER_KEY"}])
+@pytest.mark.parametrize(
+    "change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER_KEY"}]
+)
 def test_another_endpoint_under_a_used_name_is_refused(change: dict[str, str]) -> None:
     add_endpoint(**ENDPOINT)
     with pytest.raises(BadSettings, match="endpoint far exists with other settings"):

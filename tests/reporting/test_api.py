@@ -8,8 +8,9 @@ from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from annotation.models import Annotator, ComparisonTable
-from judging.models import Completion, Endpoint, Judgment
+from judging.models import Completion, Endpoint, Judge, Judgment
 from reporting import services
+from reporting.exports import export_lines
 from reporting.findings import findings
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
 
@@ -106,6 +107,16 @@ def test_endpoints_are_for_site_admins_and_hold_no_key(
     answer = admin.get("/api/v1/endpoints/local/")
     assert answer.json()["key_env"] == "SOME_KEY"
     assert "very-secret" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "endpoints"])
+def test_readers_are_not_told_where_an_endpoint_is(reader: APIClient, other: Built, mine: Built, name: str) -> None:
+    Judge.objects.update(endpoint=Endpoint.objects.get(name="local"))
+    answer = reader.get(f"/api/v1/{name}/")
+    assert answer.json()["count"] > 0
+    for told in (answer.content.decode(), *export_lines(mine.study, "judgments", "jsonl")):
+        assert "x.example" not in told
+        assert "base_url" not in told
 
 
 def test_annotators_are_codes_and_no_accounts(reader: APIClient, mine: Built) -> None:

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from hypothesis import given
+from hypothesis import strategies as st
 
+from annotation.formats.ratings_file import _as_it_was
 from annotation.models import Annotator, Assignment, Rating
 from annotation.services.rating_files import import_ratings
 from reporting import exports
@@ -103,9 +106,19 @@ def test_formulas_are_defused_in_csv_only_and_numbers_stay_numbers(built: Built,
     assert (first["reason"], first["system_a"], first["rating"], first["excluded"]) == (FORMULA, "=cmd()", -1, False)
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'=", "''@"])
-def test_defusing_can_be_undone(start: str) -> None:
+STARTS = ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"]
+
+
+@pytest.mark.parametrize("start", [*STARTS, "'=", "''@", "'\n", "'＝"])
+def test_text_that_a_spreadsheet_would_run_is_defused(start: str) -> None:
     assert defuse(f"{start}1") == f"'{start}1"
+
+
+@given(apostrophes=st.integers(0, 3), start=st.sampled_from(["", *STARTS]), text=st.text())
+def test_defusing_is_undone_on_import(apostrophes: int, start: str, text: str) -> None:
+    text = "'" * apostrophes + start + text
+    assert _as_it_was(defuse(text)) == text
+    assert defuse(text)[:1] not in STARTS
 
 
 @pytest.mark.parametrize("text", ["", "plain", "'quoted'", "1-1", " =1"])
