@@ -55,7 +55,7 @@ class RatingSets:
 
     ratings            : (n_sets, max_pairs), column j is pair j of the matchup; NaN where there is no rating
     instance, a, b, rater : (n_sets,) integer codes
-    n_pairs            : (n_sets,) pairs of the matchup that any rater in the same outcomes was asked about
+    n_pairs            : (n_sets,) pairs that this rater was asked about: rows in the outcomes, with or without a verdict
     """
 
     ratings: FloatArray
@@ -75,12 +75,12 @@ class RatingSets:
 
     @property
     def incomplete(self) -> BoolArray:
-        """(n_sets,) whether a pair of the matchup has no rating in this set."""
+        """(n_sets,) whether a pair that the rater was asked about has no rating."""
         return self.present < self.n_pairs
 
 
 def rating_sets(outcomes: Outcomes) -> RatingSets:
-    """Group verdicts into rating sets; weights play no part.
+    """Group verdicts into rating sets; weights play no part. A pair asked about without an answer is a NaN row.
 
     raises : DuplicateRating if a rater has two rows for one pair of a matchup
     """
@@ -90,11 +90,8 @@ def rating_sets(outcomes: Outcomes) -> RatingSets:
     width = int(outcomes.pair.max()) + 1 if len(outcomes) else 0
     ratings = np.full((len(sets), width), np.nan)
     ratings[row, outcomes.pair] = outcomes.verdict
-    matchups, matchup = np.unique(sets[:, :3], axis=0, return_inverse=True)
-    asked = np.zeros((len(matchups), width), dtype=bool)
-    asked[matchup[row], outcomes.pair] = True
     instance, a, b, rater = sets.T
-    return RatingSets(ratings, instance, a, b, rater, n_pairs=asked.sum(axis=1)[matchup])
+    return RatingSets(ratings, instance, a, b, rater, n_pairs=np.bincount(row, minlength=len(sets)))
 
 
 class MatchupMeans(NamedTuple):

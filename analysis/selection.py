@@ -38,7 +38,7 @@ def choose_top(values: npt.ArrayLike, n: int) -> IntArray:
     raises  : NotEnough if fewer than n values are there; ShapeError unless 1-D
     """
     scores = _column(values)
-    _refuse_too_many(n, int((~np.isnan(scores)).sum()), "values that are not NaN")
+    _refuse_too_many(n, int((~np.isnan(scores)).sum()), "items that have a value")
     return np.argsort(-scores, kind="stable")[:n].astype(np.int64)
 
 
@@ -78,7 +78,7 @@ def inclusion_probabilities(values: npt.ArrayLike, n: int) -> FloatArray:
     open_ = ~np.isnan(scores)
     if np.isinf(scores).any():
         raise UnknownValue(f"{np.isinf(scores).sum()} values are infinite")
-    _refuse_too_many(n, int(open_.sum()), "values that are not NaN")
+    _refuse_too_many(n, int(open_.sum()), "items that have a value")
     weight = np.maximum(scores, LEAST_WEIGHT)
     chances = np.zeros(len(scores))
     places = n

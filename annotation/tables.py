@@ -63,11 +63,12 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
 def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first") -> RatedPairs:
     """Return people's verdicts on a selection; excluded, unsubmitted and surplus assignments are left out.
 
-    A pair that was shown and not answered is a row with a missing verdict, so that its rating set counts as incomplete.
+    Every pair of an answered HIT is a row, one without an answer with a missing verdict, so that its rating set counts
+    as incomplete, whoever else rated the HIT.
     """
-    # Three plain queries rather than one of seven joins, which a planner without statistics gets badly wrong.
+    # Plain queries rather than one of seven joins, which a planner without statistics gets badly wrong.
     chosen = list(_batches_of(selection.configuration) if batches is None else batches)
-    codes = dict(Assignment.objects.counted().filter(hit__batch__in=chosen).values_list("pk", "annotator__code"))
+    counted = Assignment.objects.counted().filter(hit__batch__in=chosen)
     pairs = {
         pk: (matchup_id, index)
         for pk, matchup_id, index in Pair.objects.filter(
@@ -75,17 +76,30 @@ def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stag
         ).values_list("pk", "matchup_id", "index")
         if pk in selection.pair_ids
     }
-    shown = Display.objects.filter(assignment__hit__batch__in=chosen).order_by("pair_id", "assignment_id")
-    verdicts = dict(
+    asked: dict[int, list[int]] = {}
+    for hit_id, pair_id in HitPair.objects.filter(hit__batch__in=chosen).values_list("hit_id", "pair_id"):
+        asked.setdefault(hit_id, []).append(pair_id)
+    shown = {
+        (assignment_id, pair_id): (pk, a_is_left)
+        for pk, assignment_id, pair_id, a_is_left in Display.objects.filter(
+            assignment__hit__batch__in=chosen
+        ).values_list("pk", "assignment_id", "pair_id", "a_is_left")
+    }
+    verdicts: dict[int | None, int] = dict(
         Rating.objects.filter(stage=stage, display__assignment__hit__batch__in=chosen).values_list(
             "display_id", "verdict"
         )
     )
-    rows = [
-        (*pairs[pair_id], verdicts.get(pk), codes[assignment_id], a_is_left)
-        for pk, pair_id, assignment_id, a_is_left in shown.values_list("pk", "pair_id", "assignment_id", "a_is_left")
-        if assignment_id in codes and pair_id in pairs and (stage == Rating.Stage.FIRST or pk in verdicts)
-    ]
+    rows = []
+    for assignment_id, code, hit_id in counted.order_by("pk").values_list("pk", "annotator__code", "hit_id"):
+        placed = [pair_id for pair_id in asked[hit_id] if pair_id in pairs]
+        seen = [shown.get((assignment_id, pair_id), (None, True)) for pair_id in placed]
+        if any(display in verdicts for display, _ in seen):  # who answered nothing rated nothing
+            rows += [
+                (*pairs[pair_id], verdicts.get(display), code, a_is_left)
+                for pair_id, (display, a_is_left) in zip(placed, seen, strict=True)
+                if stage == Rating.Stage.FIRST or display in verdicts
+            ]
     return rated_pairs(selection, rows)
 
 

@@ -42,7 +42,11 @@ class RunForm(forms.Form):
     """A judge to be run on a study or on one batch of it."""
 
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name")
-    batch = forms.ModelChoiceField(Batch.objects.none(), required=False, empty_label="all pairs of the study")
+    batch = forms.ModelChoiceField(
+        Batch.objects.none(),
+        required=False,
+        empty_label="every pair that is on a HIT (while there is no batch: every pair)",
+    )
     in_flight = forms.IntegerField(label="Calls in flight", min_value=1, max_value=256, initial=8)
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:

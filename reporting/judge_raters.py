@@ -19,8 +19,12 @@ class JudgeOn:
 
 
 def judges_on(selection: Selection, runs: Sequence[JudgeRun], *, drop_incomplete: bool) -> tuple[JudgeOn, ...]:
-    """Read the verdicts of each run's judge on a selection; a pair that was asked about in vain has none."""
-    return tuple(_judge_on(selection, run, drop_incomplete=drop_incomplete) for run in runs)
+    """Read the verdicts of each run's judge on a selection; a pair that was asked about in vain has none.
+
+    A judge that was never to look at any of these pairs is left out: it is no rater here.
+    """
+    found = (_judge_on(selection, run, drop_incomplete=drop_incomplete) for run in runs)
+    return tuple(judge for judge in found if judge.status["asked"] or judge.status["pending"])
 
 
 def _judge_on(selection: Selection, run: JudgeRun, *, drop_incomplete: bool) -> JudgeOn:

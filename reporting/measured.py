@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis import similarity
 from annotation.configurations import Configuration
 from annotation.errors import UnknownName
 from annotation.models import Batch, SeparabilityRun, Study
@@ -114,6 +115,16 @@ def measure(configuration: Configuration, runs: Runs, filters: Filters) -> Measu
         people=people_on(selection, filters.batches, stage=filters.stage, drop_incomplete=filters.drop_incomplete),
         judges=judges_on(selection, runs.judges, drop_incomplete=filters.drop_incomplete),
     )
+
+
+def similarity_named(name: str | None) -> str | None:
+    """Check the name of a similarity; none means no choice.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if name and name not in similarity.names():
+        raise UnknownName(f"there is no similarity {name}; known: {', '.join(similarity.names())}")
+    return name or None
 
 
 def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:

@@ -9,6 +9,7 @@ import numpy as np
 from analysis.errors import AnalysisError
 from analysis.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
+from annotation.configurations import configurations
 from annotation.models import Alignment, SeparabilityRun
 from reporting.estimates import Basis, Estimate, number
 from reporting.measured import Filters, Measured, Runs
@@ -34,10 +35,9 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     if not everything:
         return _undefined("the study has no configuration yet")
-    chosen = _runs_alike(
-        [runs.of(measured.configuration) for measured in everything],
-        filters.similarity,
-    )
+    # The scale is the whole study's, whatever part of it is looked at: it must not move with a filter.
+    study = everything[0].configuration.study
+    chosen = _runs_alike([runs.of(configuration) for configuration in configurations(study)], filters.similarity)
     if chosen is None:
         return _undefined("not every configuration has its separability computed with one and the same similarity")
     try:
@@ -52,10 +52,13 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
     if np.isnan(together).all():
         return _undefined("no selected instance has a separability")
     bins = bins_of(together, POOLED_BINS)
+    missing = int(np.isnan(together).sum())
     return {
         "similarity": chosen[0].similarity,
         "normalisation": {"group": "study", "min": low, "max": high},
         "edges": bins.edges.tolist(),
+        "undefined": missing,
+        **({"why": f"{missing} matchups have no separability and are in no bin"} if missing else {}),
         "mean_consistency_by_bin": _by_bin(everything, bins, filters),
     }
 

@@ -34,6 +34,7 @@ TIE_IN_ALPHA = {
     "interval": "a tie lies halfway between A and B",
 }
 NO_RATING_SETS = "no rating set with a verdict yet"
+ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
 NO_COMMON_VOTES = "no pair has votes of two people"
 NO_VARIATION = "undefined: no pair has votes of two people, or all those votes are alike"
 NO_VERDICTS = "no pair has both a verdict and a vote"
@@ -45,6 +46,7 @@ def rater_findings(rater: Rater, bins: Bins | None, sampler: Sampler, label: str
     verdict = rater.rated.outcomes.verdict
     labels = (label, rater.name)
     everything = np.ones(len(rater.sets), dtype=bool)
+    why = ALL_DROPPED if rater.dropped else NO_RATING_SETS
     return {
         "rater": rater.name,
         "kind": rater.kind,
@@ -60,7 +62,7 @@ def rater_findings(rater: Rater, bins: Bins | None, sampler: Sampler, label: str
             "second": _count(rater.places.preferred == 1),
         },
         "preferred_first": _preferred_first(rater, sampler, labels),
-        **_measures_of_sets(rater, everything, sampler, labels, NO_RATING_SETS, left_out=rater.left_out),
+        **_measures_of_sets(rater, everything, sampler, labels, why, left_out=rater.left_out),
         "bins": [] if bins is None else _bins(rater, bins, sampler, labels),
     }
 

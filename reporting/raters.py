@@ -33,6 +33,7 @@ class Rater:
     sizes        : how many ratings a set may hold here, for the list of possible values
     incomplete   : rating sets that lack a rating, in use or not
     left_out     : rating sets that are not in use
+    dropped      : those of them that hold ratings, and were left out as incomplete
     exclusions   : verdicts that were never looked at, by reason
     """
 
@@ -46,6 +47,7 @@ class Rater:
     sizes: tuple[int, ...]
     incomplete: int
     left_out: int
+    dropped: int
     exclusions: dict[str, int]
 
 
@@ -90,6 +92,7 @@ def rater(
         sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
         incomplete=int(found.incomplete.sum()),
         left_out=int((~kept).sum()),
+        dropped=int(((found.present > 0) & ~kept).sum()),
         exclusions={**exclusions, "repeated": repeated},
     )
 

@@ -41,6 +41,7 @@ class Separability:
     values: FloatArray
     bins: Bins | None
     why: str = ""
+    not_computed: int = 0
 
 
 def configuration_key(configuration: Configuration) -> Key:
@@ -65,9 +66,22 @@ def separability_of(
         under = f" with {similarity}" if similarity else ""
         return Separability(None, np.full(len(selection.matchup_ids), np.nan), None, f"{NOT_COMPUTED}{under}")
     values = separabilities(selection, run)
+    computed = set(run.alignments.values_list("matchup_id", flat=True))
+    not_computed = len(set(selection.matchup_ids) - computed)
     if np.isnan(values).all():
-        return Separability(run, values, None, ALL_UNDEFINED if len(values) else "no instances are selected")
-    return Separability(run, values, bins_of(values, bins))
+        why = ALL_UNDEFINED if len(values) else "no instances are selected"
+        return Separability(run, values, None, why if not not_computed else _missing(len(values), not_computed))
+    return Separability(run, values, bins_of(values, bins), not_computed=not_computed)
+
+
+def _missing(undefined: int, not_computed: int) -> str:
+    """Say why instances have no separability: two reasons that ask for different things."""
+    reasons = []
+    if not_computed:
+        reasons.append(f"{not_computed} instances came after it was computed: compute it again")
+    if undefined > not_computed:
+        reasons.append(f"{undefined - not_computed} instances have no separability: a system has one generation")
+    return "; ".join(reasons)
 
 
 def bins_of(values: FloatArray, n: int) -> Bins:
@@ -91,5 +105,5 @@ def separability_findings(selection: Selection, found: Separability) -> dict[str
         "undefined": missing,
     }
     if missing:
-        described["why"] = found.why or f"{missing} instances have no separability: a system has one generation"
+        described["why"] = found.why or _missing(missing, found.not_computed)
     return {"separability": described}

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
 
@@ -16,6 +17,9 @@ DEFAULT_CONSENT = """You will compare pairs of texts and say which one you prefe
 - Your choices are stored under a random code, together with the time they were made.
 - They are used for research and may be published in that form.
 - You may stop at any time."""
+
+
+RESERVED_SLUGS = frozenset({"new"})
 
 
 class TaskKind(models.TextChoices):
@@ -77,6 +81,11 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    def clean(self) -> None:
+        """Refuse a slug whose page would be another one."""
+        if self.slug in RESERVED_SLUGS:
+            raise ValidationError({"slug": f"The name {self.slug} is used by the program itself; choose another."})
 
     @property
     def offered_choices(self) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
+from django.utils import timezone
 
 from analysis import similarity as similarities
 from analysis.errors import AnalysisError
@@ -95,6 +96,8 @@ def needed_run(configuration: Configuration, similarity: str | None = None) -> S
     Raises: NotChosen.
     """
     run = latest_run(configuration, similarity)
+    if run is None and similarity is not None and similarity not in similarities.names():
+        raise NotChosen(f"there is no similarity {similarity}; known: {', '.join(similarities.names())}")
     if run is None:
         raise NotChosen(
             f"separability of {configuration} is not computed yet; "
@@ -184,6 +187,8 @@ def _store(computed: _Computed, values: Normalised, similarity: str, group: str)
     settings = {"group": group, "low": values.low, "high": values.high, "texts_sha256": computed.texts_sha256}
     existing = SeparabilityRun.objects.filter(**identity).first()
     if existing is not None and all(getattr(existing, name) == value for name, value in settings.items()):
+        existing.computed_at = timezone.now()  # findings take what was asked for last
+        existing.save(update_fields=["computed_at"])
         return SeparabilityResult(existing, configuration, False, len(delta), undefined)
     if existing is not None:
         existing.delete()

@@ -66,6 +66,8 @@ def rate(request: HttpRequest) -> HttpResponse:
             return redirect("annotation:hit", claim_hit(annotator=annotator, at=now).key)
         except ClaimRefused as refusal:  # somebody was quicker: there may be another study
             reason = str(refusal)
+    if declined:
+        reason = "You declined the consent question, so there is nothing for you to rate."
     return render(request, "annotation/nothing_to_rate.html", {"reason": reason, "declined": declined})
 
 
@@ -124,10 +126,13 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
 
 
 @login_required
-@require_POST
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Close the HIT and go on to the next; when votes are missing, say which."""
     assignment = _own(request, assignment_key)
+    if request.method != "POST":  # somebody opens the address of an early submit again
+        return redirect("annotation:hit", assignment.key)
     if assignment.state != Assignment.State.SUBMITTED and (missing := places_without_vote(assignment)):
         return TemplateResponse(request, "annotation/hit.html", {**_page(assignment), "missing": missing}, status=422)
     submit_assignment(assignment=assignment, at=timezone.now())

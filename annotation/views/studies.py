@@ -1,7 +1,9 @@
 """The researcher's and the study admin's pages: studies, files, separability, batches, texts."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -14,7 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from analysis import similarity
 from annotation.access import MANAGERS, READERS, account_of, holds_any, study_view
 from annotation.configurations import configurations, matchup_counts
+from annotation.errors import AnnotationError
 from annotation.forms import BatchForm, NewStudyForm, StudySettingsForm, UploadForm
+from annotation.middleware import shown
 from annotation.models import Batch, Instance, Study
 from annotation.services.accounts import keep_creator
 from annotation.services.batches import create_batch, set_batch_status
@@ -22,6 +26,8 @@ from annotation.services.separability import latest_runs
 from annotation.services.studies import save_settings
 from annotation.services.uploads import read_upload
 from annotation.tasks import compute_separability_of, separability_state
+
+T = TypeVar("T")
 
 
 @login_required
@@ -43,14 +49,11 @@ def new_study(request: HttpRequest) -> HttpResponse:
     if not holds_any(request.user, *READERS):
         raise PermissionDenied
     form = NewStudyForm(request.POST or None, request.FILES or None)
-    if request.method != "POST" or not form.is_valid():
-        status = 422 if request.method == "POST" else 200
-        return render(request, "annotation/upload.html", {"form": form}, status=status)
-    settings = {key: form.cleaned_data[key] for key in ("title", "task_kind", "question") if form.cleaned_data[key]}
-    study, said = read_upload(slug=form.cleaned_data["slug"], must_be_new=True, **_file_of(form), **settings)
-    keep_creator(user=account_of(request), study=study)
-    messages.success(request, said)
-    return redirect("annotation:study", study.slug)
+    if form.is_valid() and (read := _try(form, lambda: read_upload(must_be_new=True, **_new_study(form)))):
+        keep_creator(user=account_of(request), study=read[0])
+        messages.success(request, read[1])
+        return redirect("annotation:study", read[0].slug)
+    return render(request, "annotation/upload.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
 @study_view(*READERS)
@@ -58,12 +61,11 @@ def new_study(request: HttpRequest) -> HttpResponse:
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
     """Read a further file into a study."""
     form = UploadForm(request.POST or None, request.FILES or None)
-    if request.method != "POST" or not form.is_valid():
-        status = 422 if request.method == "POST" else 200
-        return render(request, "annotation/upload.html", {"form": form, "study": study}, status=status)
-    _, said = read_upload(slug=study.slug, **_file_of(form))
-    messages.success(request, said)
-    return redirect("annotation:study", study.slug)
+    if form.is_valid() and (read := _try(form, lambda: read_upload(slug=study.slug, **_file_of(form)))):
+        messages.success(request, read[1])
+        return redirect("annotation:study", study.slug)
+    context = {"form": form, "study": study}
+    return render(request, "annotation/upload.html", context, status=422 if form.is_bound else 200)
 
 
 @study_view(*READERS)
@@ -126,22 +128,12 @@ def start_separability(request: HttpRequest, study: Study) -> HttpResponse:
 def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     """Make a batch."""
     form = BatchForm(request.POST or None, study=study)
-    if request.method != "POST" or not form.is_valid():
-        status = 422 if request.method == "POST" else 200
-        return render(request, "annotation/new_batch.html", {"form": form, "study": study}, status=status)
-    chosen = form.cleaned_data["configuration"]
-    batch, made = create_batch(
-        study=study,
-        name=form.cleaned_data["name"],
-        dataset=chosen.dataset,
-        systems=(chosen.system_a.name, chosen.system_b.name),
-        pairs=form.cleaned_data["pairs"],
-        raters=form.cleaned_data["raters"],
-        select=form.cleaned_data["select"].strip(),
-        seed=form.cleaned_data["seed"],
-    )
-    messages.success(request, f"Batch {batch.name} {'made' if made else 'was there already, made the same way'}.")
-    return redirect("annotation:batch", study.slug, batch.pk)
+    if form.is_valid() and (done := _try(form, lambda: create_batch(study=study, **_batch_of(form)))):
+        batch, made = done
+        messages.success(request, f"Batch {batch.name} {'made' if made else 'was there already, made the same way'}.")
+        return redirect("annotation:batch", study.slug, batch.pk)
+    context = {"form": form, "study": study}
+    return render(request, "annotation/new_batch.html", context, status=422 if form.is_bound else 200)
 
 
 @study_view(*READERS)
@@ -178,6 +170,27 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "pairs__generation_a", "pairs__generation_b", "pairs__tables", "alignments__run"
     )
     return render(request, "annotation/instance.html", {"study": study, "instance": instance, "matchups": matchups})
+
+
+def _try(form: forms.Form, attempt: Callable[[], T]) -> T | None:
+    """Do what a form asks for; what is wrong with it is shown at the form, which keeps what was filled in."""
+    try:
+        return attempt()
+    except AnnotationError as error:
+        form.add_error(None, shown(error))
+        return None
+
+
+def _new_study(form: NewStudyForm) -> dict[str, Any]:
+    settings = {key: form.cleaned_data[key] for key in ("title", "task_kind", "question") if form.cleaned_data[key]}
+    return {"slug": form.cleaned_data["slug"], **_file_of(form), **settings}
+
+
+def _batch_of(form: BatchForm) -> dict[str, Any]:
+    chosen = form.cleaned_data["configuration"]
+    names = {key: form.cleaned_data[key] for key in ("name", "pairs", "raters", "seed")}
+    systems = (chosen.system_a.name, chosen.system_b.name)
+    return {**names, "dataset": chosen.dataset, "systems": systems, "select": form.cleaned_data["select"].strip()}
 
 
 def _file_of(form: UploadForm) -> dict[str, Any]:

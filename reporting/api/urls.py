@@ -1,11 +1,12 @@
 """Addresses of the API."""
 
 from django.urls import path
-from rest_framework.routers import SimpleRouter
+from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
 
-router = SimpleRouter()
+router = DefaultRouter()
+router.include_format_suffixes = False
 router.register("studies", views.StudyViewSet)
 router.register("systems", views.SystemViewSet)
 router.register("instances", views.InstanceViewSet)

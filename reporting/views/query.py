@@ -6,16 +6,16 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from annotation.models import Study
-from reporting.measured import Filters, batches_named
+from reporting.measured import Filters, batches_named, similarity_named
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:
     """Read `similarity`, `batch` (repeated) and `drop_incomplete`.
 
-    Raises: UnknownName for a batch that the study doesn't have.
+    Raises: UnknownName for a similarity that there is not, or a batch that the study doesn't have.
     """
     return Filters(
-        similarity=query.get("similarity") or None,
+        similarity=similarity_named(query.get("similarity")),
         batches=batches_named(study, [name for name in query.getlist("batch") if name]),
         drop_incomplete=query.get("drop_incomplete", "") in ("1", "on", "true"),
     )

@@ -149,10 +149,10 @@ def test_rating_sets_align_pairs_and_keep_missing_ones():
     np.testing.assert_array_equal(sets.instance, [2, 4, 4])
     np.testing.assert_array_equal(sets.rater, [8, 8, 9])
     np.testing.assert_array_equal(sets.ratings, [[-1, NAN, NAN], [-1, NAN, 1], [0, NAN, 1]])
-    # Instance 2 has a single pair, so its set is complete although the row is padded.
-    np.testing.assert_array_equal(sets.n_pairs, [1, 3, 3])
+    # Rater 8 answered all that they were asked, here and on instance 2, although the rows are padded.
+    np.testing.assert_array_equal(sets.n_pairs, [1, 2, 3])
     np.testing.assert_array_equal(sets.present, [1, 2, 2])
-    np.testing.assert_array_equal(sets.incomplete, [False, True, True])
+    np.testing.assert_array_equal(sets.incomplete, [False, False, True])
 
 
 def test_rating_sets_keep_matchups_of_one_instance_apart():

@@ -115,7 +115,7 @@ def test_importance_samples_meet_their_probabilities(rng):
 
 @pytest.mark.parametrize("choose", [choose_top, inclusion_probabilities])
 def test_more_than_there_are_is_refused(choose):
-    with pytest.raises(NotEnough, match="cannot choose 2 of 1 values that are not NaN"):
+    with pytest.raises(NotEnough, match="cannot choose 2 of 1 items that have a value"):
         choose([0.5, NAN], 2)
     with pytest.raises(NotEnough):
         choose([0.5, NAN], -1)

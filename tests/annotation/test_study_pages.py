@@ -320,8 +320,8 @@ def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
         ({"raters": "1001"}, 422, "less than or equal to 1000"),
         ({"configuration": "5"}, 422, "Select a valid choice"),
         ({"seed": "-1"}, 422, "greater than or equal to 0"),
-        ({"select": "best"}, 409, "selection is &#x27;best&#x27;"),
-        ({"select": "random:99"}, 409, "random:99 of news"),
+        ({"select": "best"}, 422, "selection is &#x27;best&#x27;"),
+        ({"select": "random:99"}, 422, "random:99 of news"),
     ],
     ids=str,
 )
@@ -332,6 +332,7 @@ def test_a_batch_that_cannot_be_made_says_why(
 
     assert response.status_code == status
     assert problem in response.text
+    assert 'value="' + batch_fields()["name"] in response.text  # what was filled in is still there
     assert Batch.objects.count() == 0
 
 
@@ -355,7 +356,8 @@ def test_a_batch_page_counts_slots_and_its_state_is_the_managers(
 
 
 def test_a_domain_error_is_a_card_for_htmx(study: Study, manager: Client) -> None:
-    response = manager.post("/studies/study/batches/new/", batch_fields(select="best"), headers={"HX-Request": "true"})
+    address = f"/studies/study/batches/{make_batch(study).pk}/"
+    response = manager.post(address, {"status": "bogus"}, headers={"HX-Request": "true"})
 
     assert response.status_code == 409
     assert "<html" not in response.text

@@ -109,3 +109,25 @@ def test_the_page_runs_under_its_content_security_policy(open_as: OpenAs, batch:
     pair.locator("input[value=left]").check()
     expect(pair.locator(".saved")).to_contain_text("Saved at")
     assert complaints == []
+
+
+def test_a_choice_that_did_not_reach_the_server_never_shows_as_saved(open_as: OpenAs, batch: Batch) -> None:
+    page = open_as("ann", "annotator")
+    begin(page)
+    pair = page.locator("form[data-pair]").first
+    pair.locator("input[value=left]").check()
+    expect(pair.locator(".saved")).to_contain_text("Saved at")
+
+    page.context.set_offline(True)
+    pair.locator("input[value=right]").check()
+    expect(pair.locator(".saved")).to_contain_text("Not saved")
+    expect(pair).not_to_have_class(re.compile("rated"))
+
+    page.context.set_offline(False)
+    pair.locator("input[value=none]").check()
+    expect(pair.locator(".saved")).to_contain_text("Saved at")
+
+    page.context.clear_cookies()
+    pair.locator("input[value=right]").check()
+    expect(pair.locator(".saved")).to_contain_text("Not saved")
+    assert Rating.objects.get().verdict == 0

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from annotation.management.commands._base import TandemCommand
 from annotation.services.studies import find_study
 from reporting.findings import findings
-from reporting.measured import batches_named
+from reporting.measured import batches_named, similarity_named
 from reporting.text import as_text
 
 
@@ -34,7 +34,7 @@ class Command(TandemCommand):
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
         found = findings(
             study,
-            similarity=options["similarity"],
+            similarity=similarity_named(options["similarity"]),
             batches=batches_named(study, options["batch"]),
             drop_incomplete=options["drop_incomplete"],
             seed=options["seed"],
