@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from annotation.models import Study
-from judging.models import Judgment
+from judging.models import JudgeRun, Judgment
 
 UNPARSED, REFUSED, ERROR, PENDING = (
     Judgment.Status.UNPARSED,
@@ -99,3 +99,10 @@ def count_tokens(judgments: QuerySet[Judgment]) -> dict[str, int | None]:
     return judgments.order_by().aggregate(
         prompt_tokens=Sum("completions__prompt_tokens"), completion_tokens=Sum("completions__completion_tokens")
     )
+
+
+def pairs_without_source(run: JudgeRun) -> int:
+    """Count the pairs of a run whose judge is asked without a source text, as imported ratings may lack one."""
+    if run.judge.endpoint_id is None:
+        return 0  # baselines look at the two texts only
+    return run.judgments.filter(pair__matchup__instance__source="").values("pair").distinct().count()

@@ -14,7 +14,7 @@ from judging.models import Completion, JudgeRun, Judgment
 from judging.services import leases
 from judging.services.judges import add_judge
 from judging.services.runs import queue_run
-from judging.services.status import count_judgments, count_runs
+from judging.services.status import count_judgments, count_runs, pairs_without_source
 
 EXAMPLES = 20
 
@@ -73,6 +73,7 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
         "judging/run.html",
         {
             **progress,
+            "without_source": pairs_without_source(found),
             "failed": failed.prefetch_related(texts)[:EXAMPLES],
             "latest": cells.filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
         },

@@ -205,3 +205,14 @@ def test_admin_lists_every_table(client: Client, run: JudgeRun) -> None:
     )
     assert b"ENDPOINT_ALLOWLIST" in answer.content
     assert b"never give the key itself" in answer.content
+
+
+def test_run_page_says_when_pairs_have_no_source_text(researcher: Client, study: Study) -> None:
+    run = start_run(study=study, judge=make_judge())
+    address = f"/studies/{study.slug}/judges/runs/{run.pk}/"
+    assert "no source text" not in researcher.get(address).content.decode()
+
+    study.instances.update(source="")
+
+    pairs = run.judgments.count()
+    assert f"{pairs} pairs have no source text" in researcher.get(address).content.decode()

@@ -17,7 +17,7 @@ from judging.services.execution import Ended, execute
 from judging.services.judges import find_judge
 from judging.services.progress import Progress
 from judging.services.runs import find_batch, start_run
-from judging.services.status import Counts, count_judgments
+from judging.services.status import Counts, count_judgments, pairs_without_source
 from judging.services.stopping import StopFlag
 
 STOPPED_BY_SIGNAL = 130
@@ -41,6 +41,8 @@ class Command(TandemCommand):
         batch = find_batch(study, options["batch"]) if options["batch"] else None
         judge = find_judge(options["judge"])
         run = start_run(study=study, judge=judge, batch=batch, in_flight=options["in_flight"])
+        if blind := pairs_without_source(run):
+            self.stderr.write(f"notice: {blind} pairs have no source text; the judge is told that it is not available")
         stop = StopFlag()
         with stopping_on_signals(stop):
             meter = Meter(self.stderr)
