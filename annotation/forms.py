@@ -7,6 +7,7 @@ from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
+from analysis import similarity as similarities
 from annotation.configurations import Configuration, configurations
 from annotation.models import Study
 from annotation.models.study import TaskKind
@@ -105,6 +106,11 @@ class BatchForm(forms.Form):
         initial="all",
         label="Which instances",
         help_text="all, random:N, top:N, stratified:BxN (N from each of B bins of separability), or importance:N.",
+    )
+    similarity = forms.ChoiceField(
+        required=False,
+        choices=[("", "computed last"), *((name, name) for name in similarities.names())],
+        help_text="Whose separability to choose by.",
     )
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False, help_text="Drawn when left empty.")
 

@@ -155,6 +155,8 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["d
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
 # Looks up an endpoint's key by the name of its environment variable, at the moment of a call.
 ENDPOINT_KEY = env.secret
+# Where people reach this server: what sign-in links made by a command begin with.
+BASE_URL = env.BASE_URL
 UPLOAD_MAX_BYTES = 16 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 

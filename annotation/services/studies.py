@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from annotation.errors import AnnotationError, UnknownStudy
-from annotation.models import ImportRecord, Study
+from annotation.models import Batch, ImportRecord, Rating, Study
 
 
 def find_study(slug: str, *, lock: bool = False) -> Study:
@@ -81,8 +81,15 @@ def save_settings(*, study: Study, **settings: Any) -> Study:
     settings = {name: _plain_lines(value) if isinstance(value, str) else value for name, value in settings.items()}
     if "consent_text" in settings and settings["consent_text"] != _plain_lines(study.consent_text):
         study.consent_version += 1
+    if settings.get("ties_allowed", study.ties_allowed) != study.ties_allowed and _has_votes(study):
+        raise AnnotationError("votes have been given: “no preference” can be switched in a new study only")
     for name, value in settings.items():
         setattr(study, name, value)
     validate(study)
     study.save()
     return study
+
+
+def _has_votes(study: Study) -> bool:
+    collected = Rating.objects.filter(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED)
+    return collected.filter(display__assignment__hit__batch__study=study).exists()

@@ -189,6 +189,7 @@ def _new_study(form: NewStudyForm) -> dict[str, Any]:
 def _batch_of(form: BatchForm) -> dict[str, Any]:
     chosen = form.cleaned_data["configuration"]
     names = {key: form.cleaned_data[key] for key in ("name", "pairs", "raters", "seed")}
+    names["similarity"] = form.cleaned_data["similarity"] or None
     systems = (chosen.system_a.name, chosen.system_b.name)
     return {**names, "dataset": chosen.dataset, "systems": systems, "select": form.cleaned_data["select"].strip()}
 

@@ -20,7 +20,7 @@ from annotation.models import Assignment, RoleGrant, Study
 from annotation.services.accounts import login_link
 from annotation.services.claims import claim_hit, release_expired
 from annotation.services.rating_files import import_ratings
-from annotation.services.studies import ensure_study
+from annotation.services.studies import ensure_study, save_settings
 from annotation.services.votes import save_vote
 from tests.factories import make_annotator, make_batch, make_study, make_user
 
@@ -199,3 +199,18 @@ def test_what_a_signed_in_user_is_shown_is_not_kept_by_caches(client: Client) ->
 
 def test_the_admin_does_not_list_tokens() -> None:
     assert not admin.site.is_registered(TokenProxy)
+
+
+def test_ties_can_not_be_switched_off_while_votes_are_being_given() -> None:
+    study = make_study()
+    save_settings(study=study, ties_allowed=False)
+    save_settings(study=study, ties_allowed=True)  # nobody has voted yet
+    assignment = claimed(study)
+    key = assignment.displays.first().pair.key
+    save_vote(assignment=assignment, pair_key=key, choice="none", at=timezone.now())
+
+    with pytest.raises(AnnotationError, match="in a new study only"):
+        save_settings(study=study, ties_allowed=False)
+
+    save_settings(study=study, title="Another title")  # the rest may be changed
+    assert Study.objects.get().ties_allowed

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
@@ -18,7 +19,7 @@ class Command(TandemCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("user")
-        parser.add_argument("--base-url", default="http://localhost:8000", help="address of the server")
+        parser.add_argument("--base-url", default=settings.BASE_URL, help="address of the server (default: BASE_URL)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the link."""

@@ -39,6 +39,7 @@ class Command(TandemCommand):
             "study": study.slug,
             "judge": judge.name,
             "status": [run.status for run in runs],
+            "messages": [run.message for run in runs if run.message],
             **count_judgments(judgments).as_dict(),
             **count_tokens(judgments),
             "cost": None,
@@ -47,4 +48,5 @@ class Command(TandemCommand):
             self.stdout.write(json.dumps(status, ensure_ascii=False, indent=2))
             return
         for name, value in status.items():
-            self.stdout.write(f"{name}: {'unknown' if value is None else value}")
+            shown = ", ".join(map(str, value)) or "none" if isinstance(value, list) else value
+            self.stdout.write(f"{name}: {'unknown' if value is None else shown}")
