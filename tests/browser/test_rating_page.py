@@ -91,6 +91,8 @@ def test_no_page_is_wider_than_a_phone(open_as: OpenAs, batch: Batch, options: d
     assert page.evaluate(width) <= 360
     begin(page)
     assert page.evaluate(width) <= 360
+    widths = [choice.bounding_box()["width"] for choice in page.locator(".choice").all()]
+    assert min(widths) > 240  # a thumb finds them
 
     reader = open_as("rita", "researcher", "study-admin", viewport={"width": 360, "height": 740}, **options)
     slug = Study.objects.get().slug
