@@ -20,8 +20,9 @@ NOTHING = "Nothing to draw yet"
 
 def consistency_by_bin(found: Findings, theme: str) -> Spec:
     """Stacked bars: the share of rating sets at each consistency, per separability bin and rater."""
-    names = [_short(rater["rater"]) for rater in found["raters"]]
-    rows = [row for rater in found["raters"] for row in _stacked(rater)]
+    drawn = _with_sets(found)
+    names = [_short(rater["rater"]) for rater in drawn]
+    rows = [row for rater in drawn for row in _stacked(rater)]
     if not rows:
         return _empty(_title(found), _reason(found), theme)
     values = sorted({row["consistency"] for row in rows})
@@ -64,11 +65,16 @@ def consistency_by_bin(found: Findings, theme: str) -> Spec:
     return _spec(spec, [_title(found), "How consistent rating sets are, by separability"], _captions(found), theme)
 
 
+def _with_sets(found: Findings) -> list[dict[str, Any]]:
+    """Return the raters with something to draw; the others stand in the tables with the reason."""
+    return [rater for rater in found["raters"] if rater["rating_sets"]]
+
+
 def mean_consistency(found: Findings, theme: str) -> Spec:
     """Curve: each rater's mean consistency by separability, with its interval."""
     lines = [
         (_short(rater["rater"]), [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]])
-        for rater in found["raters"]
+        for rater in _with_sets(found)
     ]
     title = [_title(found), "Mean consistency by separability, with 95% intervals"]
     return _curve(lines, title, _captions(found), theme) or _empty(_title(found), _reason(found), theme)

@@ -37,6 +37,8 @@ def decode_lines(data: bytes) -> tuple[list[tuple[int, str]], list[BadLine]]:
 def read_json_lines(data: bytes) -> tuple[list[Record], list[BadLine]]:
     """Read one JSON object a line; blank lines are passed over."""
     lines, bad = decode_lines(data)
+    if data.removeprefix(_BOM).lstrip()[:1] == b"[":
+        return [], [BadLine(1, "the file is one JSON array; JSON Lines has one object a line: {…}")]
     records: list[Record] = []
     for number, line in lines:
         if len(bad) >= MOST_BAD_LINES:
@@ -160,6 +162,8 @@ def _finite(digits: str) -> float:
 
 
 def _header_problems(header: list[str]) -> list[BadLine]:
+    if len(header) == 1 and ";" in header[0]:
+        return [BadLine(1, "cells are separated by semicolons; save the file with commas")]
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
     return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]
 

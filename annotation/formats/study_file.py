@@ -148,6 +148,9 @@ def _is_number(value: object) -> bool:
 
 def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], list[BadLine]]:
     """Turn wide CSV records into the shape of the JSON ones."""
+    if any(column.startswith(("Input.", "Answer.")) for column in header):
+        reason = "this is a file of MTurk batch results: read it as such (import_mturk, or that kind on the page)"
+        return [], [BadLine(1, reason)]
     columns: dict[str, list[tuple[int, str]]] = {}
     unknown = []
     for column in header:

@@ -92,12 +92,17 @@ def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:
     """Say what a study still lacks for findings, the first thing first."""
     configurations = found["configurations"]
     if not configurations:
-        return [f"Import instances with texts of two systems: manage.py import_study FILE --study {study.slug}"]
+        return [
+            "Read a file with texts of two systems, on the study's page or with "
+            f"manage.py import_study FILE --study {study.slug}"
+        ]
     steps = []
     if any(one["separability"] is None for one in configurations):
-        steps.append(f"Compute separability: manage.py compute_separability {study.slug}")
+        steps.append(f"Compute separability, on the study's page or with manage.py compute_separability {study.slug}")
     if not any(one["raters"][0]["ratings"] for one in configurations):
         steps.append("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere")
     if not any(len(one["raters"]) > 1 for one in configurations):
-        steps.append(f"Let a judge rate the same pairs: manage.py run_judge {study.slug} --judge NAME")
+        steps.append(
+            f"Let a judge rate the same pairs, under Judges or with manage.py run_judge {study.slug} --judge NAME"
+        )
     return steps

@@ -264,3 +264,17 @@ def test_a_bad_csv_names_the_line(data: bytes, number: int, reason: str) -> None
 
     assert [line for line, _ in found] == [number]
     assert reason in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        pytest.param("f.csv", b"WorkerId,Input.id1,Answer.pref1\n1,1,1\n", "MTurk batch results", id="mturk"),
+        pytest.param("f.csv", b"instance_id;source;a/1;b/1\n1;2;3;4\n", "separated by semicolons", id="semicolons"),
+        pytest.param("f.jsonl", b'[{"instance_id": "a"},\n{"instance_id": "b"}]', "one JSON array", id="array"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_by_its_name(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(BadFile, match=reason) as caught:
+        parse_study_file(data, name)
+    assert [line.number for line in caught.value.lines][:1] == [1]

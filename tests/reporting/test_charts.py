@@ -140,3 +140,12 @@ def test_colours_run_from_dark_to_bright() -> None:
     assert viridis(-1) == VIRIDIS[0]
     brightness = [sum(int(viridis(n / 20)[place : place + 2], 16) for place in (1, 3, 5)) for n in range(21)]
     assert brightness[0] < brightness[10] < brightness[20]
+
+
+def test_a_rater_without_rating_sets_is_not_drawn(found: dict[str, Any]) -> None:
+    configuration = found["configurations"][0]
+    configuration["raters"][1]["rating_sets"] = 0
+    for draw in (charts.consistency_by_bin, charts.mean_consistency):
+        _, text = drawn(draw(configuration, "light"))
+        assert "people" in text
+        assert "judge:direct" not in text
