@@ -1,6 +1,7 @@
 """Reading long-form ratings and votes with a winner into a study."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -20,6 +21,8 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
     Raises: BadFile listing every line that can't be taken; UnknownStudy.
     """
     rows = parse_ratings(data, name)
+    if scripted:
+        rows = [replace(row, rater=_scripted_code(row.rater)) for row in rows]
     with transaction.atomic():  # only now: while SQLite writes, every rater waits
         study = find_study(slug, lock=True)
         resolved = _Resolver(study, name).resolve(rows)
@@ -71,6 +74,11 @@ def _vote(vote: VoteRow, pair: Pair, dataset: str) -> RatingRow:
         verdict=screen if a_is_left else -screen,
         a_is_left=a_is_left,
     )
+
+
+def _scripted_code(code: str) -> str:
+    """Label a program's code, so that it is told from a person's in exports too, which have no column for that."""
+    return code if code.startswith("scripted") else f"scripted-{code}"
 
 
 class _Resolver:

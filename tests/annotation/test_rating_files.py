@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from typing import Any
 
 import pytest
@@ -285,19 +286,19 @@ def test_scripted_raters_are_marked_as_programs() -> None:
 
     load(line(), scripted=True)
 
-    assert list(study.annotators.values_list("code", "kind")) == [("r1", "scripted")]
+    assert list(study.annotators.values_list("code", "kind")) == [("scripted-r1", "scripted")]
 
 
 def test_a_program_never_takes_a_persons_code_nor_the_other_way_round() -> None:
     make_study()
-    load(line(rater="person"))
-    load(line(rater="program"), scripted=True)
+    load(line(rater="scripted-2"))
+    load(line(rater="scripted-1"), scripted=True)
 
-    assert refused(line(rater="person", pair_index=1), scripted=True) == [
-        "line 1: rater person is a person in the study, scripted here"
+    assert refused(line(rater="scripted-2", pair_index=1), scripted=True) == [
+        "line 1: rater scripted-2 is a person in the study, scripted here"
     ]
-    assert refused(line(rater="program", pair_index=1)) == [
-        "line 1: rater program is scripted in the study, a person here"
+    assert refused(line(rater="scripted-1", pair_index=1)) == [
+        "line 1: rater scripted-1 is scripted in the study, a person here"
     ]
 
 
@@ -344,3 +345,16 @@ def test_a_rating_points_to_the_table_that_was_shown() -> None:
     load(line(stage="revised", table_variant="c8", arm="tables"))
 
     assert Rating.objects.get().table == table
+
+
+def test_a_scripted_raters_code_says_so_in_exports_too() -> None:
+    study = make_study()
+    row = {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "shown_first": "a"}
+    rows = [{**row, "rater": "bot", "rating": 1}, {**row, "rater": "scripted-2", "rating": 1}]
+    data = "\n".join(map(json.dumps, rows)).encode()
+
+    import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
+    _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
+
+    assert sorted(study.annotators.values_list("code", flat=True)) == ["scripted-2", "scripted-bot"]
+    assert (again.added, again.unchanged) == (0, 2)
