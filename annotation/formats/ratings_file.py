@@ -85,7 +85,7 @@ def _row(cells: "_Cells") -> LongRow:
         cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
     row = LongRow(
         number=cells.number,
-        batch=cells.text("batch") or "imported",
+        batch=cells.text("batch"),
         hit=cells.text("hit"),
         instance_id=cells.needed("instance_id"),
         pair_index=cells.whole("pair_index"),

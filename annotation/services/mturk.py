@@ -10,6 +10,7 @@ from annotation.formats.mturk import MturkRow, parse_mturk
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Instance, Pair, Study
 from annotation.services.content import Stored, orientations, store_instances
+from annotation.services.rating_rows import default_batch
 from annotation.services.ratings import RatingRow, StoredRatings, store_ratings
 from annotation.services.studies import ensure_study, record_import
 
@@ -41,7 +42,7 @@ def import_mturk(
         )
         instances.sort(key=lambda row: row.number)
         stored = store_instances(study=study, rows=instances, name=name)
-        ratings = _ratings(rows, ids, _pairs(stored.instances), batch or f"{dataset}: {system_1} / {system_2}")
+        ratings = _ratings(rows, ids, _pairs(stored.instances), batch or default_batch(dataset, system_1, system_2))
         stored_ratings = store_ratings(study=study, rows=ratings, name=name)
         if stored.added or stored_ratings.added:
             record_import(

@@ -11,6 +11,7 @@ from annotation.formats.ratings_file import LongRow, parse_ratings
 from annotation.formats.votes import VoteRow, parse_votes
 from annotation.models import Annotator, ComparisonTable, Pair, Study
 from annotation.services.content import Stored, store_instances
+from annotation.services.rating_rows import default_batch
 from annotation.services.ratings import RatingRow, StoredRatings, store_ratings
 from annotation.services.studies import ensure_study, find_study, record_import
 
@@ -54,7 +55,7 @@ def import_votes(
             ): pair
             for pair in related
         }
-        rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))], dataset) for vote in votes]
+        rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))]) for vote in votes]
         stored_ratings = store_ratings(study=study, rows=rows, name=name)
         if stored.added or stored_ratings.added:
             counts = {"instances": stored.added, "ratings": stored_ratings.added}
@@ -62,12 +63,12 @@ def import_votes(
         return study, stored, stored_ratings
 
 
-def _vote(vote: VoteRow, pair: Pair, dataset: str) -> RatingRow:
+def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
     a_is_left = pair.matchup.system_a.name == vote.left
     screen = {"left": -1, "tie": 0, "right": 1}[vote.winner]
     return RatingRow(
         number=vote.number,
-        batch=f"{dataset}: {pair.matchup.system_a.name} / {pair.matchup.system_b.name}",
+        batch=_batch_of(pair),
         hit=f"{vote.instance_id}/{vote.left}/{vote.right}",
         pair=pair,
         rater=vote.worker,
@@ -79,6 +80,11 @@ def _vote(vote: VoteRow, pair: Pair, dataset: str) -> RatingRow:
 def _scripted_code(code: str) -> str:
     """Label a program's code, so that it is told from a person's in exports too, which have no column for that."""
     return code if code.startswith("scripted") else f"scripted-{code}"
+
+
+def _batch_of(pair: Pair) -> str:
+    matchup = pair.matchup
+    return default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name)
 
 
 class _Resolver:
@@ -134,7 +140,7 @@ class _Resolver:
     def _rating(self, row: LongRow, pair: Pair, turned: bool) -> RatingRow:
         return RatingRow(
             number=row.number,
-            batch=row.batch,
+            batch=row.batch or _batch_of(pair),
             hit=row.hit or row.instance_id,
             pair=pair,
             rater=row.rater,

@@ -35,6 +35,11 @@ class RatingRow:
     software_version: str = ""
 
 
+def default_batch(dataset: str, system_a: str, system_b: str) -> str:
+    """Name the batch of a configuration's imported ratings, where a file or its reader names none."""
+    return f"{dataset}: {system_a} / {system_b}"
+
+
 @dataclass
 class SortedRows:
     """Rows that are new, and what is wrong with others; the rest is stored already."""

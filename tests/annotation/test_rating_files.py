@@ -315,8 +315,8 @@ def test_one_batch_holds_one_configuration() -> None:
     study = make_study(instances=1)
     add_instances(study, instances=1, dataset="talk")
 
-    assert refused(line(), line(instance_id="talk-1")) == [
-        "line 1: batch 'imported' holds more than one data set or pair of systems"
+    assert refused(line(batch="both"), line(batch="both", instance_id="talk-1")) == [
+        "line 1: batch 'both' holds more than one data set or pair of systems"
     ]
     load(line(batch="one"))
     assert refused(line(batch="one", instance_id="talk-1")) == [
@@ -357,4 +357,23 @@ def test_a_scripted_raters_code_says_so_in_exports_too() -> None:
     _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
 
     assert sorted(study.annotators.values_list("code", flat=True)) == ["scripted-2", "scripted-bot"]
+    assert (again.added, again.unchanged) == (0, 2)
+
+
+def test_ratings_without_a_batch_go_to_one_of_each_configuration() -> None:
+    study = make_study(systems=("alpha", "beta", "gamma"))
+    row = {
+        "instance_id": "news-1",
+        "pair_index": 0,
+        "system_a": "alpha",
+        "shown_first": "a",
+        "rater": "r1",
+        "rating": 1,
+    }
+    data = "\n".join(json.dumps({**row, "system_b": other}) for other in ("beta", "gamma")).encode()
+
+    import_ratings(data=data, name="r.jsonl", slug=study.slug)
+    _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug)
+
+    assert sorted(study.batches.values_list("name", flat=True)) == ["news: alpha / beta", "news: alpha / gamma"]
     assert (again.added, again.unchanged) == (0, 2)
