@@ -173,13 +173,12 @@ class StandIn:
                     self._send(stand_in.reply_to(body, self.headers.get("Authorization")))
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True  # the client gave up or was killed
-                finally:
-                    with stand_in._lock:
-                        stand_in._in_flight -= 1
 
             def _send(self, reply: Reply) -> None:
                 if reply.hold:
                     stand_in._released.wait()
+                with stand_in._lock:  # before a byte leaves: the client's next request may be here before this returns
+                    stand_in._in_flight -= 1
                 if reply.drop:
                     self.close_connection = True
                     return

@@ -5,7 +5,7 @@ import json
 import logging
 import random
 import socket
-import time
+import threading
 from typing import Any
 
 import pytest
@@ -165,13 +165,17 @@ def test_misbehaving_endpoint_costs_no_verdict() -> None:
 
 @pytest.mark.django_db
 def test_calls_in_flight_reach_their_bound_and_never_pass_it() -> None:
+    together = threading.Barrier(
+        5
+    )  # 40 requests, answered five at a time: a sixth would be seen, a fifth is waited for
+
     def think(body: Any) -> str:
-        time.sleep(0.02)  # else an answer may be there before the next request is sent
+        together.wait(timeout=60)
         return prefer_first(body)
 
     with StandIn(answer=think) as stand_in:
-        run_on(stand_in, in_flight=5, instances=20)
-    assert 2 <= stand_in.most_in_flight <= 5
+        ended = run_on(stand_in, in_flight=5, instances=20)
+    assert (ended.status, stand_in.calls, stand_in.most_in_flight) == ("done", 40, 5)
 
 
 @pytest.mark.django_db
