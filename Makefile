@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test lint format types migrations-check lock lock-check bench ci screenshots clean
+.PHONY: help demo run install test lint format types migrations-check messages messages-check lock lock-check bench bench-rating ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,12 @@ types: .venv/dev ## check the types with mypy
 migrations-check: .venv/dev ## fail when a model has changed without a migration
 	$(PY) manage.py makemigrations --check --dry-run
 
+messages: .venv/dev ## collect the texts of the pages, update the translations in locale/ and compile them
+	$(PY) tools/messages.py
+
+messages-check: .venv/dev ## fail when a translation is missing, uncertain, wrong or not compiled
+	$(PY) tools/messages.py --check
+
 lock: .venv/dev ## write requirements/*.txt from pyproject.toml, keeping locked versions where it can
 	@sh tools/lock.sh
 
@@ -48,7 +54,10 @@ lock-check: .venv/dev ## fail when requirements/*.txt do not match pyproject.tom
 	@sh tools/lock.sh --check
 
 bench: .venv/dev ## time our measures against the reference implementations, in one run
-	$(PY) -m bench
+	$(PY) -m bench separability
+
+bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (five minutes)
+	$(PY) -m bench rating
 
 ci: lint types migrations-check test ## everything that must hold before a change is taken
 

@@ -9,8 +9,9 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 
-from annotation.models import Study
+from annotation.models import Assignment, Study
 from annotation.models.people import Role
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
@@ -37,6 +38,13 @@ def find_study(user: Any, slug: str, *roles: str) -> Study:
     if study is None:
         raise Http404(f"no study {slug}")
     return study
+
+
+def own_assignment(request: HttpRequest, key: str) -> Assignment:
+    """Return the signed-in annotator's own assignment; a stranger's is a 404, as if it weren't there."""
+    mine = Study.objects.seen_by(request.user, Role.ANNOTATOR)  # a role that was taken away ends the work
+    held = Assignment.objects.held_by(request.user).filter(annotator__study__in=mine)
+    return get_object_or_404(held.select_related("annotator__study", "hit__batch__study"), key=key)
 
 
 def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:

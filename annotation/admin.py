@@ -3,6 +3,7 @@
 from django.contrib import admin
 
 from annotation import models
+from annotation.services.studies import FIXED_BY_VOTES
 
 
 class MadeElsewhereAdmin(admin.ModelAdmin):
@@ -32,7 +33,8 @@ class StudyAdmin(admin.ModelAdmin):
     list_display = ["slug", "title", "task_kind", "created_at"]
     search_fields = ["slug", "title"]
     # Another consent text is a new version, to be asked for again: the study's settings page sees to it.
-    readonly_fields = ["consent_text", "consent_version", "seed"]
+    # And what raters' answers depend on is fixed once there are any, which that page sees to as well.
+    readonly_fields = ["consent_text", "consent_version", "seed", *sorted(FIXED_BY_VOTES)]
 
 
 @admin.register(models.RoleGrant)
@@ -45,23 +47,26 @@ class RoleGrantAdmin(admin.ModelAdmin):
 
 @admin.register(models.Annotator)
 class AnnotatorAdmin(MadeElsewhereAdmin):
-    """Annotators; excluding one leaves their ratings out of findings and deletes nothing."""
+    """Annotators; excluding one leaves their ratings out of findings and deletes nothing.
 
-    list_display = ["code", "study", "kind", "excluded"]
+    Emptying “blocked at” lets one go on. Withdrawing is theirs alone, and final.
+    """
+
+    list_display = ["code", "study", "kind", "excluded", "withdrawn_at", "warned_at", "blocked_at"]
     list_filter = ["study", "kind", "excluded"]
     search_fields = ["code"]
-    readonly_fields = ["study", "code", "kind", "user", "joined_at"]
+    readonly_fields = ["study", "code", "kind", "user", "joined_at", "withdrawn_at", "warned_at", "block_reason"]
 
 
 @admin.register(models.Batch)
 class BatchAdmin(MadeElsewhereAdmin):
     """Batches."""
 
-    list_display = ["name", "study", "dataset", "system_a", "system_b", "status", "origin"]
-    list_filter = ["study", "status"]
+    list_display = ["name", "study", "dataset", "system_a", "system_b", "purpose", "status", "origin"]
+    list_filter = ["study", "status", "purpose"]
     readonly_fields = [
         *("study", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
-        *("selection", "seed", "origin", "created_at"),
+        *("selection", "seed", "origin", "purpose", "gold_rate", "repeat_rate", "created_at"),
     ]
 
 
@@ -69,11 +74,13 @@ class BatchAdmin(MadeElsewhereAdmin):
 class AssignmentAdmin(MadeElsewhereAdmin):
     """Assignments; excluding one leaves its ratings out of findings and deletes nothing."""
 
-    list_display = ["key", "annotator", "state", "claimed_at", "submitted_at", "excluded"]
-    list_filter = ["state", "excluded", "hit__batch__study"]
+    list_display = ["key", "annotator", "purpose", "state", "claimed_at", "submitted_at", "excluded"]
+    list_filter = ["state", "purpose", "excluded", "hit__batch__study"]
     list_select_related = ["annotator"]
     readonly_fields = [
-        *("hit", "annotator", "state", "seed", "claimed_at", "expires_at", "submitted_at", "work_seconds"),
+        *("hit", "annotator", "purpose", "attempt", "repeat_of", "arm", "state", "seed", "claimed_at", "expires_at"),
+        *("locked_at", "submitted_at", "late", "pay_due", "returned_at", "return_reason", "return_comment"),
+        "work_seconds",
     ]
 
 
@@ -91,6 +98,39 @@ for _model in (
     *(models.Instance, models.Pair, models.Rating, models.Slot),
 ):
     admin.site.register(_model, ReadOnlyAdmin)
+
+
+@admin.register(models.ArmDraw)
+class ArmDrawAdmin(ReadOnlyAdmin):
+    """Which arm a rater or an instance was drawn into."""
+
+    list_display = ["study", "number", "annotator", "instance", "arm"]
+    list_filter = ["study"]
+    list_select_related = ["study", "annotator", "instance"]
+
+
+@admin.register(models.VoteChange)
+class VoteChangeAdmin(ReadOnlyAdmin):
+    """Choices as they came in."""
+
+    list_display = ["pk", "display_id", "stage", "verdict", "received_at", "late"]
+    list_filter = ["stage", "late"]
+
+
+@admin.register(models.Flag)
+class FlagAdmin(ReadOnlyAdmin):
+    """What raters reported."""
+
+    list_display = ["pk", "display_id", "kind", "row", "flagged_at", "taken_back_at"]
+    list_filter = ["kind"]
+
+
+@admin.register(models.QualificationResult)
+class QualificationResultAdmin(ReadOnlyAdmin):
+    """How attempts at the qualification ended."""
+
+    list_display = ["annotator", "attempt", "right", "pairs", "passed", "finished_at"]
+    list_select_related = ["annotator"]
 
 
 @admin.register(models.Consent)

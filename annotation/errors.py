@@ -55,6 +55,15 @@ class NotChosen(AnnotationError):
     """Instances can't be chosen as asked."""
 
 
+class SettingFixed(AnnotationError):
+    """Settings that can't be changed any more, since votes were given under them; `fields` names them."""
+
+    def __init__(self, fields: list[str], why: str) -> None:
+        self.fields = fields
+        self.why = why
+        super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
+
+
 class ClaimRefused(AnnotationError):
     """This annotator can't get a HIT now; the text says why."""
 
@@ -64,7 +73,23 @@ class AssignmentClosed(AnnotationError):
 
 
 class VotesMissing(AnnotationError):
-    """The HIT can't be submitted: some pairs have no vote."""
+    """The HIT can't be submitted or locked: some pairs have no vote."""
+
+
+class Unacceptable(AnnotationError):
+    """A value that isn't on offer, or too short; the sender may correct it."""
+
+
+class VoteConflict(AnnotationError):
+    """The choice was changed from another page since the sender's page was loaded."""
+
+
+class FirstVotesLocked(AnnotationError):
+    """First votes can't be changed once the second stage has begun."""
+
+
+class SecondStageClosed(AnnotationError):
+    """The second vote on this pair isn't open yet, or the HIT has no second stage."""
 
 
 class ConsentNeeded(AnnotationError):

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
 
-from annotation.errors import AnnotationError, BadFile, UnknownName, UnknownStudy
+from annotation.errors import AnnotationError, BadFile, Unacceptable, UnknownName, UnknownStudy
 
 MOST_SHOWN = 100
 
@@ -26,6 +28,23 @@ class DomainErrorMiddleware:
             return None
         template = "error.html#card" if getattr(request, "htmx", False) else "error.html"
         return render(request, template, {"message": shown(error)}, status=status_of(error))
+
+
+class SignedOutMiddleware:
+    """Answers a page's own request with 401 where a browser is led to the sign-in page.
+
+    A script that sent a choice would follow the redirect and take the sign-in page for its answer.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        to_login = response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL))
+        if to_login and getattr(request, "htmx", False):
+            return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
+        return response
 
 
 class PrivatePagesMiddleware:
@@ -51,6 +70,6 @@ def status_of(error: AnnotationError) -> int:
     """HTTP status that says what kind of refusal this is."""
     if isinstance(error, UnknownStudy | UnknownName):
         return 404
-    if isinstance(error, BadFile):
+    if isinstance(error, BadFile | Unacceptable):
         return 422
     return 409

@@ -41,7 +41,10 @@ class RatedPairs:
 
 
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
-    """Choose what to look at: the pairs on the HITs of `batches` (default: all), or every pair when there is no batch."""
+    """Choose what to look at: the pairs on the HITs of `batches`, or every pair when there is no batch.
+
+    batches : all that are for rating, when left out; qualifications and hidden checks are no part of findings
+    """
     if batches is None:
         batches = _batches_of(configuration)
     batch_ids = [batch.pk for batch in batches]
@@ -62,6 +65,8 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
 
 def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first") -> RatedPairs:
     """Return people's verdicts on a selection; excluded, unsubmitted and surplus assignments are left out.
+
+    So are checks and qualifications, which fill no slot, and whatever those rated who have withdrawn.
 
     Every pair of an answered HIT is a row, one without an answer with a missing verdict, so that its rating set counts
     as incomplete, whoever else rated the HIT.
@@ -104,7 +109,7 @@ def people(selection: Selection, batches: Iterable[Batch] | None = None, *, stag
 
 
 def _batches_of(configuration: Configuration) -> QuerySet[Batch]:
-    return Batch.objects.filter(
+    return Batch.objects.for_rating().filter(
         study=configuration.study,
         dataset=configuration.dataset,
         system_a=configuration.system_a,

@@ -12,7 +12,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
-DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default=str(BASE_DIR / "var")))
+DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default="") or BASE_DIR / "var")
 # Its files hold sessions and tokens: nobody else on the machine is to read them. A folder that is there stays as it is.
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DEBUG = env.bool("DEBUG", default=False)

@@ -36,15 +36,20 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.static_files.CompressingWhiteNoise",
+    # Compression can give a secret away by the length of a page that repeats what its address holds (BREACH). Django
+    # guards against it twice: CSRF tokens are masked anew in each response, and this middleware pads it at random.
+    "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "annotation.language.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "annotation.middleware.SignedOutMiddleware",
     "annotation.middleware.DomainErrorMiddleware",
     "annotation.middleware.PrivatePagesMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -99,6 +104,13 @@ SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 24 * 60 * 60
 
 LANGUAGE_CODE = "en"
+# docs/howto/translate.md tells how to add one.
+LANGUAGES = [("en", "English"), ("de", "German")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["config.formats"]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60  # a year: without an age the choice would be gone when the browser closes
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -108,10 +120,12 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 # Found through the app folders, so that a clone serves its files without a collect step.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
+# A file of another project carries its version in its name: what a browser has of it is good for ever.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/[\w.-]+-\d+\.\d+\.\d+(\.min)?\.(css|js)$"
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY
 SECURE_HSTS_SECONDS = 31_536_000 if env.HTTPS_ONLY else 0
 # Behind a TLS proxy the proxy's word on the client's address counts; without one, anybody could claim any address.
 BEHIND_PROXY = env.HTTPS_ONLY

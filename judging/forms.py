@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Batch, Study
 from judging.errors import JudgingError
@@ -14,13 +15,19 @@ from judging.services.judges import check_fit
 class JudgeForm(forms.Form):
     """A new judge."""
 
-    name = forms.SlugField(max_length=80)
-    method = forms.ChoiceField(choices=[])
+    name = forms.SlugField(max_length=80, label=_("Name"))
+    method = forms.ChoiceField(choices=[], label=_("Method"))
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.none(), required=False, empty_label="none (baselines)", help_text="Added by a site admin."
+        Endpoint.objects.none(),
+        required=False,
+        label=_("Endpoint"),
+        empty_label=_("none (baselines)"),
+        help_text=_("Added by a site admin."),
     )
-    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM)
-    family = forms.CharField(max_length=100, required=False, help_text="The model's family, as on systems.")
+    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM, label=_("Order"))
+    family = forms.CharField(
+        max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,13 +48,14 @@ class JudgeForm(forms.Form):
 class RunForm(forms.Form):
     """A judge to be run on a study or on one batch of it."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name")
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
     batch = forms.ModelChoiceField(
         Batch.objects.none(),
         required=False,
-        empty_label="every pair that is on a HIT (while there is no batch: every pair)",
+        label=_("Batch"),
+        empty_label=_("every pair that is on a HIT (while there is no batch: every pair)"),
     )
-    in_flight = forms.IntegerField(label="Calls in flight", min_value=1, max_value=256, initial=8)
+    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=256, initial=8)
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

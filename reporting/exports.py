@@ -1,105 +1,35 @@
-"""Ratings and judgments in long form: rows from the database to CSV and JSON Lines, one at a time."""
+"""Rows in long form to CSV and JSON Lines, one at a time: ratings, their history, flags, judgments."""
 
 import csv
 import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from annotation.models import Assignment, Rating, Study
+from annotation.models import Study
 from judging.tables import judgment_rows
-
-Row = Mapping[str, Any]
-RATING_COLUMNS = (
-    *("study", "batch", "hit", "instance_id", "dataset", "pair_index", "system_a", "system_b"),
-    *("generation_a_index", "generation_b_index", "rater", "rater_kind", "stage", "rating", "shown_first", "arm"),
-    *("table_variant", "reason", "active_seconds", "wall_seconds", "rated_at", "late", "excluded"),
-    *("exclusion_reason", "software_version"),
+from reporting.rows import (
+    FLAG_COLUMNS,
+    HISTORY_COLUMNS,
+    RATING_COLUMNS,
+    Row,
+    flag_rows,
+    history_rows,
+    rating_rows,
 )
+
 JUDGMENT_COLUMNS = (
     *RATING_COLUMNS,
     *("judge", "method", "model", "params", "prompt_version", "order", "repeat", "negated", "status", "verdict"),
     *("p_b", "score_a", "score_b", "rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "latency_ms"),
     "completion_keys",
 )
-NOT_SUBMITTED = "not submitted"
-SURPLUS = "surplus: another assignment fills the slot"
-CHUNK = 2000
 # Longer runs of apostrophes too, so that taking one away again gives back exactly what was there.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-# A row of the database: each field that is read, and the column that it becomes.
-FIELDS = {
-    "study": "display__assignment__hit__batch__study__slug",
-    "batch": "display__assignment__hit__batch__name",
-    "external_hit": "display__assignment__hit__external_id",
-    "hit_key": "display__assignment__hit__key",
-    "instance_id": "display__pair__matchup__instance__instance_id",
-    "dataset": "display__pair__matchup__instance__dataset",
-    "pair_index": "display__pair__index",
-    "system_a": "display__pair__matchup__system_a__name",
-    "system_b": "display__pair__matchup__system_b__name",
-    "generation_a_index": "display__pair__generation_a__index",
-    "generation_b_index": "display__pair__generation_b__index",
-    "rater": "display__assignment__annotator__code",
-    "stage": "stage",
-    "rating": "verdict",
-    "a_is_left": "display__a_is_left",
-    "arm": "arm",
-    "table_variant": "table__variant",
-    "reason": "reason",
-    "active_seconds": "active_seconds",
-    "wall_seconds": "wall_seconds",
-    "rated_at": "rated_at",
-    "late": "late",
-    "state": "display__assignment__state",
-    "slot": "display__assignment__slot",
-    "assignment_excluded": "display__assignment__excluded",
-    "assignment_reason": "display__assignment__exclusion_reason",
-    "annotator_excluded": "display__assignment__annotator__excluded",
-    "annotator_reason": "display__assignment__annotator__exclusion_reason",
-    "software_version": "software_version",
-}
-
-
-def rating_rows(study: Study) -> Iterator[Row]:
-    """Yield every rating of a study; those that findings leave out are flagged `excluded`, never dropped."""
-    ratings = Rating.objects.filter(display__assignment__hit__batch__study=study)
-    ordered = ratings.order_by("display__assignment_id", "display__position", "stage")
-    for values in ordered.values_list(*FIELDS.values()).iterator(chunk_size=CHUNK):
-        yield _rating_row(dict(zip(FIELDS, values, strict=True)))
-
-
-def _rating_row(found: dict[str, Any]) -> Row:
-    reason = _why_not_counted(found)
-    derived = {
-        "hit": found["external_hit"] or found["hit_key"],
-        "rater_kind": "person",
-        "shown_first": "a" if found["a_is_left"] else "b",
-        "table_variant": found["table_variant"] or "",
-        "rated_at": _iso(found["rated_at"]),
-        "excluded": reason is not None,
-        "exclusion_reason": reason or "",
-    }
-    return {column: derived[column] if column in derived else found[column] for column in RATING_COLUMNS}
-
-
-def _why_not_counted(found: dict[str, Any]) -> str | None:
-    if found["assignment_excluded"]:
-        return found["assignment_reason"] or "assignment excluded"
-    if found["annotator_excluded"]:
-        return found["annotator_reason"] or "annotator excluded"
-    if found["state"] != Assignment.State.SUBMITTED:
-        return NOT_SUBMITTED
-    return SURPLUS if found["slot"] is None else None
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
 
 
 def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
@@ -143,6 +73,8 @@ FORMATS: dict[str, Lines] = {"csv": csv_lines, "jsonl": jsonl_lines}
 KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Sequence[str]]] = {
     "ratings": (rating_rows, RATING_COLUMNS),
     "judgments": (judgment_rows, JUDGMENT_COLUMNS),
+    "history": (history_rows, HISTORY_COLUMNS),
+    "flags": (flag_rows, FLAG_COLUMNS),
 }
 
 

@@ -128,14 +128,14 @@ def similarity_named(name: str | None) -> str | None:
 
 
 def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:
-    """Find batches by name; no name means no choice.
+    """Find batches by name; no name means no choice. Qualifications and hidden checks enter no findings.
 
     Raises: UnknownName listing those that exist.
     """
     if not names:
         return None
-    known = {batch.name: batch for batch in study.batches.all()}
+    known = {batch.name: batch for batch in study.batches.for_rating()}
     if strangers := [name for name in names if name not in known]:
         listed = ", ".join(known) or "none"
-        raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)}; it has {listed}")
+        raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)} for rating; it has {listed}")
     return tuple(known[name] for name in dict.fromkeys(names))

@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 
 from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
 from analysis.types import FloatArray, IntArray
-from annotation.models import Batch, Rating
+from annotation.models import Assignment, Batch, Rating
 from annotation.tables import RatedPairs, Selection, people
 from reporting.votes import by_place, first_of_each
 
@@ -98,16 +98,28 @@ def rater(
 
 
 def not_counted(selection: Selection, batches: Iterable[Batch] | None, *, stage: str) -> dict[str, int]:
-    """Count the ratings that `annotation.tables.people` leaves out, by reason."""
+    """Count the ratings that `annotation.tables.people` leaves out, each under the first reason that holds.
+
+    withdrawn     : by people who took their consent back
+    check         : of a qualification or a hidden check, which are about the rater
+    excluded      : by hand, the assignment or the annotator
+    not_submitted : of a HIT that wasn't finished, or was given back
+    surplus       : of a HIT that came too late, when another assignment filled its slot
+    """
     ratings = Rating.objects.filter(
         stage=stage, display__pair__matchup__in=selection.configuration.matchups().order_by()
     )
     if batches is not None:
         ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
-    excluded = Q(display__assignment__excluded=True) | Q(display__assignment__annotator__excluded=True)
-    submitted = Q(display__assignment__state="submitted")
-    return ratings.aggregate(
-        excluded=Count("pk", filter=excluded),
-        not_submitted=Count("pk", filter=~excluded & ~submitted),
-        surplus=Count("pk", filter=~excluded & submitted & Q(display__assignment__slot__isnull=True)),
-    )
+    reasons = {
+        "withdrawn": Q(display__assignment__annotator__withdrawn_at__isnull=False),
+        "check": ~Q(display__assignment__purpose=Assignment.Purpose.RATING),
+        "excluded": Q(display__assignment__excluded=True) | Q(display__assignment__annotator__excluded=True),
+        "not_submitted": ~Q(display__assignment__state=Assignment.State.SUBMITTED),
+        "surplus": Q(display__assignment__slot__isnull=True),
+    }
+    counts, before = {}, Q()
+    for name, reason in reasons.items():
+        counts[name] = Count("pk", filter=before & reason)
+        before &= ~reason
+    return ratings.aggregate(**counts)

@@ -11,7 +11,7 @@ urlpatterns = [
     path("studies/<slug:slug>/findings.json", findings.as_json, name="findings-json"),
     re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"),
     re_path(
-        r"^studies/(?P<slug>[-\w]+)/export/(?P<kind>ratings|judgments)\.(?P<form>csv|jsonl)$",
+        r"^studies/(?P<slug>[-\w]+)/export/(?P<kind>ratings|judgments|history|flags)\.(?P<form>csv|jsonl)$",
         exports.download,
         name="export",
     ),

@@ -2,7 +2,7 @@
 
     make screenshots
 
-It makes a database of its own, serves it on a free port, rates half a HIT, and writes docs/images/*.png.
+It makes a database of its own, serves it on a free port, rates in one and in two stages, and writes docs/images/*.png.
 """
 
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +26,19 @@ IMAGES = ROOT / "docs" / "images"
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
+TALL = {"width": 1280, "height": 1240}
+EXAMPLES = ROOT / "examples"
+# A study of its own for the second stage, made as docs/howto/two_stage_study.md says.
+TWO_STAGES = (
+    ("import_study", str(EXAMPLES / "study.jsonl"), "--study", "talks", "--task", "summarization"),
+    ("import_tables", str(EXAMPLES / "tables.jsonl"), "--study", "talks"),
+    ("configure_study", "talks", "protocol=two-stage", "arms=table:hand"),
+    (
+        *("create_batch", "talks", "--name", "main", "--dataset", "harbour_talk"),
+        *("--systems", "heron-2", "magpie-1", "--pairs", "5", "--seed", "1"),
+    ),
+    ("grant", "second", "--role", "annotator", "--study", "talks"),
+)
 
 
 @contextmanager
@@ -36,14 +49,13 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "TANDEM_DATA_DIR": folder, "LOG_LEVEL": "WARNING"}
         env.pop("DATABASE_URL", None)
-        manage = [sys.executable, "manage.py"]
-        said = subprocess.run(
-            [*manage, "demo", "--no-serve", "--port", str(port)],
-            cwd=ROOT, env=env, check=True, capture_output=True, text=True,
-        ).stdout  # fmt: skip
+        said = manage(env, "demo", "--no-serve", "--port", str(port))
         links = dict(line.split() for line in said.splitlines() if "/login/link/" in line)
+        for command in TWO_STAGES:
+            manage(env, *command)
+        links["second"] = manage(env, "login_link", "second", "--base-url", f"http://localhost:{port}").split()[-1]
         server = subprocess.Popen(
-            [*manage, "runserver", "--noreload", f"127.0.0.1:{port}"],
+            [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
             cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
@@ -52,6 +64,12 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
         finally:
             server.terminate()
             server.wait()
+
+
+def manage(env: Mapping[str, str], *arguments: str) -> str:
+    """Run a command of Tandem; return what it printed."""
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def wait_for(address: str, server: "subprocess.Popen[bytes]") -> None:
@@ -72,14 +90,53 @@ def open_page(browser: Browser, link: str, **options: object) -> Page:
     return page
 
 
-def half_rated(page: Page) -> None:
-    """Consent and rate two pairs."""
+def begin(page: Page) -> None:
+    """Consent, and get the first HIT."""
     page.get_by_role("button", name="I agree, begin").click()
-    for place, choice in enumerate(("left", "none")):
+    page.locator("form[data-pair]").first.wait_for()
+
+
+def rate(page: Page, *choices: str) -> None:
+    """Choose on the first pairs of the page, and wait until each choice is on the server."""
+    for place, choice in enumerate(choices):
         pair = page.locator("form[data-pair]").nth(place)
-        pair.locator(f"input[value={choice}]").check()
+        pair.locator(f"input[name=choice][value={choice}]").check()
         expect(pair.locator(".saved")).to_contain_text("Saved at")
-    page.evaluate("window.scrollTo(0, 0)")
+
+
+def take(page: Page, name: str, *, at: str | None = None) -> None:
+    """Write the picture `name` of what the window shows, scrolled to what `at` selects."""
+    scroll = "element => element.scrollIntoView()" if at else "() => window.scrollTo(0, 0)"
+    page.locator(at).first.evaluate(scroll) if at else page.evaluate(scroll)
+    page.screenshot(path=IMAGES / f"{name}.png")
+
+
+def first_stage(browser: Browser, address: str, link: str) -> None:
+    """Take the rating page on the first visit, half done, in the dark, and on a phone."""
+    page = open_page(browser, link, viewport=DESKTOP)
+    begin(page)
+    take(page, "rating")
+    rate(page, "left", "none")
+    take(page, "rating-half", at="[data-card] >> nth=1")
+    state = page.context.storage_state()
+    dark = open_page(browser, f"{address}/rate/", storage_state=state, viewport=DESKTOP, color_scheme="dark")
+    take(dark, "rating-dark")
+    phone = open_page(browser, f"{address}/rate/", storage_state=state, viewport=PHONE)
+    take(phone, "rating-phone", at="[data-card]")
+
+
+def second_stage(browser: Browser, link: str) -> None:
+    """Take the second stage with a comparison table, after the first pair was decided."""
+    page = open_page(browser, link, viewport=TALL)
+    begin(page)
+    rate(page, "left", "right", "none", "left", "right")
+    page.locator("[data-action=lock]").click()
+    second = page.locator("form[data-second]")
+    second.locator("input[value=left]").check()
+    second.locator("button[data-save]").click()
+    expect(page.locator(".card.decided")).to_have_count(1)
+    page.mouse.move(0, 0)
+    take(page, "rating-stage-two", at=".card.decided")
 
 
 def main() -> None:
@@ -87,21 +144,11 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with demo() as (address, links), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM)
-        rater = open_page(browser, links["annotator"], viewport=DESKTOP)
-        half_rated(rater)
-        rater.screenshot(path=IMAGES / "rating.png")
-        state = rater.context.storage_state()
-        for name, options in {
-            "rating-dark": {"viewport": DESKTOP, "color_scheme": "dark"},
-            "rating-phone": {"viewport": PHONE},
-        }.items():
-            open_page(browser, f"{address}/rate/", storage_state=state, **options).screenshot(
-                path=IMAGES / f"{name}.png"
-            )
+        first_stage(browser, address, links["annotator"])
+        second_stage(browser, links["second"])
         reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
-        reader.locator("section").first.evaluate("section => section.scrollIntoView()")
-        reader.screenshot(path=IMAGES / "findings.png")
+        take(reader, "findings", at="section")
         browser.close()
 
 

@@ -14,6 +14,8 @@ from annotation.formats import lines
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
 # Exported CSV has an apostrophe before a text that a spreadsheet would run; it is no part of the text.
 _DEFUSED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
+# By the purpose of a HIT, what an export says about ratings that are no data but tell how well somebody rates.
+CHECK_REASONS = {"qualification": "qualification", "gold": "check: gold", "repeat": "check: repeat"}
 _MOST_DIGITS = 9
 _STAGES = ("first", "revised")
 
@@ -45,6 +47,11 @@ class LongRow:
     excluded: bool
     exclusion_reason: str
     software_version: str
+
+    @property
+    def is_check(self) -> bool:
+        """Tell whether it was asked to know the rater: such ratings enter no rating set, here or anywhere."""
+        return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
 
 
 def parse_ratings(data: bytes, name: str) -> list[LongRow]:

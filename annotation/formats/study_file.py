@@ -13,6 +13,7 @@ DEFAULT_DATASET = "default"
 LONGEST_ID = 200
 LONGEST_DATASET = 100
 LONGEST_SYSTEM = 200
+LONGEST_WHY = 2000  # raters read it beside their choice
 MOST_PROBLEMS = 50  # of one line
 MOST_TEXTS = 1000  # of one system on one instance: all of them are compared with each other
 MOST_SYSTEMS = 50  # every two of them meet on every instance: 50 make 1,225 configurations
@@ -126,8 +127,10 @@ def _generation_problems(generations: object) -> list[str]:
 def _gold_problems(gold: object, systems: set[str]) -> list[str]:
     if gold is None:
         return []
-    if not isinstance(gold, dict) or set(gold) not in ({"better"}, {"scores"}):
-        return ['gold is neither {"better": system or "tie"} nor {"scores": {system: number}}']
+    if not isinstance(gold, dict) or set(gold) - {"why"} not in ({"better"}, {"scores"}):
+        return ['gold is neither {"better": system or "tie"} nor {"scores": {system: number}}, with a "why" or without']
+    if "why" in gold and (problem := text_problem(gold["why"], longest=LONGEST_WHY)):
+        return [f"why of the gold {problem}"]
     if "better" in gold:
         if not isinstance(gold["better"], str) or gold["better"] not in (systems | {"tie"}):
             return [f"gold names {gold['better']!r}, which is none of the systems, nor 'tie'"]

@@ -37,6 +37,14 @@ class RoleGrant(models.Model):
         return f"{self.user}: {self.role} in {self.study or 'all studies'}"
 
 
+class AnnotatorQuerySet(models.QuerySet["Annotator"]):
+    """Annotators by standing."""
+
+    def present(self) -> "AnnotatorQuerySet":
+        """Return those who have not withdrawn: nothing of the others may be shown or exported."""
+        return self.filter(withdrawn_at=None)
+
+
 class Annotator(models.Model):
     """A person (or a script standing in for one) within one study, under a code that names nobody."""
 
@@ -54,6 +62,14 @@ class Annotator(models.Model):
     joined_at = models.DateTimeField(default=timezone.now)
     excluded = models.BooleanField(default=False, help_text="Left out of findings; nothing is deleted.")
     exclusion_reason = models.CharField(max_length=300, blank=True)
+    withdrawn_at = models.DateTimeField(
+        null=True, blank=True, help_text="Took consent back: no later export or finding holds anything of theirs."
+    )
+    warned_at = models.DateTimeField(null=True, blank=True, help_text="Fell below a threshold that warns.")
+    blocked_at = models.DateTimeField(null=True, blank=True, help_text="Fell below a threshold that ends the work.")
+    block_reason = models.CharField(max_length=300, blank=True)
+
+    objects = AnnotatorQuerySet.as_manager()
 
     class Meta:
         ordering = ["study", "code"]
@@ -82,3 +98,25 @@ class Consent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.annotator}: version {self.version} {'accepted' if self.accepted else 'declined'}"
+
+
+class QualificationResult(models.Model):
+    """How one attempt at a study's qualification ended, under the rule that was in force."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="qualification_results")
+    attempt = models.PositiveSmallIntegerField()
+    pairs = models.PositiveIntegerField()
+    right = models.PositiveIntegerField()
+    needed_share = models.FloatField()
+    passed = models.BooleanField()
+    finished_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["annotator", "attempt"]
+        constraints = [
+            models.UniqueConstraint(fields=["annotator", "attempt"], name="qualification_attempt_once"),
+            models.CheckConstraint(condition=Q(right__lte=models.F("pairs")), name="qualification_right_at_most_pairs"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator}: attempt {self.attempt} {'passed' if self.passed else 'failed'}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from annotation.keys import new_key, new_seed
 from annotation.models.content import ComparisonTable, Pair
@@ -23,13 +24,17 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         """Return this user's own assignments; nobody else's are ever shown to a rater."""
         return self.filter(annotator__user_id=user.pk) if user.pk else self.none()
 
+    def present(self) -> "AssignmentQuerySet":
+        """Return assignments of annotators who have not withdrawn."""
+        return self.filter(annotator__withdrawn_at=None)
+
     def claimed(self) -> "AssignmentQuerySet":
         """Return assignments that somebody is at."""
         return self.filter(state=Assignment.State.CLAIMED)
 
     def counted(self) -> "AssignmentQuerySet":
         """Return submitted assignments that fill a slot and were not excluded, nor their annotator."""
-        return self.filter(
+        return self.present().filter(
             state=Assignment.State.SUBMITTED, slot__isnull=False, excluded=False, annotator__excluded=False
         )
 
@@ -45,15 +50,45 @@ class Assignment(models.Model):
         CLAIMED = "claimed", "Claimed"
         SUBMITTED = "submitted", "Submitted"
         EXPIRED = "expired", "Ran out"
+        RETURNED = "returned", "Given back"
+
+    class Purpose(models.TextChoices):
+        """Only ratings hold a slot; the others are asked in order to know the rater, and enter no rating set."""
+
+        RATING = "rating", "Rating"
+        QUALIFICATION = "qualification", "Qualification"
+        GOLD = "gold", "Hidden check with a known answer"
+        REPEAT = "repeat", "Hidden repeat of an earlier HIT, sides swapped"
+
+    class ReturnReason(models.TextChoices):
+        """Why a HIT was given back."""
+
+        UNCLEAR = "unclear", _("I don't understand the texts or the question")
+        UPSETTING = "upsetting", _("I don't want to read this")
+        BROKEN = "broken", _("Something on the page doesn't work")
+        NO_TIME = "no-time", _("I have no time for it now")
+        OTHER = "other", _("Something else")
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments")
     state = models.CharField(max_length=10, choices=State.choices, default=State.CLAIMED)
-    seed = models.PositiveIntegerField(default=new_seed, help_text="Draws the sides and the order of the pairs.")
+    purpose = models.CharField(max_length=15, choices=Purpose.choices, default=Purpose.RATING)
+    attempt = models.PositiveSmallIntegerField(default=1, help_text="Above 1: this annotator has had the HIT before.")
+    repeat_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
+    arm = models.CharField(max_length=50, blank=True, help_text="In a two-stage study: what the second stage shows.")
+    seed = models.PositiveIntegerField(default=new_seed, help_text="Draws the displays' seeds and the tables.")
     claimed_at = models.DateTimeField(null=True, default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
+    locked_at = models.DateTimeField(null=True, blank=True, help_text="When the first votes were closed to changes.")
     submitted_at = models.DateTimeField(null=True, blank=True)
+    late = models.BooleanField(default=False, help_text="Submitted after its time had run out.")
+    pay_due = models.DecimalField(
+        max_digits=8, decimal_places=2, null=True, blank=True, help_text="Settled at submission."
+    )
+    returned_at = models.DateTimeField(null=True, blank=True)
+    return_reason = models.CharField(max_length=15, choices=ReturnReason.choices, blank=True)
+    return_comment = models.TextField(blank=True)
     work_seconds = models.FloatField(null=True, blank=True, help_text="For the whole HIT, where only that is known.")
     excluded = models.BooleanField(default=False)
     exclusion_reason = models.CharField(max_length=300, blank=True)
@@ -63,7 +98,14 @@ class Assignment(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            models.UniqueConstraint(fields=["hit", "annotator"], name="hit_once_per_annotator"),
+            models.UniqueConstraint(fields=["hit", "annotator", "attempt"], name="hit_attempt_once_per_annotator"),
+            models.CheckConstraint(
+                condition=Q(attempt=1) | ~Q(purpose="rating"), name="assignment_for_rating_is_the_first"
+            ),
+            models.CheckConstraint(
+                condition=Q(purpose="repeat", repeat_of__isnull=False) | (~Q(purpose="repeat") & Q(repeat_of=None)),
+                name="assignment_repeat_names_what_it_repeats",
+            ),
             models.UniqueConstraint(
                 fields=["annotator"], condition=Q(state="claimed"), name="one_open_claim_per_annotator"
             ),
@@ -80,6 +122,19 @@ class Display(models.Model):
     pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="displays")
     position = models.PositiveIntegerField()
     a_is_left = models.BooleanField(help_text="Left is shown first.")
+    seed = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of this annotator and pair: draws its place and its sides."
+    )
+    shown_at = models.DateTimeField(null=True, blank=True, help_text="When the page was first sent.")
+    table = models.ForeignKey(
+        ComparisonTable,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="displays",
+        help_text="Shown in the second stage.",
+    )
+    second_shown_at = models.DateTimeField(null=True, blank=True, help_text="When the second stage began on this pair.")
 
     class Meta:
         ordering = ["assignment", "position"]
@@ -104,7 +159,7 @@ class Rating(models.Model):
     verdict = models.SmallIntegerField()
     reason = models.TextField(blank=True)
     table = models.ForeignKey(ComparisonTable, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    arm = models.CharField(max_length=40, blank=True)
+    arm = models.CharField(max_length=50, blank=True)
     active_seconds = models.FloatField(null=True, blank=True)
     wall_seconds = models.FloatField(null=True, blank=True)
     rated_at = models.DateTimeField(null=True, blank=True)
@@ -125,3 +180,66 @@ class Rating(models.Model):
 
     def __str__(self) -> str:
         return f"{self.display_id}: {self.verdict}"
+
+
+class VoteChange(models.Model):
+    """One choice as it came in: rows are added, never changed, so that every vote's history can be read."""
+
+    display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="changes")
+    stage = models.CharField(max_length=10, choices=Rating.Stage.choices)
+    verdict = models.SmallIntegerField()
+    reason = models.TextField(blank=True)
+    received_at = models.DateTimeField()
+    chosen_at = models.DateTimeField(null=True, blank=True, help_text="By the browser's clock, where it said so.")
+    page = models.CharField(max_length=32, blank=True, help_text="The loaded page that it came from.")
+    active_seconds = models.FloatField(null=True, blank=True)
+    wall_seconds = models.FloatField(null=True, blank=True)
+    late = models.BooleanField(default=False)
+    software_version = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ["display", "pk"]
+        constraints = [
+            models.CheckConstraint(condition=Q(verdict__in=[-1, 0, 1]), name="vote_change_verdict_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.display}: {self.verdict} ({self.stage})"
+
+
+class Flag(models.Model):
+    """What an annotator reports about a pair, or about one row of the comparison table beside it."""
+
+    class Kind(models.TextChoices):
+        EMPTY = "empty", _("A text is empty or cut off")
+        LANGUAGE = "language", _("Wrong language")
+        HARMFUL = "harmful", _("Harmful content")
+        OTHER = "other", _("Something else")
+        UNSUPPORTED_ROW = "unsupported-row", _("Table row not supported by the texts")
+
+    display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="flags")
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    comment = models.TextField(blank=True)
+    table = models.ForeignKey(ComparisonTable, null=True, blank=True, on_delete=models.PROTECT, related_name="flags")
+    row = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Of the table, from 0.")
+    flagged_at = models.DateTimeField()
+    taken_back_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-flagged_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["display", "kind"], condition=Q(row=None), name="flag_once_per_pair_and_kind"
+            ),
+            models.UniqueConstraint(
+                fields=["display", "table", "row"], condition=Q(row__isnull=False), name="flag_once_per_table_row"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="unsupported-row", table__isnull=False, row__isnull=False)
+                | (~Q(kind="unsupported-row") & Q(table=None, row=None)),
+                name="flag_of_a_row_names_it",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.display}: {self.kind}"

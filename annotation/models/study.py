@@ -3,10 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from annotation.arms import Arm, BadArm
 from annotation.keys import new_key, new_seed
+from annotation.wording import spoken
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -20,15 +25,37 @@ DEFAULT_CONSENT = """You will compare pairs of texts and say which one you prefe
 
 
 RESERVED_SLUGS = frozenset({"new"})
+SHARE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
 class TaskKind(models.TextChoices):
     """What the systems were asked to do; picks a judge's prompt."""
 
-    SUMMARIZATION = "summarization", "Summarisation"
-    SUMMARIZATION_CONCISE = "summarization-concise", "Concise summarisation"
-    DIALOGUE = "dialogue", "Dialogue"
-    FREE = "free", "Other (the study's own question)"
+    SUMMARIZATION = "summarization", gettext_lazy("Summarisation")
+    SUMMARIZATION_CONCISE = "summarization-concise", gettext_lazy("Concise summarisation")
+    DIALOGUE = "dialogue", gettext_lazy("Dialogue")
+    FREE = "free", gettext_lazy("Other (the study's own question)")
+
+
+class Protocol(models.TextChoices):
+    """How often a rater is asked about one pair."""
+
+    ONE_STAGE = "one-stage", gettext_lazy("One vote on each pair")
+    TWO_STAGE = "two-stage", gettext_lazy("A vote on each pair, then a second one beside a comparison table")
+
+
+class PairOrder(models.TextChoices):
+    """In which order the pairs stand on a page."""
+
+    RANDOM = "random", gettext_lazy("Random, drawn for each rater")
+    FIXED = "fixed", gettext_lazy("The same for every rater")
+
+
+class ArmUnit(models.TextChoices):
+    """What is split into arms."""
+
+    RATER = "rater", gettext_lazy("Raters: each is in one arm throughout")
+    INSTANCE = "instance", gettext_lazy("Instances: each is in one arm for every rater")
 
 
 class StudyQuerySet(models.QuerySet["Study"]):
@@ -68,8 +95,52 @@ class Study(models.Model):
         default=DEFAULT_CONSENT, help_text="Markdown; a change raises the version and asks again."
     )
     consent_version = models.PositiveIntegerField(default=1)
+    content_warning = models.TextField(blank=True, help_text="Markdown, shown to raters on every page of the study.")
     contact = models.CharField(max_length=200, blank=True, help_text="How raters reach the researcher.")
+    language = models.CharField(
+        max_length=35,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "Not a language tag such as en or pt-BR.")],
+        help_text="Language tag of the texts (en, ar, pt-BR …), for screen readers; empty when unknown or mixed.",
+    )
+    render_markdown = models.BooleanField(
+        default=False, help_text="Render Markdown in the generations, without links and pictures."
+    )
     ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")
+    pair_order = models.CharField(max_length=10, choices=PairOrder.choices, default=PairOrder.RANDOM)
+    protocol = models.CharField(max_length=10, choices=Protocol.choices, default=Protocol.ONE_STAGE)
+    arms: models.JSONField[Any, Any] = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Names of the arms of a two-stage study: none, table:VARIANT, placebo:VARIANT.",
+    )
+    arm_unit = models.CharField(max_length=10, choices=ArmUnit.choices, default=ArmUnit.RATER)
+    reason_min_length = models.PositiveSmallIntegerField(
+        default=20, help_text="Characters that a reason for a changed choice must have at least."
+    )
+    pay_per_hit = models.DecimalField(
+        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+    currency = models.CharField(
+        max_length=3, blank=True, validators=[RegexValidator(r"^[A-Z]{3}$", "Three capital letters, as EUR.")]
+    )
+    minutes_per_hit = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Expected; shown before consent."
+    )
+    pay_late = models.BooleanField(
+        default=False, help_text="Pay also for a HIT that came in after its time, when another rater has its place."
+    )
+    qualification_share = models.FloatField(
+        default=0.8, validators=SHARE, help_text="Share of qualification pairs to be answered as expected."
+    )
+    qualification_attempts = models.PositiveSmallIntegerField(default=2, validators=[MinValueValidator(1)])
+    check_pairs_needed = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)], help_text="Checked pairs before a threshold acts on a rater."
+    )
+    gold_warn_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    gold_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    repeat_warn_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    repeat_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
     seed = models.PositiveIntegerField(default=new_seed)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -86,11 +157,26 @@ class Study(models.Model):
         """Refuse a slug whose page would be another one."""
         if self.slug in RESERVED_SLUGS:
             raise ValidationError({"slug": f"The name {self.slug} is used by the program itself; choose another."})
+        if self.pay_per_hit and not self.currency:
+            raise ValidationError({"currency": "Say in which currency the pay is."})
+        try:
+            arms = [Arm.parse(name) for name in self.arms]
+        except BadArm as error:
+            raise ValidationError({"arms": str(error)}) from None
+        if len({arm.name for arm in arms}) < len(arms):
+            raise ValidationError({"arms": "Each arm may be there once."})
+        if self.protocol == Protocol.TWO_STAGE and not arms:
+            raise ValidationError({"arms": "A two-stage study needs one arm or more."})
+
+    @property
+    def is_two_stage(self) -> bool:
+        """Tell whether raters are asked again after their first votes."""
+        return self.protocol == Protocol.TWO_STAGE
 
     @property
     def offered_choices(self) -> dict[str, str]:
         """What a rater may answer, with its label, in the order on the page."""
-        choices = {"left": self.label_left, "none": "No preference", "right": self.label_right}
+        choices = {"left": spoken(self.label_left), "none": _("No preference"), "right": spoken(self.label_right)}
         if not self.ties_allowed:
             del choices["none"]
         return choices

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from annotation.keys import new_key, new_seed
 from annotation.models.content import Matchup, Pair, System
@@ -16,18 +17,29 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         """Return batches whose HITs may be claimed."""
         return self.filter(status=Batch.Status.OPEN)
 
+    def for_rating(self) -> "BatchQuerySet":
+        """Return batches whose ratings enter findings: no qualifications, no checks."""
+        return self.filter(purpose=Batch.Purpose.RATING)
+
 
 class Batch(models.Model):
     """HITs of one configuration published together."""
 
     class Status(models.TextChoices):
-        OPEN = "open", "Open"
-        PAUSED = "paused", "Paused"
-        CLOSED = "closed", "Closed"
+        OPEN = "open", _("Open")
+        PAUSED = "paused", _("Paused")
+        CLOSED = "closed", _("Closed")
 
     class Origin(models.TextChoices):
         COLLECTED = "collected", "Rated here"
         IMPORTED = "imported", "Imported"
+
+    class Purpose(models.TextChoices):
+        """Only ratings enter findings: the other two are asked in order to know the rater."""
+
+        RATING = "rating", _("Ratings")
+        QUALIFICATION = "qualification", _("Qualification: before the first HIT, with feedback")
+        GOLD = "gold", _("Hidden checks with a known answer")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="batches")
     name = models.CharField(max_length=200)
@@ -40,6 +52,11 @@ class Batch(models.Model):
     seed = models.PositiveIntegerField(default=new_seed)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.COLLECTED)
+    purpose = models.CharField(max_length=15, choices=Purpose.choices, default=Purpose.RATING)
+    gold_rate = models.FloatField(default=0.0, help_text="Share of a rater's HITs that are hidden gold HITs.")
+    repeat_rate = models.FloatField(
+        default=0.0, help_text="Share of a rater's HITs that repeat an earlier one with the sides swapped."
+    )
     lease_minutes = models.PositiveIntegerField(default=60)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -52,6 +69,10 @@ class Batch(models.Model):
             models.UniqueConstraint(fields=["study", "name"], name="batch_name_once_per_study"),
             models.CheckConstraint(condition=Q(raters_per_hit__gte=1), name="batch_has_raters"),
             models.CheckConstraint(condition=Q(pairs_per_hit__gte=1), name="batch_has_pairs"),
+            models.CheckConstraint(
+                condition=Q(gold_rate__gte=0, repeat_rate__gte=0, gold_rate__lte=0.5, repeat_rate__lte=0.5),
+                name="batch_check_rates_at_most_half",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
-"""Making batches: which instances, N pairs a HIT, R raters."""
+"""Making batches: which instances, N pairs a HIT, R raters, and what the raters' answers are for."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +14,17 @@ from analysis import selection
 from analysis.errors import AnalysisError
 from annotation.configurations import Configuration, configuration
 from annotation.errors import NotChosen
+from annotation.gold import gold_verdict
 from annotation.keys import new_seed
 from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Slot, Study
+from annotation.services.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.services.separability import needed_run
 from annotation.services.studies import validate
 from annotation.tables import Selection, separabilities
 
 _CHUNK = 500
 MOST_RATERS = 1000
+MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
 _SPEC = re.compile(
     r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
 )
@@ -58,16 +62,23 @@ def create_batch(
     seed: int | None = None,
     instance_ids: Sequence[str] = (),
     similarity: str | None = None,
+    purpose: str = Batch.Purpose.RATING,
+    gold_rate: float = 0.0,
+    repeat_rate: float = 0.0,
 ) -> tuple[Batch, bool]:
     """Make a batch of chosen instances, `pairs` pairs a HIT, `raters` slots a HIT; returns it and whether it is new.
 
-    select : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
-             importance:N, or ids (with `instance_ids`)
-    seed   : recorded; drawn when left out
+    select  : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
+              importance:N, or ids (with `instance_ids`)
+    seed    : recorded; drawn when left out
+    purpose : rating; or qualification or gold, which take only instances whose gold prefers one of the two systems,
+              and whose HITs go to any number of raters, whatever `raters` says
+    gold_rate, repeat_rate : shares of a rater's HITs that are hidden checks, of a batch for rating
     Asking for the same batch again changes nothing.
     Raises: NotChosen saying why not; UnknownName when the study has no such configuration.
     """
-    Study.objects.select_for_update().get(pk=study.pk)
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    _refuse_purpose(purpose, gold_rate, repeat_rate)
     chosen_configuration = configuration(study, dataset=dataset, systems=systems)
     spec = {"spec": select, "instance_ids": sorted(instance_ids), "similarity": similarity}
     wanted: dict[str, Any] = {
@@ -75,39 +86,55 @@ def create_batch(
         "system_a": chosen_configuration.system_a,
         "system_b": chosen_configuration.system_b,
         "pairs_per_hit": pairs,
-        "raters_per_hit": raters,
+        "raters_per_hit": raters if purpose == Batch.Purpose.RATING else 1,
+        "purpose": purpose,
+        "gold_rate": gold_rate,
+        "repeat_rate": repeat_rate,
     }
     if existing := study.batches.filter(name=name).first():
         _refuse_other(existing, {**wanted, "seed": existing.seed if seed is None else seed}, spec)
         return existing, False
-    seed = new_seed() if seed is None else seed
-    _refuse_numbers(pairs, raters, seed)
-    pool = _pool(chosen_configuration, pairs)
-    rng = np.random.default_rng(seed)
-    chosen = _choose(pool, select, instance_ids, similarity, rng)
-    batch = Batch(
-        study=study,
-        name=name,
-        seed=seed,
-        **wanted,
-        selection={
-            "asked": spec,
-            "spec": select,
-            "similarity": chosen.run.similarity if chosen.run else None,
-            "pool": len(pool.matchup_ids),
-            "left_out": pool.left_out,
-        },
-    )
+    batch = Batch(study=study, name=name, seed=new_seed() if seed is None else seed, **wanted)
+    _refuse_numbers(pairs, raters, batch.seed)
+    _fill(batch, _pool(chosen_configuration, batch), spec)
+    return batch, True
+
+
+def _fill(batch: Batch, pool: _Pool, spec: dict[str, Any]) -> None:
+    """Choose from the pool, and store the batch with its HITs."""
+    rng = np.random.default_rng(batch.seed)
+    chosen = _choose(pool, spec["spec"], spec["instance_ids"], spec["similarity"], rng)
+    batch.selection = {
+        "asked": spec,
+        "spec": spec["spec"],
+        "similarity": chosen.run.similarity if chosen.run else None,
+        "pool": len(pool.matchup_ids),
+        "left_out": pool.left_out,
+    }
     validate(batch)
     batch.save()
     _make_hits(batch, pool, chosen, rng)
-    return batch, True
+    if batch.study.is_two_stage:
+        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
 
 
 def _refuse_other(existing: Batch, wanted: dict[str, Any], spec: dict[str, Any]) -> None:
     same = all(getattr(existing, key) == value for key, value in wanted.items())
     if not same or existing.selection.get("asked") != spec:
         raise NotChosen(f"the study has a batch {existing.name!r} already, made otherwise; choose another name")
+
+
+def _refuse_purpose(purpose: str, gold_rate: float, repeat_rate: float) -> None:
+    if purpose not in Batch.Purpose.values:
+        raise NotChosen(f"the purpose is {purpose!r}; it must be one of {', '.join(Batch.Purpose.values)}")
+    for name, rate in (("gold", gold_rate), ("repeat", repeat_rate)):
+        if not 0 <= rate <= MOST_CHECKS:
+            raise NotChosen(f"the {name} rate is {rate}; it must be from 0 to {MOST_CHECKS}")
+    if gold_rate + repeat_rate > MOST_CHECKS:
+        total = round(gold_rate + repeat_rate, 6)
+        raise NotChosen(f"the gold and the repeat rate make {total}; together they may be {MOST_CHECKS} at most")
+    if purpose != Batch.Purpose.RATING and (gold_rate or repeat_rate):
+        raise NotChosen(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
 
 
 def _refuse_numbers(pairs: int, raters: int, seed: int) -> None:
@@ -119,19 +146,35 @@ def _refuse_numbers(pairs: int, raters: int, seed: int) -> None:
         raise NotChosen(f"the seed is {seed}; it must be from 0 to {2**31 - 1}")
 
 
-def _pool(configuration: Configuration, pairs: int) -> _Pool:
-    """Find the matchups that a rater can be shown: with a source text and enough pairs."""
-    matchups = configuration.matchups()
+def _pool(configuration: Configuration, batch: Batch) -> _Pool:
+    """Find the matchups that a rater can be shown: with a source text, enough pairs, and gold where that is needed."""
+    matchups, pairs = configuration.matchups(), batch.pairs_per_hit
     without_source = matchups.filter(instance__source="").count()
     counted = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
-    too_few = counted.filter(available__lt=pairs).count()
-    rows = list(counted.filter(available__gte=pairs).values_list("pk", "instance__instance_id"))
-    left_out = {"without source text": without_source, f"with fewer than {pairs} pairs": too_few}
+    left_out = {
+        "without source text": without_source,
+        f"with fewer than {pairs} pairs": counted.filter(available__lt=pairs).count(),
+    }
+    rows = list(counted.filter(available__gte=pairs).values_list("pk", "instance__instance_id", "instance__gold"))
+    if batch.purpose != Batch.Purpose.RATING:
+        problems = [_gold_problem(configuration, gold) for _, _, gold in rows]
+        left_out |= Counter(problem for problem in problems if problem)
+        rows = [row for row, problem in zip(rows, problems, strict=True) if not problem]
     left_out = {reason: count for reason, count in left_out.items() if count}
     if not rows:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
         raise NotChosen(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
-    return _Pool(configuration, tuple(pk for pk, _ in rows), tuple(name for _, name in rows), left_out)
+    return _Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
+
+
+def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> str | None:
+    """Say why raters can't be held to an instance's gold."""
+    verdict = gold_verdict(gold, configuration.system_a.name, configuration.system_b.name)
+    if verdict is None:
+        return "without a gold preference for these systems"
+    if verdict == 0 and not configuration.study.ties_allowed:
+        return "whose gold is a tie, which this study does not offer"
+    return None
 
 
 def _choose(
@@ -202,10 +245,11 @@ def _make_hits(batch: Batch, pool: _Pool, chosen: _Chosen, rng: np.random.Genera
         sample = sorted(rng.choice(len(available), size=batch.pairs_per_hit, replace=False))
         links += [HitPair(hit=hit, pair_id=available[place], position=p) for p, place in enumerate(sample)]
     HitPair.objects.bulk_create(links, batch_size=_CHUNK)
-    Slot.objects.bulk_create(
-        (Slot(hit=hit, number=number) for hit in hits for number in range(1, batch.raters_per_hit + 1)),
-        batch_size=_CHUNK,
-    )
+    if batch.purpose == Batch.Purpose.RATING:  # the others go to every rater
+        numbers = range(1, batch.raters_per_hit + 1)
+        Slot.objects.bulk_create(
+            (Slot(hit=hit, number=number) for hit in hits for number in numbers), batch_size=_CHUNK
+        )
 
 
 def _of(configuration: Configuration) -> Any:
@@ -215,12 +259,22 @@ def _of(configuration: Configuration) -> Any:
 def set_batch_status(*, batch: Batch, status: str) -> Batch:
     """Open, pause or close a batch; claims already made may be finished.
 
-    Raises: NotChosen for an unknown state, or for a batch whose ratings were imported.
+    Raises: NotChosen for an unknown state, for a batch whose ratings were imported, and for opening one whose pairs
+    lack comparison tables: the study may have become one of two stages since.
     """
     if status not in Batch.Status.values:
         raise NotChosen(f"{status!r} is no state of a batch")
     if batch.origin == Batch.Origin.IMPORTED:
         raise NotChosen(f"the ratings of batch {batch.name} were imported; it can't be opened here")
+    if status == Batch.Status.OPEN and batch.study.is_two_stage:
+        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
     batch.status = status
     batch.save(update_fields=["status"])
     return batch
+
+
+def lacks_gold(batch: Batch) -> bool:
+    """Tell whether a batch asks for gold HITs and there is no open batch that they could come from."""
+    if not batch.gold_rate:
+        return False
+    return not batch.study.batches.open().filter(purpose=Batch.Purpose.GOLD).exists()

@@ -1,8 +1,13 @@
-"""Asking an annotator's consent before the first HIT."""
+"""Asking an annotator's consent before the first HIT, and taking it back."""
 
 from datetime import datetime
 
-from annotation.models import Annotator, Consent
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.errors import ClaimRefused
+from annotation.models import Annotator, Assignment, Consent
+from annotation.services.slots import reopen_slots
 
 
 def latest_consent(annotator: Annotator) -> Consent | None:
@@ -17,7 +22,12 @@ def has_consented(annotator: Annotator) -> bool:
 
 
 def answer_consent(*, annotator: Annotator, accepted: bool, at: datetime) -> Consent:
-    """Record an answer to the current text; earlier answers stay."""
+    """Record an answer to the current text; earlier answers stay.
+
+    Raises: ClaimRefused when the annotator has withdrawn, which is final.
+    """
+    if annotator.withdrawn_at:
+        raise ClaimRefused(_("You have withdrawn from this study; that can't be taken back here."))
     return Consent.objects.create(
         annotator=annotator,
         version=annotator.study.consent_version,
@@ -25,3 +35,21 @@ def answer_consent(*, annotator: Annotator, accepted: bool, at: datetime) -> Con
         accepted=accepted,
         answered_at=at,
     )
+
+
+@transaction.atomic
+def withdraw(*, annotator: Annotator, at: datetime) -> Annotator:
+    """Take consent back for good: nothing of this annotator enters a later finding or export.
+
+    Their slots are free again, so that a HIT gets as many counted ratings as it needs. What is owed to them stays.
+    """
+    annotator = Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
+    if annotator.withdrawn_at is not None:
+        return annotator
+    answer_consent(annotator=annotator, accepted=False, at=at)
+    annotator.withdrawn_at = at
+    annotator.save(update_fields=["withdrawn_at"])
+    filled = dict(annotator.assignments.filter(slot__isnull=False).values_list("pk", "hit_id"))
+    reopen_slots(list(filled), set(filled.values()))
+    annotator.assignments.filter(state=Assignment.State.CLAIMED).update(state=Assignment.State.EXPIRED)
+    return annotator

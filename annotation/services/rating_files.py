@@ -19,9 +19,11 @@ from annotation.services.studies import ensure_study, find_study, record_import
 def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False) -> tuple[Study, StoredRatings]:
     """Read long-form ratings of a study's pairs, whole or not at all; `scripted` marks raters that are programs.
 
+    Ratings of qualifications and hidden checks stay out: a repeat is a second vote on a pair by the same rater.
     Raises: BadFile listing every line that can't be taken; UnknownStudy.
     """
-    rows = parse_ratings(data, name)
+    given = parse_ratings(data, name)
+    rows = [row for row in given if not row.is_check]
     if scripted:
         rows = [replace(row, rater=_scripted_code(row.rater)) for row in rows]
     with transaction.atomic():  # only now: while SQLite writes, every rater waits
@@ -31,7 +33,7 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
         stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
         if stored.added:
             record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
-        return study, stored
+        return study, replace(stored, checks=len(given) - len(rows))
 
 
 def import_votes(
@@ -82,6 +84,11 @@ def _scripted_code(code: str) -> str:
     return code if code.startswith("scripted") else f"scripted-{code}"
 
 
+def _placebo(row: LongRow) -> bool:
+    """Tell whether another pair's table was shown; the file doesn't say which."""
+    return row.arm.startswith("placebo:")
+
+
 def _batch_of(pair: Pair) -> str:
     matchup = pair.matchup
     return default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name)
@@ -118,7 +125,7 @@ class _Resolver:
                 bad.append(BadLine(row.number, f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"))
             elif pair is None:
                 bad.append(BadLine(row.number, "the study has no pair with these indexes"))
-            elif row.table_variant and (pair.pk, row.table_variant) not in self.tables:
+            elif row.table_variant and not _placebo(row) and (pair.pk, row.table_variant) not in self.tables:
                 bad.append(BadLine(row.number, f"the pair has no comparison table of variant {row.table_variant!r}"))
             else:
                 resolved.append(self._rating(row, pair, turned))
@@ -148,7 +155,7 @@ class _Resolver:
             a_is_left=(row.shown_first == "a") != turned,
             stage=row.stage,
             arm=row.arm,
-            table=self.tables.get((pair.pk, row.table_variant)),
+            table=None if _placebo(row) else self.tables.get((pair.pk, row.table_variant)),
             reason=row.reason,
             active_seconds=row.active_seconds,
             wall_seconds=row.wall_seconds,

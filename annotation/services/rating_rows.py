@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from annotation.errors import BadLine
-from annotation.models import Annotator, ComparisonTable, Display, Pair, Rating, Study
+from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
 
-_LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 40, "software_version": 40}
+_LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,16 @@ class _InFile:
 
 
 class _Stored:
-    """The ratings that a study holds."""
+    """The ratings that a study holds. Checks are none: a repeat is a second vote on a pair, on other sides."""
 
     def __init__(self, study: Study) -> None:
-        displays = Display.objects.filter(assignment__hit__batch__study=study)
+        rated = Assignment.objects.filter(hit__batch__study=study, purpose=Assignment.Purpose.RATING)
+        displays = Display.objects.filter(assignment__in=rated)
         self._shown = {
             (code, pair): left
             for code, pair, left in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
         }
-        ratings = Rating.objects.filter(display__assignment__hit__batch__study=study)
+        ratings = Rating.objects.filter(display__assignment__in=rated)
         self._verdicts = {
             (code, pair, stage): verdict
             for code, pair, stage, verdict in ratings.values_list(

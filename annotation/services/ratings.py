@@ -15,10 +15,11 @@ __all__ = ["RatingRow", "StoredRatings", "store_ratings"]
 
 @dataclass(frozen=True)
 class StoredRatings:
-    """What a file changed; rows that were shown but not answered are no ratings."""
+    """What a file changed; rows that were shown but not answered are no ratings, and checks are left out."""
 
     added: int
     unchanged: int
+    checks: int = 0
 
     @property
     def counts(self) -> dict[str, int]:

@@ -6,8 +6,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from annotation.errors import AnnotationError, UnknownStudy
+from annotation.errors import AnnotationError, SettingFixed, UnknownStudy
 from annotation.models import Batch, ImportRecord, Rating, Study
+from annotation.services.arm_tables import pairs_shown, refuse_missing_tables
+
+FIXED_BY_DRAWS = frozenset({"protocol", "arms", "arm_unit"})
+FIXED_BY_VOTES = FIXED_BY_DRAWS | {"ties_allowed", "pair_order"}
 
 
 def find_study(slug: str, *, lock: bool = False) -> Study:
@@ -74,20 +78,35 @@ def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: di
 def save_settings(*, study: Study, **settings: Any) -> Study:
     """Change a study's settings; another consent text is a new version, to be asked for again.
 
-    Raises: AnnotationError naming the setting that isn't valid.
+    Raises: AnnotationError naming the setting that isn't valid; SettingFixed for what votes were given under;
+    NotChosen when raters are at work on pairs whose comparison tables would be missing.
     """
     study = Study.objects.select_for_update().get(pk=study.pk)
     # A browser sends every line's end as CR LF, which is no change of the text.
     settings = {name: _plain_lines(value) if isinstance(value, str) else value for name, value in settings.items()}
     if "consent_text" in settings and settings["consent_text"] != _plain_lines(study.consent_text):
         study.consent_version += 1
-    if settings.get("ties_allowed", study.ties_allowed) != study.ties_allowed and _has_votes(study):
-        raise AnnotationError("votes have been given: “no preference” can be switched in a new study only")
+    changed = {name for name, value in settings.items() if getattr(study, name) != value}
+    _refuse_fixed(study, changed)
     for name, value in settings.items():
         setattr(study, name, value)
     validate(study)
+    if study.is_two_stage and changed & {"protocol", "arms"}:
+        at_work = study.batches.open().filter(origin=Batch.Origin.COLLECTED)
+        refuse_missing_tables(study, study.arms, pairs_shown(at_work))
     study.save()
     return study
+
+
+def _refuse_fixed(study: Study, changed: set[str]) -> None:
+    """Refuse to change what raters' answers depend on once there are any.
+
+    An arm is drawn when a HIT is claimed, before the first vote, and stays: draws fix the arms as votes do.
+    """
+    if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
+        raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
+    if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
+        raise SettingFixed(fixed, "arms have been drawn for raters or instances; choose this in a new study")
 
 
 def _has_votes(study: Study) -> bool:

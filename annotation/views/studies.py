@@ -11,20 +11,23 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
 from annotation.access import MANAGERS, READERS, account_of, holds_any, study_view
 from annotation.configurations import configurations, matchup_counts
-from annotation.errors import AnnotationError
-from annotation.forms import BatchForm, NewStudyForm, StudySettingsForm, UploadForm
+from annotation.errors import AnnotationError, NotChosen, SettingFixed
+from annotation.forms import BatchForm, NewStudyForm, UploadForm
 from annotation.middleware import shown
-from annotation.models import Batch, Instance, Study
+from annotation.models import Assignment, Batch, Instance, Study
+from annotation.reports import counts_of, kind_counts
 from annotation.services.accounts import keep_creator
-from annotation.services.batches import create_batch, set_batch_status
+from annotation.services.batches import create_batch, lacks_gold, set_batch_status
 from annotation.services.separability import latest_runs
 from annotation.services.studies import save_settings
 from annotation.services.uploads import read_upload
+from annotation.settings_form import StudySettingsForm
 from annotation.tasks import compute_separability_of, separability_state
 
 T = TypeVar("T")
@@ -93,6 +96,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
             "batches": _with_progress(study.batches.all()),
             "imports": study.imports.all(),
             "scripted": study.annotators.filter(kind="scripted").count(),
+            **_report_counts(study),
         }
     return render(request, page or "annotation/study.html", context)
 
@@ -105,8 +109,16 @@ def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
         return render(request, "annotation/study_settings.html", {"form": form, "study": study}, status=status)
-    save_settings(study=Study.objects.get(pk=study.pk), **form.cleaned_data)
-    messages.success(request, "Saved.")
+    try:
+        save_settings(study=study, **form.cleaned_data)
+    except SettingFixed as error:
+        for field in error.fields:
+            form.add_error(field, error.why)
+    except NotChosen as error:  # tables that the arms would show are missing
+        form.add_error("arms", str(error))
+    if form.errors:
+        return render(request, "annotation/study_settings.html", {"form": form, "study": study}, status=422)
+    messages.success(request, _("Saved."))
     return redirect("annotation:study", study.slug)
 
 
@@ -119,7 +131,7 @@ def start_separability(request: HttpRequest, study: Study) -> HttpResponse:
         raise Http404(f"no similarity {name}")
     if not separability_state(study)[0]:
         compute_separability_of.enqueue(study.pk, name, "configuration")
-    messages.info(request, "Separability is being computed; it shows below when it is done.")
+    messages.info(request, _("Separability is being computed; it shows below when it is done."))
     return redirect("annotation:study", study.slug)
 
 
@@ -130,7 +142,8 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     form = BatchForm(request.POST or None, study=study)
     if form.is_valid() and (done := _try(form, lambda: create_batch(study=study, **_batch_of(form)))):
         batch, made = done
-        messages.success(request, f"Batch {batch.name} {'made' if made else 'was there already, made the same way'}.")
+        told = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
+        messages.success(request, told % {"name": batch.name})
         return redirect("annotation:batch", study.slug, batch.pk)
     context = {"form": form, "study": study}
     return render(request, "annotation/new_batch.html", context, status=422 if form.is_bound else 200)
@@ -149,7 +162,19 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         return redirect("annotation:batch", study.slug, pk)
     hits = batch.hits.select_related("matchup__instance").order_by("matchup__instance__position")
     page = Paginator(_with_slots(hits), 100).get_page(request.GET.get("page"))
-    context = {"study": study, "batch": batch, "hits": page, "may_manage": may_manage, "states": Batch.Status.choices}
+    flag_count, returned_count = counts_of(batch)
+    submitted = Assignment.objects.present().filter(hit__batch=batch, state=Assignment.State.SUBMITTED)
+    context = {
+        "study": study,
+        "batch": batch,
+        "hits": page,
+        "may_manage": may_manage,
+        "states": Batch.Status.choices,
+        "lacks_gold": lacks_gold(batch),
+        "submitted_count": submitted.count(),
+        "flag_count": flag_count,
+        "returned_count": returned_count,
+    }
     return render(request, "annotation/batch.html", context)
 
 
@@ -189,6 +214,8 @@ def _new_study(form: NewStudyForm) -> dict[str, Any]:
 def _batch_of(form: BatchForm) -> dict[str, Any]:
     chosen = form.cleaned_data["configuration"]
     names = {key: form.cleaned_data[key] for key in ("name", "pairs", "raters", "seed")}
+    names["purpose"] = form.cleaned_data["purpose"] or Batch.Purpose.RATING
+    names |= {key: form.cleaned_data[key] or 0.0 for key in ("gold_rate", "repeat_rate")}
     names["similarity"] = form.cleaned_data["similarity"] or None
     systems = (chosen.system_a.name, chosen.system_b.name)
     return {**names, "dataset": chosen.dataset, "systems": systems, "select": form.cleaned_data["select"].strip()}
@@ -209,6 +236,12 @@ def _with_progress(batches: Any) -> Any:
         filled_count=Count("hits__slots", filter=submitted, distinct=True),
         claimed_count=Count("hits__slots", filter=Q(hits__slots__assignment__state="claimed"), distinct=True),
     )
+
+
+def _report_counts(study: Study) -> dict[str, int]:
+    kinds = kind_counts(study)
+    blocked = study.annotators.present().exclude(blocked_at=None).count()
+    return {"flag_count": kinds[0][2], "returned_count": kinds[-1][2], "blocked_count": blocked}
 
 
 def _with_slots(hits: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from annotation.keys import new_seed
 
@@ -27,10 +28,10 @@ class Judge(models.Model):
     """An auto-rater: a method with its settings and, where it asks a model, the endpoint."""
 
     class Order(models.TextChoices):
-        RANDOM = "random", "Random per pair (seeded)"
-        BOTH = "both", "Both orders; disagreement is a tie"
-        AB = "ab", "System A first"
-        BA = "ba", "System B first"
+        RANDOM = "random", _("Random per pair (seeded)")
+        BOTH = "both", _("Both orders; disagreement is a tie")
+        AB = "ab", _("System A first")
+        BA = "ba", _("System B first")
 
     name = models.SlugField(max_length=80, unique=True)
     method = models.CharField(max_length=40)

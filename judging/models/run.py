@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Batch, Pair, Study
 from judging.models.judge import Judge
@@ -12,11 +13,11 @@ class JudgeRun(models.Model):
     """One judge on the pairs of one study, or of one batch of it: a set of cells, each filled once."""
 
     class Status(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        PAUSED = "paused", "Stopped on request"
-        DONE = "done", "Done"
-        FAILED = "failed", "Stopped by an error"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        PAUSED = "paused", _("Stopped on request")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Stopped by an error")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
@@ -76,15 +77,15 @@ class Judgment(models.Model):
     """One cell of a run: one presentation of one pair to a judge, and what came of it."""
 
     class Order(models.TextChoices):
-        AB = "ab", "A shown first"
-        BA = "ba", "B shown first"
+        AB = "ab", _("A shown first")
+        BA = "ba", _("B shown first")
 
     class Status(models.TextChoices):
-        PENDING = "pending", "Not asked yet"
-        PARSED = "parsed", "Parsed"
-        UNPARSED = "unparsed", "Unparsed"
-        REFUSED = "refused", "Refused"
-        ERROR = "error", "Error"
+        PENDING = "pending", _("Not asked yet")
+        PARSED = "parsed", _("Parsed")
+        UNPARSED = "unparsed", _("Unparsed")
+        REFUSED = "refused", _("Refused")
+        ERROR = "error", _("Error")
 
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
     pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="judgments")

@@ -58,12 +58,16 @@ def queue_run(*, study: Study, judge: Judge, batch: Batch | None = None, in_flig
 
 
 def pairs_of(study: Study, batch: Batch | None) -> QuerySet[Pair]:
-    """Return the pairs that a run is about: those on the batch's HITs, or on the study's, or all if it has no batch."""
+    """Return the pairs that a run is about: those on the batch's HITs, or on the study's, or all if it has no batch.
+
+    Qualifications and hidden checks are for knowing the raters: of the study's batches only those for rating count.
+    """
     pairs = Pair.objects.filter(matchup__instance__study=study)
     if batch is not None:
         return pairs.filter(pk__in=HitPair.objects.filter(hit__batch=batch).values("pair_id"))
-    if study.batches.exists():
-        return pairs.filter(pk__in=HitPair.objects.filter(hit__batch__study=study).values("pair_id"))
+    batches = study.batches.for_rating()
+    if batches.exists():
+        return pairs.filter(pk__in=HitPair.objects.filter(hit__batch__in=batches.order_by()).values("pair_id"))
     return pairs
 
 

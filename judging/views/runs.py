@@ -5,6 +5,7 @@ from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from annotation.access import READERS, study_view
@@ -34,7 +35,8 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     if not form.is_valid():
         return _judges_page(request, study, form, RunForm(study=study), status=422)
     judge, is_new = add_judge(**form.cleaned_data)
-    messages.success(request, f"Judge {judge} {'added' if is_new else 'is there already, with these settings'}.")
+    made, kept = _("Judge %(judge)s added."), _("Judge %(judge)s is there already, with these settings.")
+    messages.success(request, (made if is_new else kept) % {"judge": judge})
     return redirect("judging:judges", study.slug)
 
 

@@ -13,6 +13,7 @@ from annotation.models import (
     Assignment,
     Batch,
     ComparisonTable,
+    Flag,
     Generation,
     Hit,
     Instance,
@@ -21,6 +22,7 @@ from annotation.models import (
     Rating,
     Study,
     System,
+    VoteChange,
 )
 from judging.models import Completion, JudgeRun, Judgment
 
@@ -35,11 +37,21 @@ STUDY_PATHS: dict[type[Model], str] = {
     Hit: "batch__study",
     Assignment: "hit__batch__study",
     Rating: "display__assignment__hit__batch__study",
+    VoteChange: "display__assignment__hit__batch__study",
+    Flag: "display__assignment__hit__batch__study",
     Annotator: "study",
     ComparisonTable: "study",
     JudgeRun: "study",
     Judgment: "run__study",
     Completion: "judgments__run__study",
+}
+# From a row of what somebody did to whoever did it: who took consent back is in none of the lists.
+ANNOTATOR_PATHS: dict[type[Model], str] = {
+    Annotator: "",
+    Assignment: "annotator__",
+    Rating: "display__assignment__annotator__",
+    VoteChange: "display__assignment__annotator__",
+    Flag: "display__assignment__annotator__",
 }
 
 
@@ -64,7 +76,9 @@ class IsSiteAdmin(BasePermission):
 
 
 def seen_by(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Keep the rows of the studies that `user` may read."""
+    """Keep the rows of the studies that `user` may read; of people who have withdrawn, none."""
+    if rows.model in ANNOTATOR_PATHS:
+        rows = rows.filter(**{f"{ANNOTATOR_PATHS[rows.model]}withdrawn_at": None})
     studies = Study.objects.seen_by(user, *READERS).order_by()
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": studies.values("pk")}))
 

@@ -27,9 +27,10 @@ class InstanceFilter(StudyFilter):
 
 
 class BatchFilter(StudyFilter):
-    """By study and name."""
+    """By study, name and purpose."""
 
     name = filters.CharFilter(field_name="name")
+    purpose = filters.CharFilter(field_name="purpose")
 
 
 class HitFilter(StudyFilter):
@@ -39,11 +40,12 @@ class HitFilter(StudyFilter):
 
 
 class AssignmentFilter(StudyFilter):
-    """By study, batch, annotator and state."""
+    """By study, batch, annotator, state and purpose."""
 
     batch = filters.CharFilter(field_name="hit__batch__name", label="Name of the batch")
     annotator = filters.CharFilter(field_name="annotator__code", label="Code of the annotator")
     state = filters.CharFilter(field_name="state")
+    purpose = filters.CharFilter(field_name="purpose")
 
 
 class RatingFilter(StudyFilter):
@@ -52,6 +54,14 @@ class RatingFilter(StudyFilter):
     batch = filters.CharFilter(field_name="display__assignment__hit__batch__name", label="Name of the batch")
     rater = filters.CharFilter(field_name="display__assignment__annotator__code", label="Code of the annotator")
     stage = filters.CharFilter(field_name="stage")
+
+
+class FlagFilter(StudyFilter):
+    """By study, batch, rater and kind."""
+
+    batch = filters.CharFilter(field_name="display__assignment__hit__batch__name", label="Name of the batch")
+    rater = filters.CharFilter(field_name="display__assignment__annotator__code", label="Code of the annotator")
+    kind = filters.CharFilter(field_name="kind")
 
 
 class TableFilter(StudyFilter):

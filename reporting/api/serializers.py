@@ -9,6 +9,7 @@ from annotation.models import (
     Assignment,
     Batch,
     ComparisonTable,
+    Flag,
     Generation,
     Hit,
     Instance,
@@ -17,6 +18,7 @@ from annotation.models import (
     Rating,
     Study,
     System,
+    VoteChange,
 )
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 
@@ -28,13 +30,20 @@ class ProblemSerializer(serializers.Serializer):
 
 
 class StudySerializer(serializers.ModelSerializer):
-    """A study and what its raters are told."""
+    """A study: what its raters are told and asked, how they are paid and checked."""
+
+    arms: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
 
     class Meta:
         model = Study
         fields = [
             *("slug", "title", "task_kind", "question", "source_label", "label_left", "label_right", "guidelines"),
-            *("consent_text", "consent_version", "ties_allowed", "seed", "created_at"),
+            *("consent_text", "consent_version", "content_warning", "contact", "language", "render_markdown"),
+            *("ties_allowed", "pair_order", "protocol", "arms", "arm_unit", "reason_min_length"),
+            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
+            *("qualification_share", "qualification_attempts", "check_pairs_needed"),
+            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
+            *("seed", "created_at"),
         ]
 
 
@@ -113,7 +122,8 @@ class BatchSerializer(InStudySerializer):
         model = Batch
         fields = [
             *("id", "study", "name", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
-            *("selection", "seed", "status", "origin", "lease_minutes", "created_at"),
+            *("selection", "seed", "status", "origin", "purpose", "gold_rate", "repeat_rate", "lease_minutes"),
+            "created_at",
         ]
 
 
@@ -135,12 +145,14 @@ class AssignmentSerializer(serializers.ModelSerializer):
     study = serializers.CharField(source="hit.batch.study.slug", read_only=True)
     hit = serializers.CharField(source="hit.key", read_only=True)
     annotator = serializers.CharField(source="annotator.code", read_only=True)
+    repeat_of = serializers.CharField(source="repeat_of.key", read_only=True, default=None)
 
     class Meta:
         model = Assignment
         fields = [
-            *("key", "study", "hit", "annotator", "state", "seed", "claimed_at", "expires_at", "submitted_at"),
-            *("work_seconds", "excluded", "exclusion_reason"),
+            *("key", "study", "hit", "annotator", "purpose", "attempt", "repeat_of", "arm", "state", "seed"),
+            *("claimed_at", "expires_at", "locked_at", "submitted_at", "late", "pay_due"),
+            *("returned_at", "return_reason", "return_comment", "work_seconds", "excluded", "exclusion_reason"),
         ]
 
 
@@ -153,12 +165,49 @@ class RatingSerializer(serializers.ModelSerializer):
     pair = serializers.CharField(source="display.pair.key", read_only=True)
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
     table = serializers.CharField(source="table.table_id", read_only=True, default=None)
+    shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
 
     class Meta:
         model = Rating
         fields = [
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason", "table"),
-            *("arm", "active_seconds", "wall_seconds", "rated_at", "late", "software_version"),
+            *("shown_table", "arm", "active_seconds", "wall_seconds", "rated_at", "late", "software_version"),
+        ]
+
+
+class HistorySerializer(serializers.ModelSerializer):
+    """A choice as it came in, in study order; the last one of a pair and stage is the rating."""
+
+    study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
+    assignment = serializers.CharField(source="display.assignment.key", read_only=True)
+    rater = serializers.CharField(source="display.assignment.annotator.code", read_only=True)
+    pair = serializers.CharField(source="display.pair.key", read_only=True)
+    a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
+    shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
+
+    class Meta:
+        model = VoteChange
+        fields = [
+            *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason"),
+            *("shown_table", "received_at", "chosen_at", "page", "active_seconds", "wall_seconds", "late"),
+            "software_version",
+        ]
+
+
+class FlagSerializer(serializers.ModelSerializer):
+    """What a rater reported about a pair, or about a row (from 0) of the table beside it."""
+
+    study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
+    assignment = serializers.CharField(source="display.assignment.key", read_only=True)
+    rater = serializers.CharField(source="display.assignment.annotator.code", read_only=True)
+    pair = serializers.CharField(source="display.pair.key", read_only=True)
+    table = serializers.CharField(source="table.table_id", read_only=True, default=None)
+
+    class Meta:
+        model = Flag
+        fields = [
+            *("id", "study", "assignment", "rater", "pair", "kind", "comment", "table", "row", "flagged_at"),
+            "taken_back_at",
         ]
 
 
@@ -167,7 +216,10 @@ class AnnotatorSerializer(InStudySerializer):
 
     class Meta:
         model = Annotator
-        fields = ["id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"]
+        fields = [
+            *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"),
+            *("warned_at", "blocked_at", "block_reason"),
+        ]
 
 
 class ComparisonTableSerializer(InStudySerializer):

@@ -17,6 +17,7 @@ from annotation.models import (
     Assignment,
     Batch,
     ComparisonTable,
+    Flag,
     Generation,
     Hit,
     Instance,
@@ -25,6 +26,7 @@ from annotation.models import (
     Rating,
     Study,
     System,
+    VoteChange,
 )
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import filters, serializers
@@ -34,6 +36,7 @@ from reporting.views.query import filters_of
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet])
 KEY = r"[A-Za-z0-9_-]+"
+OF_DISPLAY = ("display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair")
 REFUSALS: dict[int, Any] = {
     401: OpenApiResponse(serializers.ProblemSerializer, "No token, or not a valid one."),
     403: OpenApiResponse(serializers.ProblemSerializer, "Not a researcher or an admin."),
@@ -158,7 +161,7 @@ class HitViewSet(StudyRows):
 class AssignmentViewSet(StudyRows):
     """Claims on HITs, by key."""
 
-    queryset = Assignment.objects.select_related("hit__batch__study", "annotator")
+    queryset = Assignment.objects.select_related("hit__batch__study", "annotator", "repeat_of")
     serializer_class = serializers.AssignmentSerializer
     filterset_class = filters.AssignmentFilter
     lookup_field = "key"
@@ -169,16 +172,32 @@ class AssignmentViewSet(StudyRows):
 class RatingViewSet(StudyRows):
     """People's votes."""
 
-    queryset = Rating.objects.select_related(
-        "display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair", "table"
-    )
+    queryset = Rating.objects.select_related(*OF_DISPLAY, "table", "display__table")
     serializer_class = serializers.RatingSerializer
     filterset_class = filters.RatingFilter
 
 
 @documented
+class HistoryViewSet(StudyRows):
+    """Every change of a vote, as it came in."""
+
+    queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table")
+    serializer_class = serializers.HistorySerializer
+    filterset_class = filters.RatingFilter
+
+
+@documented
+class FlagViewSet(StudyRows):
+    """What raters reported about pairs and about rows of tables; HITs given back are among the assignments."""
+
+    queryset = Flag.objects.select_related(*OF_DISPLAY, "table")
+    serializer_class = serializers.FlagSerializer
+    filterset_class = filters.FlagFilter
+
+
+@documented
 class AnnotatorViewSet(StudyRows):
-    """Annotators, by the code that stands for them."""
+    """Annotators, by the code that stands for them; those who have withdrawn are not listed."""
 
     queryset = Annotator.objects.select_related("study")
     serializer_class = serializers.AnnotatorSerializer

@@ -5,6 +5,9 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from annotation.access import READERS, study_view
@@ -17,13 +20,18 @@ from reporting.views.charts import POOLED
 from reporting.views.query import chart_url, filters_of, query_of
 
 PICTURES = {
-    "consistency-by-bin": "Stacked bars for each rater: the share of rating sets at each consistency, "
-    "by separability. The numbers are in the table below.",
-    "mean-consistency": "Curve for each rater: mean consistency by separability, with intervals. "
-    "The numbers are in the table below.",
-    "separability": "Bars: how many instances each separability bin holds. The numbers are in the table below.",
+    "consistency-by-bin": gettext_lazy(
+        "Stacked bars for each rater: the share of rating sets at each consistency, "
+        "by separability. The numbers are in the table below."
+    ),
+    "mean-consistency": gettext_lazy(
+        "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below."
+    ),
+    "separability": gettext_lazy(
+        "Bars: how many instances each separability bin holds. The numbers are in the table below."
+    ),
 }
-POOLED_ALT = (
+POOLED_ALT = gettext_lazy(
     "Curve for each rater: mean consistency by separability over all configurations. "
     "The numbers are in the table below."
 )
@@ -52,7 +60,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
         "next_steps": _next_steps(study, found),
         "similarities": sorted(set(study.separability_runs.values_list("similarity", flat=True))),
-        "batches": list(study.batches.values_list("name", flat=True)),
+        "batches": list(study.batches.for_rating().values_list("name", flat=True)),
         "exports": [(kind, form) for kind in KINDS for form in FORMATS],
         "query": query_of(filters),
     }
@@ -83,9 +91,9 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
     }
 
 
-def _picture(study: Study, name: str, alt: str, filters: Filters, **named: str) -> dict[str, str]:
+def _picture(study: Study, name: str, alt: Promise, filters: Filters, **named: str) -> dict[str, str]:
     themes = {theme: chart_url(study, name, "svg", filters, **named, theme=theme) for theme in ("light", "dark")}
-    return {"alt": alt, **themes, "png": chart_url(study, name, "png", filters, **named)}
+    return {"alt": str(alt), **themes, "png": chart_url(study, name, "png", filters, **named)}
 
 
 def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:
@@ -93,16 +101,16 @@ def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:
     configurations = found["configurations"]
     if not configurations:
         return [
-            "Read a file with texts of two systems, on the study's page or with "
-            f"manage.py import_study FILE --study {study.slug}"
+            _("Read a file with texts of two systems, on the study's page or with %(command)s")
+            % {"command": f"manage.py import_study FILE --study {study.slug}"}
         ]
     steps = []
     if any(one["separability"] is None for one in configurations):
-        steps.append(f"Compute separability, on the study's page or with manage.py compute_separability {study.slug}")
+        compute = _("Compute separability, on the study's page or with %(command)s")
+        steps.append(compute % {"command": f"manage.py compute_separability {study.slug}"})
     if not any(one["raters"][0]["ratings"] for one in configurations):
-        steps.append("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere")
+        steps.append(_("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"))
     if not any(len(one["raters"]) > 1 for one in configurations):
-        steps.append(
-            f"Let a judge rate the same pairs, under Judges or with manage.py run_judge {study.slug} --judge NAME"
-        )
+        judge = _("Let a judge rate the same pairs, under Judges or with %(command)s")
+        steps.append(judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"})
     return steps

@@ -154,6 +154,28 @@ def test_create_batch_says_what_it_holds(capsys: pytest.CaptureFixture[str], wri
     assert again == "batch b is there already, made the same way: 2 HITs; nothing was changed"
 
 
+def test_create_batch_for_a_qualification_and_with_hidden_checks(
+    capsys: pytest.CaptureFixture[str], write: Any
+) -> None:
+    gold = {"better": "alpha", "why": "It names the place."}
+    call_command("import_study", write(json_lines([study_line("a", gold=gold), study_line("b")])), "--study", "s")
+    batch = ["create_batch", "s", "--dataset", "default", "--systems", "alpha", "beta", "--pairs", "1", "--seed", "1"]
+    capsys.readouterr()
+
+    call_command(*batch, "--name", "first", "--purpose", "qualification")
+    said = capsys.readouterr()
+    assert said.out.strip() == (
+        "batch first: 1 HITs of 1 pairs for every rater (Qualification: before the first HIT, with feedback) (seed 1)"
+    )
+    assert "1 instances without a gold preference for these systems were left out" in said.err
+    call_command(*batch, "--name", "main", "--gold-rate", "0.1", "--repeat-rate", "0.2")
+    assert "the study has no open gold batch" in capsys.readouterr().err
+    made = Batch.objects.get(name="main")
+    assert (made.purpose, made.gold_rate, made.repeat_rate) == ("rating", 0.1, 0.2)
+    with pytest.raises(CommandError, match=r"together they may be 0\.5 at most"):
+        call_command(*batch, "--name", "more", "--gold-rate", "0.4", "--repeat-rate", "0.2")
+
+
 def test_create_batch_tells_what_was_left_out(capsys: pytest.CaptureFixture[str], write: Any) -> None:
     call_command("import_study", write(json_lines([study_line("few"), study_line("many", generations={"alpha": ["1", "2"], "beta": ["3", "4"]})])), "--study", "s", "--dataset", "d")  # fmt: skip
 

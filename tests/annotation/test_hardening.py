@@ -18,7 +18,7 @@ from annotation.formats.lines import read_csv, read_json_lines
 from annotation.formats.study_file import MOST_SYSTEMS, parse_study_file
 from annotation.models import Assignment, RoleGrant, Study
 from annotation.services.accounts import login_link
-from annotation.services.claims import claim_hit, release_expired
+from annotation.services.claims import claim_hit
 from annotation.services.rating_files import import_ratings
 from annotation.services.studies import ensure_study, save_settings
 from annotation.services.votes import save_vote
@@ -144,18 +144,6 @@ def test_an_excluded_annotator_can_not_go_on() -> None:
     key = assignment.displays.first().pair.key
     with pytest.raises(AssignmentClosed, match="has ended"):
         save_vote(assignment=assignment, pair_key=key, choice="left", at=timezone.now())
-
-
-def test_a_claim_that_ran_out_is_not_revived_in_a_closed_batch() -> None:
-    assignment = claimed(make_study())
-    later = assignment.expires_at
-    release_expired(study=assignment.annotator.study, at=later)
-    batch = assignment.hit.batch
-    batch.status = "closed"
-    batch.save()
-    key = assignment.displays.first().pair.key
-    with pytest.raises(AssignmentClosed, match="no longer open"):
-        save_vote(assignment=Assignment.objects.get(pk=assignment.pk), pair_key=key, choice="left", at=later)
 
 
 def test_a_file_can_not_add_ratings_under_an_accounts_code() -> None:

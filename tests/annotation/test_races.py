@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation.errors import AnnotationError, AssignmentClosed, ClaimRefused
-from annotation.models import Annotator, Assignment, Display, Rating, Slot
+from annotation.errors import AnnotationError, AssignmentClosed, ClaimRefused, FirstVotesLocked
+from annotation.models import Annotator, ArmDraw, Assignment, Display, Rating, Slot, VoteChange
+from annotation.services.arms import draw_arm
 from annotation.services.claims import claim_hit, release_expired
+from annotation.services.consent import withdraw
 from annotation.services.studies import ensure_study
-from annotation.services.votes import save_vote, submit_assignment
+from annotation.services.votes import is_counted, lock_first_votes, save_vote, submit_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,11 +124,9 @@ def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
 
     holder = Slot.objects.get().assignment
     winners = [result for result in on if isinstance(result, Assignment)]
-    if isinstance(back, Rating):
-        assert (holder, winners) == (late, [])
-    else:
-        assert isinstance(back, AssignmentClosed)
-        assert [holder] == winners
+    assert isinstance(back, Rating)
+    assert back.late
+    assert [holder] == (winners or [late])
     assert Assignment.objects.filter(state="claimed").count() == 1
 
 
@@ -200,3 +200,74 @@ def test_a_study_is_found_while_others_look_for_it() -> None:
     results = together([lambda: ensure_study(slug="there").pk] * THREADS)
 
     assert len(set(results)) == 1
+
+
+def test_first_votes_that_are_closed_stay_as_they_were_closed() -> None:
+    study = make_study(instances=1, protocol="two-stage", arms=["none"])
+    make_batch(study, raters=1)
+    assignment = rate(claim(make_annotator(study)), "left", submit=False)
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    closed, *votes = together(
+        [
+            lambda: lock_first_votes(assignment=assignment, at=LATER),
+            *(
+                lambda choice=choice: save_vote(assignment=assignment, pair_key=key, choice=choice, at=NOON)
+                for choice in ("right", "none") * 3
+            ),
+        ]
+    )
+
+    assert isinstance(closed, Assignment)
+    assert all(isinstance(vote, Rating | FirstVotesLocked) for vote in votes)
+    last = VoteChange.objects.filter(display__pair__key=key).order_by("pk").last()
+    assert last.verdict == Rating.objects.get(display__pair__key=key).verdict
+    with pytest.raises(FirstVotesLocked):
+        save_vote(assignment=assignment, pair_key=key, choice="none", at=NOON)
+
+
+def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
+    study = make_study(instances=1)
+    make_batch(study, raters=1)
+    late = rate(claim(make_annotator(study, "late")), submit=False)
+    release_expired(study=study, at=LATER)
+    others = [make_annotator(study, f"r{n}") for n in range(THREADS - 1)]
+
+    submitted, *claims = together(
+        [
+            lambda: submit_assignment(assignment=late, at=LATER),
+            *(lambda one=one: claim(one, LATER) for one in others),
+        ]
+    )
+
+    winners = [result for result in claims if isinstance(result, Assignment)]
+    assert (submitted.state, submitted.late) == ("submitted", True)
+    assert is_counted(Assignment.objects.get(pk=late.pk)) is not bool(winners)
+    assert [Slot.objects.get().assignment] == (winners or [late])
+
+
+def test_raters_who_arrive_together_are_split_into_arms_evenly() -> None:
+    study = make_study(instances=1, protocol="two-stage", arms=["none", "again", "third", "fourth"])
+    annotators = [make_annotator(study, f"r{n}") for n in range(THREADS)]
+
+    arms = together([lambda one=one: draw_arm(study=study, annotator=one) for one in annotators])
+
+    assert Counter(arms) == {"none": 2, "again": 2, "third": 2, "fourth": 2}
+    assert sorted(ArmDraw.objects.values_list("number", flat=True)) == list(range(THREADS))
+
+
+def test_who_withdraws_while_submitting_has_no_counted_work() -> None:
+    study = make_study(instances=1)
+    make_batch(study, raters=1)
+    annotator = make_annotator(study)
+    assignment = rate(claim(annotator), submit=False)
+
+    together(
+        [
+            lambda: withdraw(annotator=annotator, at=NOON),
+            lambda: submit_assignment(assignment=assignment, at=NOON),
+        ]
+    )
+
+    assert not Assignment.objects.counted().exists()
+    assert Slot.objects.get().assignment is None

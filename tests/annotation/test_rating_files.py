@@ -180,7 +180,7 @@ def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
         ({"rater": "a\x00"}, "rater holds a NUL character"),
         ({"rater": "x" * 201}, "rater is 201 characters long; at most 200 are taken"),
         ({"hit": "x" * 201}, "hit is 201 characters long; at most 200 are taken"),
-        ({"arm": "x" * 41}, "arm is 41 characters long; at most 40 are taken"),
+        ({"arm": "x" * 51}, "arm is 51 characters long; at most 50 are taken"),
         ({"rater_kind": "judge"}, "rater_kind is 'judge'; only people's ratings come in here"),
         ({"stage": "third"}, "stage is 'third'; it must be first or revised"),
         ({"active_seconds": -1}, "active_seconds is '-1', not a number of seconds"),

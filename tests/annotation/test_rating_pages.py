@@ -14,13 +14,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.formats.study_file import InstanceRow
-from annotation.models import Annotator, Assignment, Consent, Rating, Slot, Study
+from annotation.models import Annotator, Assignment, Consent, Rating, Slot, Study, VoteChange
+from annotation.services import checks
 from annotation.services.accounts import login_link
-from annotation.services.claims import claim_hit
+from annotation.services.claims import claim_hit, return_hit
 from annotation.services.consent import answer_consent
 from annotation.services.studies import save_settings
+from annotation.services.tables import import_tables
 from annotation.services.votes import save_vote, screen_choice, submit_assignment
-from tests.factories import add_instances, make_annotator, make_batch, make_study, make_user
+from tests.factories import add_instances, json_lines, make_annotator, make_batch, make_study, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -144,7 +146,7 @@ def test_who_has_no_role_is_told(study: Study) -> None:
     assert client.get("/").status_code == 403
     response = client.get("/rate/")
     assert response.status_code == 403
-    assert "no annotator role" in response.text
+    assert "no role in any study" in response.text
 
 
 # Consent
@@ -446,12 +448,285 @@ def test_pages_do_not_take_more_queries_for_more_pairs(django_assert_max_num_que
         save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
     key = assignment.displays.select_related("pair")[0].pair.key
 
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(20):
         assert len(Forms(client.get(address).text).pairs) == 30
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(30):
         assert client.post(f"{address}vote/", {"pair_key": key, "choice": "none"}, headers=HTMX).status_code == 200
     with django_assert_max_num_queries(24):
         assert client.get("/rate/").status_code == 302
+
+
+# Bad input, stale pages, late work
+
+
+def send(client: Client, address: str, what: str, **fields: object) -> Any:
+    """Post to a HIT as its page does by htmx."""
+    return client.post(f"{address}{what}/", {key: str(value) for key, value in fields.items()}, headers=HTMX)
+
+
+def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    assert send(client, address, "vote", pair_key=key, choice="left", page="one", version=0).status_code == 200
+
+    stale = send(client, address, "vote", pair_key=key, choice="right", page="two", version=0)
+    assert stale.status_code == 409
+    assert Forms(stale.text).pairs[key]["checked"] == "left"
+    assert "that stays" in stale.text
+    assert 'name="version" value="1"' in stale.text
+    assert 'name="page" value="two"' in stale.text
+    plain = client.post(f"{address}vote/", {"pair_key": key, "choice": "right", "page": "two", "version": "0"})
+    assert (plain.status_code, Forms(plain.text).pairs[key]["checked"]) == (409, "left")
+    assert plain.text.count("that stays") == 1
+
+    assert send(client, address, "vote", pair_key=key, choice="right", page="two", version=1).status_code == 200
+    assert send(client, address, "vote", pair_key=key, choice="none", page="two", version=1).status_code == 200
+    assert screen_choice(Rating.objects.select_related("display").get()) == "none"
+    assert VoteChange.objects.count() == 3
+
+
+def test_the_same_choice_again_adds_nothing(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+    for _ in range(3):
+        again = send(client, address, "vote", pair_key=key, choice="left", page="one", version=0)
+        assert again.status_code == 200
+    assert (Rating.objects.count(), VoteChange.objects.count()) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"version": "many", "chosen_at": "yesterday", "active_seconds": "nan", "wall_seconds": "-1", "page": "x" * 99},
+        {"version": "-1", "chosen_at": "9999-99-99T00:00:00Z", "active_seconds": "inf", "page": "a\x00b"},
+        {},
+    ],
+    ids=["nonsense", "impossible", "nothing"],
+)
+def test_no_choice_is_lost_to_what_a_page_says_beside_it(study: Study, said: dict[str, str]) -> None:
+    client, address, _ = at_hit(study)
+    key = next(iter(Forms(client.get(address).text).pairs))
+
+    assert send(client, address, "vote", pair_key=key, choice="left", **said).status_code == 200
+    change = VoteChange.objects.get()
+    assert (change.chosen_at, change.active_seconds, change.page) == (None, None, "")
+
+
+def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    first, second = Forms(client.get(address).text).pairs
+    before = Assignment.objects.get(pk=assignment.pk).expires_at
+
+    one = send(client, address, "vote", pair_key=first, choice="left").text
+    assert 'hx-swap-oob="true"' in one
+    assert "1 of 2 rated." in one
+    assert f'<a href="#pair-{second}">' in one
+    after = Assignment.objects.get(pk=assignment.pk).expires_at
+    assert before is not None
+    assert after is not None
+    assert after > before
+    assert f'data-expires="{after.isoformat()}"' in one  # an answer extends the time
+    both = send(client, address, "vote", pair_key=second, choice="right").text
+    assert "2 of 2 rated." in both
+    assert "Still open" not in both
+    assert Forms(both).submits == 1
+
+
+def test_a_pair_that_is_not_on_the_hit_is_told_to_a_page_and_to_a_part(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    for what in ("vote", "second"):
+        part = send(client, address, what, pair_key="unknown", choice="left")
+        assert (part.status_code, "<html" in part.text) == (404, False)
+        assert "That pair is not on this page" in part.text
+        assert client.post(f"{address}{what}/", {"pair_key": "unknown", "choice": "left"}).status_code == 404
+
+
+def test_a_hit_given_back_leads_on(study: Study) -> None:
+    client, address, assignment = at_hit(study)
+    return_hit(assignment=assignment, reason="no-time", comment="", at=timezone.now())
+    key = assignment.displays.select_related("pair")[0].pair.key
+
+    assert client.get(address).headers["Location"] == "/rate/"
+    assert send(client, address, "vote", pair_key=key, choice="left").status_code == 409
+    assert client.post(f"{address}submit/").status_code == 409
+
+
+def all_rated(client: Client, address: str, choice: str = "left") -> list[str]:
+    """Vote on every pair of a HIT; returns the pairs' keys."""
+    keys = list(Forms(client.get(address).text).pairs)
+    for key in keys:
+        assert client.post(f"{address}vote/", {"pair_key": key, "choice": choice}).status_code == 302
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, ""),
+        ({"pay_per_hit": 2, "currency": "EUR", "pay_late": True}, "You are paid for it all the same."),
+        ({"pay_per_hit": 2, "currency": "EUR"}, "It is not paid."),
+    ],
+    ids=["without pay", "paid", "not paid"],
+)
+def test_who_comes_too_late_is_told_that_it_does_not_count(settings: dict[str, Any], told: str) -> None:
+    study = make_study(instances=1, k=2, **settings)
+    make_batch(study, raters=1)
+    client, address, assignment = at_hit(study)
+    all_rated(client, address)
+    Assignment.objects.filter(pk=assignment.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    quicker = claim_hit(annotator=make_annotator(study, "quicker"), at=timezone.now())
+    assert quicker.hit_id == assignment.hit_id
+
+    assert "Your time is up." in client.get(address).text
+    page = client.post(f"{address}submit/", follow=True)
+    assert "another rater has done this HIT" in page.text
+    assert told in page.text
+    assert ("paid" in page.text) == bool(told)
+    assert Assignment.objects.get(pk=assignment.pk).late
+
+
+def test_hits_are_counted_so_that_no_count_gives_a_check_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study(instances=4, k=2)
+    make_batch(study, raters=1, repeat_rate=0.2)
+    monkeypatch.setattr(  # the third HIT is a repeat, whatever the seed
+        "annotation.services.claims.next_check",
+        lambda annotator, batch: checks._repeat(annotator, batch) if annotator.assignments.count() == 2 else None,
+    )
+    client = signed_in(make_annotator(study))
+    told = []
+    for _ in range(5):
+        address = client.get("/rate/").headers["Location"]
+        told.append(re.findall(r"HIT (\d+) of (\d+)", " ".join(client.get(address).text.split())))
+        all_rated(client, address)
+        assert client.post(f"{address}submit/").status_code == 302
+    purposes = Assignment.objects.order_by("pk").values_list("purpose", flat=True)
+    assert list(purposes) == ["rating", "rating", "repeat", "rating", "rating"]
+    assert told == [[(str(number), "5")] for number in range(1, 6)]
+
+
+def test_a_rater_with_very_many_hits_ahead_is_not_told_how_many(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, address, _ = at_hit(study)
+    monkeypatch.setattr("annotation.cards.hits_ahead", lambda annotator: 500)
+    assert "HIT 1 of more than 500" in " ".join(client.get(address).text.split())
+
+
+# Two stages
+
+
+@pytest.fixture
+def two_stages() -> Study:
+    study = make_study(instances=1, k=3, protocol="two-stage", arms=["table:c8"], reason_min_length=10)
+    row = {"aspect": "ASPECT", "only_a": "ONLY-A", "both": "BOTH", "only_b": "ONLY-B"}
+    names = {"instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "variant": "c8"}
+    tables = [{"table_id": f"t{k}", **names, "pair_index": k, "rows": [row]} for k in range(3)]
+    import_tables(data=json_lines(tables), name="tables", slug="study")
+    make_batch(study, pairs=3)
+    return study
+
+
+def test_nothing_of_a_table_is_sent_before_the_first_votes_are_closed(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    keys = list(Forms(client.get(address).text).pairs)
+    received = [client.get(address).text, client.get(f"{address}?change={keys[0]}").text]
+    received.append(send(client, address, "second", pair_key=keys[0], choice="left").text)
+    received.append(client.post(f"{address}second/", {"pair_key": keys[0], "choice": "up"}).text)
+    for key in keys:
+        received.append(client.post(f"{address}lock/").text)
+        received.append(send(client, address, "vote", pair_key=key, choice="left").text)
+    received.append(client.post(f"{address}submit/").text)
+    assert [text for text in received if re.search("ASPECT|ONLY-|BOTH|<table", text)] == []
+    assert client.post(f"{address}lock/").headers["Location"] == address
+    assert "ASPECT" in client.get(address).text
+
+
+def test_locking_early_says_which_pairs_are_open(two_stages: Study) -> None:
+    client, address, assignment = at_hit(two_stages)
+    client.post(f"{address}vote/", {"pair_key": next(iter(Forms(client.get(address).text).pairs)), "choice": "none"})
+
+    early = client.post(f"{address}lock/")
+    assert early.status_code == 422
+    assert "pair 2, pair 3." in " ".join(early.text.split())
+    assert Assignment.objects.get(pk=assignment.pk).locked_at is None
+
+
+def test_a_hit_of_one_stage_has_nothing_to_lock(study: Study) -> None:
+    client, address, _ = at_hit(study)
+    keys = all_rated(client, address)
+    assert client.post(f"{address}lock/").status_code == 422
+    assert send(client, address, "second", pair_key=keys[0], choice="left").status_code == 409
+    assert Rating.objects.filter(stage="revised").count() == 0
+
+
+def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    keys = list(Forms(client.get(address).text).pairs)
+    too_early = send(client, address, "second", pair_key=keys[0], choice="left")
+    assert (too_early.status_code, "<html" in too_early.text) == (409, False)
+    all_rated(client, address)
+    client.post(f"{address}lock/")
+    client.get(address)
+
+    assert send(client, address, "vote", pair_key=keys[0], choice="right").status_code == 409
+    assert send(client, address, "second", pair_key=keys[1], choice="left").status_code == 409
+    assert send(client, address, "second", pair_key=keys[0], choice="up").status_code == 422
+    assert send(client, address, "second", pair_key=keys[0], choice="right", reason="short").status_code == 422
+    early = client.post(f"{address}submit/")
+    assert (early.status_code, "pair 1, pair 2, pair 3." in " ".join(early.text.split())) == (422, True)
+    assert Rating.objects.filter(stage="revised").count() == 0
+    other = signed_in(make_annotator(two_stages, "other"))
+    for what in ("lock", "second"):
+        assert other.post(f"{address}{what}/", {"pair_key": keys[0], "choice": "left"}).status_code == 404
+
+
+def test_a_refused_second_vote_keeps_what_was_written(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    (key, *_) = all_rated(client, address)
+    client.post(f"{address}lock/")
+    client.get(address)
+
+    part = send(client, address, "second", pair_key=key, choice="right", reason="too <b>")
+    page = client.post(f"{address}second/", {"pair_key": key, "choice": "right", "reason": "too <b>"})
+    assert (part.status_code, page.status_code) == (422, 422)
+    for text in (part.text, page.text):
+        assert "too &lt;b&gt;</textarea>" in text
+        assert "in 10 characters or more" in text
+        assert Forms(text).pairs[key]["checked"] == "right"
+    assert "<html" not in part.text
+
+
+def test_a_second_vote_shows_the_next_pairs_table(two_stages: Study) -> None:
+    client, address, _ = at_hit(two_stages)
+    keys = all_rated(client, address)
+    client.post(f"{address}lock/")
+    assert list(Forms(client.get(address).text).pairs) == [keys[0]]
+
+    part = send(client, address, "second", pair_key=keys[0], choice="left")
+    assert (part.status_code, list(Forms(part.text).pairs)) == (200, [keys[1]])
+    assert "1 of 3 looked at again." in part.text
+    plain = client.post(f"{address}second/", {"pair_key": keys[1], "choice": "left"})
+    assert plain.headers["Location"] == f"{address}#pair-{keys[2]}"
+    assert list(Forms(client.get(f"{address}?change={keys[0]}").text).pairs) == [keys[0]]
+    assert list(Forms(client.get(f"{address}?change=nonsense").text).pairs) == [keys[2]]
+    last = client.post(f"{address}second/", {"pair_key": keys[2], "choice": "left"})
+    assert last.headers["Location"] == f"{address}#hit-status"
+    assert client.post(f"{address}submit/").headers["Location"] == "/rate/"
+
+
+def test_the_second_stage_takes_no_more_queries_for_more_pairs(django_assert_max_num_queries: Any) -> None:
+    study = make_study(instances=1, k=20, protocol="two-stage", arms=["none"])
+    make_batch(study, pairs=20)
+    client, address, assignment = at_hit(study)
+    keys = all_rated(client, address)
+    client.post(f"{address}lock/")
+    for key in keys[:-1]:
+        client.get(address)
+        client.post(f"{address}second/", {"pair_key": key, "choice": "left"})
+    assert assignment.displays.filter(ratings__stage="revised").count() == 19
+
+    with django_assert_max_num_queries(24):
+        client.get(address)
+    with django_assert_max_num_queries(32):
+        assert send(client, address, "second", pair_key=keys[0], choice="left", reason="Because.").status_code == 200
 
 
 # Blindness
@@ -521,7 +796,7 @@ def test_what_a_page_says_does_not_depend_on_which_side_has_which_system(study: 
         save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
 
     def without_texts() -> str:
-        text = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", client.get(address).text)
+        text = re.sub(r'(name="(csrfmiddlewaretoken|page)" value|data-now)="[^"]+"', "", client.get(address).text)
         return re.sub(r"Text \d+ on news-\d+\.", "TEXT", text)
 
     before = without_texts()

@@ -257,7 +257,7 @@ def test_a_file_too_large_for_a_request_is_sent_to_the_command_line(
 
 def test_settings_are_changed_and_the_same_consent_text_is_no_new_version(study: Study, manager: Client) -> None:
     form = manager.get("/studies/study/settings/").context["form"]
-    sent = {name: form.initial[name] for name in form.fields}
+    sent = {name: form.initial[name] for name in form.fields if form.initial[name] is not None}
     # As a browser sends it.
     sent["consent_text"] = sent["consent_text"].replace("\n", "\r\n")
 
@@ -320,6 +320,10 @@ def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
         ({"raters": "1001"}, 422, "less than or equal to 1000"),
         ({"configuration": "5"}, 422, "Select a valid choice"),
         ({"seed": "-1"}, 422, "greater than or equal to 0"),
+        ({"gold_rate": "0.6"}, 422, "less than or equal to 0.5"),
+        ({"gold_rate": "0.3", "repeat_rate": "0.3"}, 422, "together they may be 0.5 at most"),
+        ({"purpose": "fun"}, 422, "Select a valid choice"),
+        ({"purpose": "gold"}, 422, "2 without a gold preference for these systems"),
         ({"select": "best"}, 422, "selection is &#x27;best&#x27;"),
         ({"select": "random:99"}, 422, "random:99 of news"),
     ],
@@ -427,18 +431,19 @@ def test_every_object_has_its_place_in_the_admin(study: Study) -> None:
     names = (
         *("alignment", "annotator", "assignment", "batch", "comparisontable", "consent", "display", "generation"),
         *("hit", "hitpair", "importrecord", "instance", "matchup", "pair", "rating", "rolegrant", "separabilityrun"),
-        *("slot", "study", "system"),
+        *("slot", "study", "system", "armdraw", "votechange", "flag", "qualificationresult"),
     )
 
     for name in names:
         assert f"/admin/annotation/{name}/" in index
         assert admin.get(f"/admin/annotation/{name}/").status_code == 200
-    for name in ("batch", "annotator", "assignment", "rating", "system"):
+    for name in ("batch", "annotator", "assignment", "rating", "system", "armdraw", "votechange", "flag"):
         assert admin.get(f"/admin/annotation/{name}/add/").status_code == 403
     assert admin.post(f"/admin/annotation/batch/{batch.pk}/delete/", {"post": "yes"}).status_code == 403
     page = admin.get(f"/admin/annotation/study/{study.pk}/change/")
     assert 'name="question"' in page.text
-    assert 'name="consent_text"' not in page.text
+    for name in ("consent_text", "protocol", "arms", "ties_allowed"):
+        assert f'name="{name}"' not in page.text
     assert Rating.objects.count() == 0
 
 

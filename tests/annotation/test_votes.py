@@ -1,18 +1,29 @@
 """Votes: from the screen to study order, changed until the HIT is submitted, and never by somebody else."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.configurations import configuration
-from annotation.errors import AssignmentClosed, ConsentNeeded, UnknownName, VotesMissing
-from annotation.models import Assignment, Rating, Slot
+from annotation.errors import (
+    AssignmentClosed,
+    ConsentNeeded,
+    Unacceptable,
+    UnknownName,
+    VoteConflict,
+    VotesMissing,
+)
+from annotation.models import Assignment, Rating, Slot, VoteChange
 from annotation.services.claims import release_expired
 from annotation.services.consent import answer_consent
+from annotation.services.displays import mark_shown
+from annotation.services.scoring import screen_name
+from annotation.services.sending import Sent
 from annotation.services.studies import save_settings
-from annotation.services.votes import places_without_vote, save_vote, screen_choice, submit_assignment
+from annotation.services.votes import is_counted, places_without_vote, save_vote, screen_choice, submit_assignment
 from annotation.tables import people, select
 from annotation.version import VERSION
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
@@ -91,7 +102,7 @@ def test_a_pair_of_another_hit_is_refused() -> None:
 def test_a_choice_that_is_not_offered_is_refused(choice: str) -> None:
     assignment = claimed()
 
-    with pytest.raises(UnknownName, match="is not one of the choices"):
+    with pytest.raises(Unacceptable, match="is not one of the choices"):
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
 
 
@@ -99,7 +110,7 @@ def test_no_preference_is_refused_where_it_is_not_offered() -> None:
     assignment = claimed()
     save_settings(study=assignment.hit.batch.study, ties_allowed=False)
 
-    with pytest.raises(UnknownName, match="'none' is not one of the choices"):
+    with pytest.raises(Unacceptable, match="“none” is not one of the choices"):
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="none", at=NOON)
 
 
@@ -142,33 +153,160 @@ def test_an_annotator_who_comes_back_in_time_goes_on() -> None:
     assert Rating.objects.count() == 2
 
 
-def test_an_annotator_whose_slot_was_given_away_is_told_and_the_votes_stay() -> None:
+def test_a_vote_after_the_time_ran_out_is_marked_late_and_a_further_one_is_not() -> None:
     assignment = claimed(raters=1)
-    save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
-    taken = claim(make_annotator(assignment.hit.batch.study, "next"), LATER)
 
-    with pytest.raises(AssignmentClosed, match="Your time for this HIT ran out"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[1], choice="left", at=LATER)
+    late = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=LATER)
+    again = save_vote(assignment=assignment, pair_key=keys(assignment)[1], choice="left", at=LATER)
+    submitted = submit_assignment(assignment=assignment, at=LATER)
 
-    assert Slot.objects.get().assignment == taken
-    assert Rating.objects.filter(display__assignment=assignment).count() == 1
+    assert (late.late, again.late, submitted.late) == (True, False, False)
+    assert is_counted(submitted)
+
+
+@pytest.mark.parametrize(("pays_late", "due"), [(False, "0.00"), (True, "1.50")])
+def test_late_work_is_kept_and_not_counted_once_another_has_its_place(pays_late: bool, due: str) -> None:
+    assignment = claimed(raters=1)
+    save_settings(study=assignment.hit.batch.study, pay_per_hit=Decimal("1.50"), currency="EUR", pay_late=pays_late)
+    taken = rate(claim(make_annotator(assignment.hit.batch.study, "next"), LATER))
+
+    for key in keys(assignment):
+        assert save_vote(assignment=assignment, pair_key=key, choice="right", at=LATER).late
     assert Assignment.objects.get(pk=assignment.pk).state == "expired"
+    submitted = submit_assignment(assignment=assignment, at=LATER)
+
+    assert (submitted.state, submitted.late, is_counted(submitted)) == ("submitted", True, False)
+    assert Assignment.objects.get(pk=submitted.pk).pay_due == Decimal(due)
+    assert Slot.objects.get().assignment == taken
+    assert [one.pk for one in Assignment.objects.counted()] == [taken.pk]
+    assert Rating.objects.count() == 4
 
 
-def test_an_annotator_who_has_gone_on_does_not_hold_two_hits() -> None:
-    old = claimed(instances=2, raters=1)
+def test_late_work_counts_where_its_slot_is_still_unfilled() -> None:
+    assignment = claimed(raters=1)
+    release_expired(study=assignment.hit.batch.study, at=LATER)
+    for key in keys(assignment):
+        save_vote(assignment=assignment, pair_key=key, choice="left", at=LATER)
+    release_expired(study=assignment.hit.batch.study, at=LATER + timedelta(minutes=61))
+
+    submitted = submit_assignment(assignment=assignment, at=LATER + timedelta(minutes=62))
+
+    assert submitted.late
+    assert is_counted(Assignment.objects.get(pk=submitted.pk))
+
+
+def test_an_annotator_who_has_gone_on_finishes_the_old_hit_without_holding_two() -> None:
+    old = claimed(instances=2, raters=2)
+    release_expired(study=old.hit.batch.study, at=LATER)
+    other_hit = Slot.objects.exclude(hit=old.hit).first().hit
+    current = Assignment.objects.create(hit=other_hit, annotator=old.annotator, state="claimed", expires_at=LATER)
+
+    for key in keys(old):
+        assert save_vote(assignment=old, pair_key=key, choice="left", at=NOON + timedelta(minutes=61)).late
+    assert list(Assignment.objects.filter(annotator=old.annotator, state="claimed")) == [current]
+    submitted = submit_assignment(assignment=old, at=NOON + timedelta(minutes=61))
+
+    assert is_counted(submitted)  # nobody had taken its place
+    assert list(Assignment.objects.filter(annotator=old.annotator, state="claimed")) == [current]
+
+
+def test_late_work_on_a_matchup_rated_again_meanwhile_does_not_count_twice() -> None:
+    old = claimed(raters=2)
     study = old.hit.batch.study
-    claim(make_annotator(study, "taker"), LATER)
-    Slot.objects.filter(hit=old.hit).update(assignment=None)
-    Assignment.objects.filter(annotator__user__username="taker").update(state="expired")
-    other_hit = Slot.objects.exclude(hit=old.hit).get().hit
-    Assignment.objects.create(hit=other_hit, annotator=old.annotator, state="claimed")
+    release_expired(study=study, at=LATER)
+    make_batch(study, name="second")
+    again = Assignment.objects.create(
+        hit=study.batches.get(name="second").hits.get(), annotator=old.annotator, state="submitted", submitted_at=LATER
+    )
+    Slot.objects.filter(hit=again.hit, number=1).update(assignment=again)
+    for key in keys(old):
+        save_vote(assignment=old, pair_key=key, choice="left", at=LATER)
 
-    with pytest.raises(AssignmentClosed, match="no longer open to you"):
-        save_vote(assignment=old, pair_key=keys(old)[0], choice="left", at=LATER)
+    assert not is_counted(submit_assignment(assignment=old, at=LATER))
 
-    assert Assignment.objects.filter(annotator=old.annotator, state="claimed").get().hit == other_hit
-    assert Slot.objects.free().filter(hit=old.hit).count() == 1
+
+# History
+
+
+def history(assignment: Assignment) -> list[tuple[int, str]]:
+    rows = VoteChange.objects.filter(display__assignment=assignment).order_by("pk")
+    return [(row.display_id, screen_name(row.verdict, row.display)) for row in rows]
+
+
+def test_every_change_is_added_to_the_history_and_a_repetition_is_none() -> None:
+    assignment = claimed(k=1)
+    for choice in ("left", "left", "none", "left"):
+        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
+
+    display = assignment.displays.get().pk
+    assert history(assignment) == [(display, "left"), (display, "none"), (display, "left")]
+    assert Rating.objects.count() == 1
+
+
+def test_a_refused_vote_leaves_no_trace_in_the_history() -> None:
+    assignment = rate(claimed(k=1))
+    before = history(assignment)
+    with pytest.raises(AssignmentClosed):
+        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="right", at=NOON)
+    assert history(assignment) == before
+
+
+def test_a_choice_from_a_page_that_does_not_know_the_last_one_is_refused() -> None:
+    assignment = claimed(k=1)
+    key = keys(assignment)[0]
+
+    def vote(choice: str, page: str, version: int) -> Rating:
+        sent = Sent(page=page, version=version)
+        return save_vote(assignment=assignment, pair_key=key, choice=choice, at=NOON, sent=sent)
+
+    vote("left", "one", 0)
+    with pytest.raises(VoteConflict, match=r"You chose “Left” at 12:00:00 UTC on another page"):
+        vote("right", "two", 0)
+    vote("left", "two", 0)  # says what is stored: nothing to refuse
+    vote("none", "one", 0)  # the answer to its first choice was lost on the way: its own change is no news to it
+    vote("right", "two", 2)  # loaded again
+
+    display = assignment.displays.get().pk
+    assert history(assignment) == [(display, "left"), (display, "none"), (display, "right")]
+
+
+# Times
+
+
+def test_times_are_kept_within_what_can_have_passed() -> None:
+    assignment = claimed(k=1)
+    mark_shown(assignment=assignment, at=NOON)
+    at = NOON + timedelta(seconds=40)
+    sent = Sent(chosen_at=NOON + timedelta(seconds=30), active_seconds=90, wall_seconds=3600)
+
+    rating = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=at, sent=sent)
+
+    assert (rating.active_seconds, rating.wall_seconds) == (40, 40)
+    assert VoteChange.objects.get().chosen_at == NOON + timedelta(seconds=30)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_times_that_can_not_be_are_missing_and_never_zero(seconds: float) -> None:
+    assignment = claimed(k=1)
+    sent = Sent(active_seconds=seconds, chosen_at=NOON + timedelta(days=3))
+
+    rating = save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON, sent=sent)
+
+    assert rating.active_seconds is None
+    assert VoteChange.objects.get().chosen_at is None
+
+
+def test_without_a_script_wall_time_runs_from_the_vote_before_and_active_time_is_unknown() -> None:
+    assignment = claimed(k=2)
+    mark_shown(assignment=assignment, at=NOON)
+    mark_shown(assignment=assignment, at=NOON + timedelta(seconds=9))
+    times = []
+    for seconds, key in zip((10, 25), keys(assignment), strict=True):
+        at = NOON + timedelta(seconds=seconds)
+        rating = save_vote(assignment=assignment, pair_key=key, choice="left", at=at)
+        times.append((rating.active_seconds, rating.wall_seconds))
+
+    assert times == [(None, 10.0), (None, 15.0)]
 
 
 # Consent

@@ -1,4 +1,4 @@
-"""A real headless Chromium against the test server."""
+"""A real headless Chromium against the test server, or against the server that people use."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from annotation.services.accounts import grant_role, login_link
+from tests.browser.real_server import RealServer
 
 
 @pytest.fixture(scope="module")
@@ -23,22 +24,42 @@ def chromium(chromium_options: dict[str, Any]) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_as(
-    chromium: Browser, live_server: Any, transactional_db: None, settings: Any
-) -> Iterator[Callable[..., Page]]:
-    """Return `open_as(name, *roles, **context options)`: a page signed in by a one-time link."""
-    settings.TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
+def open_at(chromium: Browser, transactional_db: None) -> Iterator[Callable[..., Page]]:
+    """Return `open_at(address, name, *roles, **context options)`: a page signed in by a one-time link."""
     contexts: list[BrowserContext] = []
 
-    def open_page(name: str, *roles: str, **options: Any) -> Page:
+    def open_page(address: str, name: str, *roles: str, **options: Any) -> Page:
         for role in roles:
             grant_role(username=name, role=role)
-        context = chromium.new_context(base_url=live_server.url, **options)
+        context = chromium.new_context(base_url=address, **options)
         contexts.append(context)
         page = context.new_page()
-        page.goto(login_link(user=get_user_model().objects.get(username=name), base_url=live_server.url))
+        page.goto(login_link(user=get_user_model().objects.get(username=name), base_url=address))
         return page
 
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def open_as(open_at: Callable[..., Page], live_server: Any, settings: Any) -> Callable[..., Page]:
+    """Return `open_as(name, *roles, **context options)`: a signed-in page of the test server."""
+    settings.TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
+
+    def open_page(name: str, *roles: str, **options: Any) -> Page:
+        return open_at(live_server.url, name, *roles, **options)
+
+    return open_page
+
+
+@pytest.fixture(scope="module")
+def real_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    """One server a file: `tools/serve.py` with everything that lies between Django and the wire.
+
+    It works on the database of the tests, so what a test makes through services is there at once.
+    """
+    server = RealServer(tmp_path_factory.mktemp("server"))
+    server.start()
+    yield server
+    server.stop()

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.utils import timezone
 from rest_framework.test import APIClient
 
-from annotation.models import Annotator, ComparisonTable
+from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteChange
 from judging.models import Completion, Endpoint, Judge, Judgment
 from reporting import services
 from reporting.exports import export_lines
@@ -17,7 +18,7 @@ from tests.reporting.builders import Built, build_configuration, build_study, bu
 pytestmark = pytest.mark.django_db
 OF_STUDIES = [
     *("studies", "systems", "instances", "generations", "matchups", "pairs", "batches", "hits", "assignments"),
-    *("ratings", "annotators", "tables", "runs", "judgments", "completions"),
+    *("ratings", "history", "flags", "annotators", "tables", "runs", "judgments", "completions"),
 ]
 ALL = [*OF_STUDIES, "judges", "endpoints"]
 KEYS = {"studies": "slug", "pairs": "key", "hits": "key", "assignments": "key", "completions": "cache_key"}
@@ -33,6 +34,9 @@ def build_everything(slug: str) -> Built:
     for judgment in Judgment.objects.filter(run__study=built.study):
         judgment.completions.add(completion)
     ComparisonTable.objects.create(study=built.study, table_id="t1", pair=built.pairs[0][0], variant="c8")
+    display = Display.objects.filter(assignment__hit__batch__study=built.study).earliest("pk")
+    VoteChange.objects.create(display=display, stage="first", verdict=-1, received_at=timezone.now())
+    Flag.objects.create(display=display, kind="empty", flagged_at=timezone.now())
     return built
 
 
@@ -124,8 +128,36 @@ def test_annotators_are_codes_and_no_accounts(reader: APIClient, mine: Built) ->
     for name in ("annotators", "assignments", "ratings"):
         assert "jane.doe" not in reader.get(f"/api/v1/{name}/").content.decode()
     assert set(reader.get("/api/v1/annotators/").json()["results"][0]) == {
-        *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason")
+        *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"),
+        *("warned_at", "blocked_at", "block_reason"),
     }
+
+
+@pytest.mark.parametrize("name", ["annotators", "assignments", "ratings", "history", "flags"])
+def test_nothing_of_who_has_withdrawn_is_listed(reader: APIClient, mine: Built, name: str) -> None:
+    rate(mine, 1, "gone", [1, 1])
+    before = reader.get(f"/api/v1/{name}/").json()["count"]
+
+    Annotator.objects.filter(code="ann").update(withdrawn_at=timezone.now())
+
+    after = reader.get(f"/api/v1/{name}/").json()
+    assert after["count"] < before
+    assert "ann" not in {row.get("rater", row.get("annotator", row.get("code"))) for row in after["results"]}
+
+
+def test_purposes_and_settings_are_shown(reader: APIClient, mine: Built) -> None:
+    study = reader.get("/api/v1/studies/mine/").json()
+    assert (study["protocol"], study["arms"], study["qualification_share"]) == ("one-stage", [], 0.8)
+    [batch] = reader.get("/api/v1/batches/", {"purpose": "rating"}).json()["results"]
+    assert (batch["purpose"], batch["gold_rate"], batch["repeat_rate"]) == ("rating", 0, 0)
+    assert reader.get("/api/v1/batches/", {"purpose": "gold"}).json()["count"] == 0
+    [assignment] = reader.get("/api/v1/assignments/", {"purpose": "rating"}).json()["results"]
+    assert (assignment["attempt"], assignment["repeat_of"], assignment["late"]) == (1, None, False)
+    assert {"arm", "locked_at", "pay_due", "returned_at", "return_reason"} <= set(assignment)
+    [flag] = reader.get("/api/v1/flags/", {"kind": "empty", "rater": "ann"}).json()["results"]
+    assert (flag["pair"], flag["row"], flag["table"]) == (mine.pairs[0][0].key, None, None)
+    [change] = reader.get("/api/v1/history/", {"stage": "first", "rater": "ann"}).json()["results"]
+    assert (change["verdict"], change["shown_table"]) == (-1, None)
 
 
 def test_findings_are_those_of_the_command(reader: APIClient, other: Built, mine: Built) -> None:

@@ -15,8 +15,10 @@ from annotation.formats.ratings_file import _as_it_was
 from annotation.models import Annotator, Assignment, Rating
 from annotation.services.rating_files import import_ratings
 from reporting import exports
-from reporting.exports import JUDGMENT_COLUMNS, RATING_COLUMNS, defuse, rating_rows
+from reporting import rows as rows_of
+from reporting.exports import JUDGMENT_COLUMNS, defuse
 from reporting.findings import findings
+from reporting.rows import RATING_COLUMNS, rating_rows
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
 pytestmark = pytest.mark.django_db
@@ -86,8 +88,8 @@ def test_uncounted_ratings_are_flagged_and_not_dropped(built: Built) -> None:
     rows = list(rating_rows(built.study))
     reasons = {row["rater"]: row["exclusion_reason"] for row in rows if row["excluded"]}
     assert reasons == {
-        "bob": exports.SURPLUS,
-        "open": exports.NOT_SUBMITTED,
+        "bob": rows_of.SURPLUS,
+        "open": rows_of.NOT_SUBMITTED,
         "out": "clicked through",
         "gone": "assignment excluded",
     }

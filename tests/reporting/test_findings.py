@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from annotation.models import Annotator, Study
+from annotation.errors import UnknownName
+from annotation.models import Annotator, Assignment, Batch, HitPair, Study
 from reporting.findings import SCRIPTED, findings
 from reporting.measured import batches_named
 from tests.reporting.builders import (
@@ -151,7 +153,44 @@ def test_uncounted_ratings_are_left_out_and_counted_by_reason(built: Built) -> N
     Annotator.objects.filter(code="out").update(excluded=True)
     people = only(built.study)["raters"][0]
     assert people["counts"] == {"a": 0, "tie": 0, "b": 2}
-    assert people["exclusions"] == {"excluded": 2, "not_submitted": 2, "surplus": 2, "repeated": 0}
+    assert people["exclusions"] == {
+        "withdrawn": 0, "check": 0, "excluded": 2, "not_submitted": 2, "surplus": 2, "repeated": 0,
+    }  # fmt: skip
+
+
+def test_checks_and_withdrawn_ratings_are_counted_once_each_whatever_else_holds(built: Built) -> None:
+    rate(built, 0, "kept", [1, 1])
+    first = rate(built, 1, "kept", [-1, -1])
+    rate(built, 2, "gone", [-1, -1], fills_slot=False)
+    for purpose, place in (("gold", 2), ("qualification", 3)):
+        made = rate(built, place, f"r-{purpose}", [-1, -1], fills_slot=False)
+        Assignment.objects.filter(pk=made.pk).update(purpose=purpose)
+    again = rate(built, 3, "kept", [1, 1], fills_slot=False, state="claimed")
+    Assignment.objects.filter(pk=again.pk).update(purpose="repeat", repeat_of=first, attempt=2, excluded=True)
+    Annotator.objects.filter(code="gone").update(withdrawn_at=timezone.now(), excluded=True)
+
+    people = only(built.study)["raters"][0]
+
+    assert people["counts"] == {"a": 2, "tie": 0, "b": 2}
+    assert people["raters"] == 1
+    assert people["exclusions"] == {
+        "withdrawn": 2, "check": 6, "excluded": 0, "not_submitted": 0, "surplus": 0, "repeated": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("purpose", ["gold", "qualification"])
+def test_batches_of_checks_are_no_part_of_findings(built: Built, purpose: str) -> None:
+    rate(built, 0, "kept", [1, 1])
+    shared = (built.study, "news", built.system_a, built.system_b)
+    checks = build_batch(*shared, built.matchups[3:], built.pairs[3:], name="checks")
+    Batch.objects.filter(pk=checks.batch.pk).update(purpose=purpose)
+    HitPair.objects.filter(hit__in=built.hits[1:]).delete()
+
+    one = only(built.study)
+
+    assert (one["instances"], one["pairs"]) == (1, 2)
+    with pytest.raises(UnknownName, match="has no batch checks for rating; it has news-batch"):
+        batches_named(built.study, ["checks"])
 
 
 def test_second_vote_of_a_person_on_a_pair_in_another_batch_is_left_out(built: Built) -> None:

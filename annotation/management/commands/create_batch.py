@@ -4,12 +4,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand, read_file
-from annotation.services.batches import create_batch
+from annotation.models import Batch
+from annotation.services.batches import create_batch, lacks_gold
 from annotation.services.studies import find_study
 
 
 class Command(TandemCommand):
-    """`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S`."""
+    """`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S [--purpose …]`."""
 
     help = "Choose instances of one data set and two systems, and publish them as HITs."
 
@@ -26,6 +27,15 @@ class Command(TandemCommand):
         )
         parser.add_argument("--similarity", help="which separability to choose by (default: the latest computed)")
         parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
+        parser.add_argument(
+            "--purpose",
+            default=Batch.Purpose.RATING,
+            choices=Batch.Purpose.values,
+            help="rating; or qualification or gold, of instances whose gold prefers one of the two systems",
+        )
+        checks = parser.add_argument_group("hidden checks, of a batch for rating")
+        checks.add_argument("--gold-rate", type=float, default=0.0, help="share of a rater's HITs that are gold HITs")
+        checks.add_argument("--repeat-rate", type=float, default=0.0, help="share that repeat an earlier HIT")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the batch and say what it holds."""
@@ -47,15 +57,24 @@ class Command(TandemCommand):
             seed=options["seed"],
             instance_ids=instance_ids,
             similarity=options["similarity"],
+            purpose=options["purpose"],
+            gold_rate=options["gold_rate"],
+            repeat_rate=options["repeat_rate"],
         )
+        self._report(batch, made)
+
+    def _report(self, batch: Batch, made: bool) -> None:
         hits = batch.hits.count()
         if not made:
             self.say(f"batch {batch.name} is there already, made the same way: {hits} HITs; nothing was changed")
             return
-        ratings = hits * batch.pairs_per_hit * batch.raters_per_hit
-        self.say(
-            f"batch {batch.name}: {hits} HITs of {batch.pairs_per_hit} pairs for {batch.raters_per_hit} raters each "
-            f"= {ratings} ratings (seed {batch.seed})"
-        )
+        if batch.purpose == Batch.Purpose.RATING:
+            ratings = hits * batch.pairs_per_hit * batch.raters_per_hit
+            outcome = f"for {batch.raters_per_hit} raters each = {ratings} ratings"
+        else:
+            outcome = f"for every rater ({batch.get_purpose_display()})"
+        self.say(f"batch {batch.name}: {hits} HITs of {batch.pairs_per_hit} pairs {outcome} (seed {batch.seed})")
         for reason, count in batch.selection["left_out"].items():
             self.stderr.write(f"notice: {count} instances {reason} were left out")
+        if lacks_gold(batch):
+            self.stderr.write("notice: the study has no open gold batch: until there is one, no gold HIT is given out")

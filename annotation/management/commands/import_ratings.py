@@ -35,6 +35,8 @@ class Command(TandemCommand):
         if options["texts"] is None:
             study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])
             self._report(name, study, ratings)
+            if ratings.checks:
+                self.stderr.write(f"notice: {ratings.checks} ratings of qualifications and hidden checks were left out")
             return
         if options["scripted"]:
             raise CommandError("--scripted goes with long-form ratings, not with --texts")

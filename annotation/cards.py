@@ -1,0 +1,240 @@
+"""What a rater's page shows: texts on the sides drawn for them, under opaque keys, and nothing of who wrote what."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils.crypto import salted_hmac
+
+from annotation.forms import PAIR_FLAGS
+from annotation.markdown import render_generation
+from annotation.models import Assignment, Batch, Display, Flag, Rating
+from annotation.services.claims import MOST_AHEAD, hits_ahead
+from annotation.services.second_stage import LONGEST_REASON, ShownRow, shown_rows
+from annotation.services.votes import screen_choice
+from annotation.wording import spoken
+
+FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
+QUALIFICATION = Assignment.Purpose.QUALIFICATION
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said about one pair's answer that was refused; `choice` and `reason` are kept in its form."""
+
+    key: str
+    problem: str
+    choice: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One pair as its rater sees it; `version` is how many changes of its votes the page knows of."""
+
+    key: str
+    place: int
+    left: str
+    right: str
+    choice: str | None
+    saved_at: datetime | None
+    version: int
+    flags: Sequence[Flag]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class SecondCard:
+    """One pair in the second stage: decided, open with its comparison table, or closed until its turn comes."""
+
+    card: Card
+    state: str
+    first: str
+    first_label: str
+    second: str | None
+    second_label: str
+    reason: str
+    rows: Sequence[ShownRow] = ()
+    choice: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Tell whether the second choice is the first one."""
+        return self.second == self.first
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a HIT is; `open` holds (place, key) of the pairs that this stage still asks about."""
+
+    rated: int
+    total: int
+    open: list[tuple[int, str]] = field(default_factory=list)
+    expires_at: datetime | None = None
+    now: datetime | None = None
+    late: bool = False
+    locks: bool = False
+    second: bool = False
+
+
+@dataclass(frozen=True)
+class HitPlace:
+    """The HIT's number among those of its rater; `total` is None where there is nothing to say of it."""
+
+    number: int
+    total: int | None
+    more: bool = False
+
+
+def displays_of(assignment: Assignment) -> QuerySet[Display]:
+    """Return what a rater sees of each pair, in their order, with all that its card needs."""
+    related = assignment.displays.select_related("pair__generation_a", "pair__generation_b", "table")
+    return related.prefetch_related("ratings", "changes", "flags").order_by("position")
+
+
+def frame(assignment: Assignment, page: str = "") -> dict[str, object]:
+    """Return what every part of the page needs; `page` names the loaded page, a new one unless given."""
+    study = assignment.hit.batch.study
+    choices = study.offered_choices
+    return {
+        "assignment": assignment,
+        "study": study,
+        "question": spoken(study.question),
+        "source_label": spoken(study.source_label),
+        "label_left": choices["left"],
+        "label_right": choices["right"],
+        "choices": list(choices.items()),
+        "flag_kinds": PAIR_FLAGS,
+        "page": page or secrets.token_urlsafe(9),
+    }
+
+
+def first_page(assignment: Assignment, now: datetime, told: Told | None = None) -> dict[str, object]:
+    """Return the context of the page as it is until its first votes are closed: of a table it holds nothing."""
+    cards = [card_of(display, told) for display in displays_of(assignment)]
+    return {**_around(assignment), "cards": cards, "status": status(assignment, now)}
+
+
+def second_page(
+    assignment: Assignment, now: datetime, opened: Display | None, told: Told | None = None, page: str = ""
+) -> dict[str, object]:
+    """Return the context of the page when its first votes are closed, with one pair open or none."""
+    return {**_around(assignment, page), **second_stage(assignment, now, opened, told)}
+
+
+def second_stage(
+    assignment: Assignment, now: datetime, opened: Display | None, told: Told | None = None
+) -> dict[str, object]:
+    """Return the part of that context which a second vote changes."""
+    cards = [_second_card(display, opened, told) for display in displays_of(assignment)]
+    decided = {card.card.key: card.second for card in cards}
+    return {
+        "cards": cards,
+        "longest_reason": LONGEST_REASON,
+        "changing": opened is not None and decided.get(opened.pair.key) is not None,
+        "status": status(assignment, now),
+    }
+
+
+def card_of(display: Display, told: Told | None = None) -> Card:
+    """Build one pair's card from a display of `displays_of`."""
+    study = display.assignment.hit.batch.study
+    texts = (display.pair.generation_a.text, display.pair.generation_b.text)
+    left, right = map(render_generation, texts) if study.render_markdown else texts
+    if not display.a_is_left:
+        left, right = right, left
+    rating = _rating(display, FIRST)
+    return Card(
+        key=display.pair.key,
+        place=display.position + 1,
+        left=left,
+        right=right,
+        choice=screen_choice(rating) if rating else None,
+        saved_at=rating.rated_at if rating else None,
+        version=len(display.changes.all()),
+        flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
+        problem=told.problem if told and told.key == display.pair.key else "",
+    )
+
+
+def status(assignment: Assignment, now: datetime) -> Status:
+    """Count what the present stage has and lacks, in one query."""
+    second = assignment.locked_at is not None
+    voted = Rating.objects.filter(display=OuterRef("pk"), stage=REVISED if second else FIRST)
+    rows = assignment.displays.annotate(voted=Exists(voted)).order_by("position")
+    places = list(rows.values_list("position", "pair__key", "voted"))
+    left = [(position + 1, key) for position, key, done in places if not done]
+    expires = assignment.expires_at
+    return Status(
+        rated=len(places) - len(left),
+        total=len(places),
+        open=left,
+        expires_at=expires,
+        now=now,
+        late=assignment.state == Assignment.State.EXPIRED or (expires is not None and expires <= now),
+        locks=bool(assignment.arm) and not second,
+        second=second,
+    )
+
+
+def hit_place(assignment: Assignment) -> HitPlace:
+    """Count the rater's HITs so that no count tells which of them are hidden checks.
+
+    A check takes none of the HITs that are left, so a count of done and left ones would grow by one at each. The total
+    is therefore made of the HITs for ratings alone, which a check does not change, raised by the share that checks are
+    expected to have.
+    """
+    done = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
+    if assignment.purpose == QUALIFICATION:
+        return HitPlace(done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count() + 1, None)
+    purposes = list(done.exclude(purpose=QUALIFICATION).values_list("purpose", flat=True))
+    number, ahead = len(purposes) + 1, hits_ahead(assignment.annotator)
+    if ahead >= MOST_AHEAD:
+        return HitPlace(number, MOST_AHEAD, more=True)
+    ratings = [*purposes, assignment.purpose].count(Assignment.Purpose.RATING) + ahead
+    batches = Batch.objects.open().for_rating().filter(study=assignment.hit.batch.study_id)
+    share = batches.aggregate(most=Coalesce(Max("gold_rate"), 0.0) + Coalesce(Max("repeat_rate"), 0.0))["most"]
+    expected = round(ratings / (1 - min(share, 0.5)))
+    return HitPlace(number, max(expected, number + min(ahead, 1)))
+
+
+def owner_of(assignment: Assignment) -> str:
+    """Name the account towards its own browser, which may keep choices of several people until they are sent."""
+    return salted_hmac("tandem.outbox", str(assignment.annotator.user_id)).hexdigest()[:16]
+
+
+def _around(assignment: Assignment, page: str = "") -> dict[str, object]:
+    return {
+        **frame(assignment, page),
+        "source": assignment.hit.matchup.instance.source,
+        "hit_place": hit_place(assignment),
+        "owner": owner_of(assignment),
+        "may_return": assignment.purpose != QUALIFICATION,
+    }
+
+
+def _second_card(display: Display, opened: Display | None, told: Told | None) -> SecondCard:
+    card = card_of(display, told)
+    labels = display.assignment.hit.batch.study.offered_choices
+    second = _rating(display, REVISED)
+    is_open = opened is not None and opened.pk == display.pk
+    first, chosen = card.choice or "", screen_choice(second) if second else None
+    tried = told if told and told.key == card.key else None
+    return SecondCard(
+        card=card,
+        state="open" if is_open else "decided" if second else "closed",
+        first=first,
+        first_label=labels.get(first, first),
+        second=chosen,
+        second_label=labels.get(chosen or "", ""),
+        reason=tried.reason if tried else second.reason if second else "",
+        rows=shown_rows(display) if is_open else (),
+        choice=(tried.choice if tried else chosen) or "",
+    )
+
+
+def _rating(display: Display, stage: str) -> Rating | None:
+    return next((one for one in display.ratings.all() if one.stage == stage), None)

@@ -1,0 +1,60 @@
+"""What annotators report about pairs and about rows of comparison tables."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.errors import AssignmentClosed, SecondStageClosed, Unacceptable, UnknownName
+from annotation.models import Annotator, Assignment, Flag
+from annotation.services.recording import display_of
+
+LONGEST_COMMENT = 2000
+
+
+@transaction.atomic
+def flag_pair(*, assignment: Assignment, pair_key: str, kind: str, comment: str, at: datetime) -> Flag:
+    """Report a pair as broken; reporting the same kind again replaces the comment.
+
+    Raises: UnknownName when the pair isn't on the HIT; Unacceptable for an unknown kind; AssignmentClosed for somebody
+    who has withdrawn.
+    """
+    _take_turns(assignment)
+    display = display_of(assignment, pair_key)
+    if kind not in Flag.Kind.values or kind == Flag.Kind.UNSUPPORTED_ROW:
+        raise Unacceptable(_("Please choose what is wrong with the pair."))
+    comment = comment.replace("\x00", "").strip()[:LONGEST_COMMENT]
+    flag, _made = Flag.objects.update_or_create(
+        display=display, kind=kind, row=None, defaults={"comment": comment, "flagged_at": at, "taken_back_at": None}
+    )
+    return flag
+
+
+@transaction.atomic
+def flag_row(*, assignment: Assignment, pair_key: str, row: int, take_back: bool, at: datetime) -> Flag:
+    """Report a row of the shown table as not supported by the texts, or take that back.
+
+    Raises: UnknownName when the pair isn't on the HIT, or the row isn't in its table; SecondStageClosed before the
+    table was shown; AssignmentClosed for somebody who has withdrawn.
+    """
+    _take_turns(assignment)
+    display = display_of(assignment, pair_key)
+    if display.table is None or display.second_shown_at is None:
+        raise SecondStageClosed(_("No table has been shown beside this pair."))
+    if not 0 <= row < len(display.table.rows):
+        raise UnknownName(_("The table has no such row. Please load the page again."))
+    existing = Flag.objects.filter(display=display, table=display.table, row=row).first()
+    flag = existing or Flag(
+        display=display, table=display.table, row=row, kind=Flag.Kind.UNSUPPORTED_ROW, flagged_at=at
+    )
+    if existing and not take_back and flag.taken_back_at:
+        flag.flagged_at = at
+    flag.taken_back_at = at if take_back else None
+    flag.save()
+    return flag
+
+
+def _take_turns(assignment: Assignment) -> None:
+    annotator = Annotator.objects.select_for_update().get(pk=assignment.annotator_id)
+    if annotator.withdrawn_at is not None:
+        raise AssignmentClosed(_("Your work in this study has ended; nothing was changed. Thank you."))

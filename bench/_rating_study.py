@@ -1,0 +1,95 @@
+"""Fills an empty database for `bench.rating`: a study, HITs enough for everybody, raters; prints their login links.
+
+    python -m bench._rating_study RATERS ADDRESS
+
+A program of its own, because Django reads DATABASE_URL once and the benchmark works on two databases.
+"""
+
+import json
+import os
+import sys
+from random import Random
+
+import django
+
+PAIRS = 5
+INSTANCES = 250
+RATERS_PER_HIT = 4
+SOURCE_WORDS, TEXT_WORDS = 500, 100  # about 3,000 and 600 characters
+WORDS = [
+    "they",
+    "take",
+    "early",
+    "boat",
+    "and",
+    "walk",
+    "along",
+    "quiet",
+    "shore",
+    "until",
+    "evening",
+    "brings",
+    "rain",
+    "over",
+    "small",
+    "harbour",
+    "town",
+]
+
+
+def main(raters: int, address: str) -> None:
+    """Fill the database and print the links as JSON."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    # Django's apps can be imported only now.
+    from django.core.management import call_command
+    from django.db import connection
+
+    from annotation.services.accounts import grant_role, login_link
+
+    call_command("migrate", verbosity=0)
+    make_study()
+    users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # as a server at work has done by itself
+    json.dump([login_link(user=user, base_url=address) for user in users], sys.stdout)
+
+
+def make_study() -> None:
+    """Make a study of two systems, whose HITs hold a source and five pairs of texts of realistic length."""
+    from annotation.services.batches import create_batch
+    from annotation.services.study_files import import_study
+
+    draw = Random(1)
+    lines = [
+        json.dumps(
+            {
+                "instance_id": f"i{number}",
+                "dataset": "bench",
+                "source": words(draw, SOURCE_WORDS),
+                "generations": {
+                    system: [words(draw, TEXT_WORDS) for _ in range(PAIRS)] for system in ("alpha", "beta")
+                },
+            }
+        )
+        for number in range(INSTANCES)
+    ]
+    study, _ = import_study(data="\n".join(lines).encode(), name="bench.jsonl", slug="bench")
+    create_batch(
+        study=study,
+        name="all",
+        dataset="bench",
+        systems=("alpha", "beta"),
+        pairs=PAIRS,
+        raters=RATERS_PER_HIT,
+        seed=1,
+    )
+
+
+def words(draw: Random, count: int) -> str:
+    """Draw a text of so many words."""
+    return " ".join(draw.choices(WORDS, k=count))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

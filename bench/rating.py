@@ -1,0 +1,201 @@
+"""Fifty raters at work on the server that people use: how long until a vote is stored, and until the next HIT is there.
+
+    make bench-rating
+
+Each rater signs in, consents, and then rates HIT after HIT as a browser without scripts would: load the page, vote on
+its pairs with a pause before each vote, submit, follow to the next HIT. The plain way beside it, in the same run: as
+many clients ask the same server as often, at the same pace, for a page that needs no database (the sign-in page).
+"""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import quantiles
+
+import aiohttp
+
+ROOT = Path(__file__).resolve().parent.parent
+RATERS = 50
+SECONDS = 60.0
+WARM_UP = 5.0  # seconds after the first HIT in which nothing is counted: everybody signs in at once, as nobody does
+PAUSE = (0.5, 2.0)  # seconds before each vote: far quicker than reading, so that fewer raters make the load of many
+_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+_PAIR = re.compile(r'data-pair="([^"]+)"')
+
+
+@dataclass
+class Timings:
+    """Milliseconds by kind of step, and what went wrong."""
+
+    steps: dict[str, list[float]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
+
+    async def measure(self, step: str, action: Awaitable[aiohttp.ClientResponse]) -> str:
+        """Wait for an answer and its body; note how long it took, redirects included."""
+        begun = time.perf_counter()
+        response = await action
+        text = await response.text()
+        ended = time.perf_counter()
+        if response.status != 200:
+            self.problems.append(f"{step}: {response.status} {response.url}")
+        if begun - self.started > WARM_UP:
+            self.steps.setdefault(step, []).append(1000 * (ended - begun))
+        return text
+
+    def percentiles(self, step: str) -> tuple[int, float, float]:
+        """Return how often a step was made, and its median and 95th percentile in milliseconds."""
+        taken = self.steps[step]
+        cuts = quantiles(taken, n=100, method="inclusive")
+        return len(taken), cuts[49], cuts[94]
+
+
+Way = Callable[[aiohttp.ClientSession, str, Timings, Random, float], Awaitable[None]]
+
+
+async def rate(client: aiohttp.ClientSession, link: str, timings: Timings, draw: Random, until: float) -> None:
+    """Be one rater until the time is over."""
+    answer = await client.get(link)
+    page = await answer.text()
+    answer = await client.post(answer.url, data={"csrfmiddlewaretoken": token(page), "answer": "accept"})
+    page, hit = await answer.text(), answer.url
+    while time.perf_counter() < until and "/hit/" in str(hit):
+        for key in dict.fromkeys(_PAIR.findall(page)):
+            await asyncio.sleep(draw.uniform(*PAUSE))
+            vote = {"csrfmiddlewaretoken": token(page), "pair_key": key, "choice": draw.choice(("left", "right"))}
+            await timings.measure("vote", client.post(f"{hit}vote/", data=vote, headers={"HX-Request": "true"}))
+        submitting = client.post(f"{hit}submit/", data={"csrfmiddlewaretoken": token(page)})
+        page = await timings.measure("submit → next HIT", submitting)
+        hit = next_hit(page, hit)
+
+
+async def ask_plainly(client: aiohttp.ClientSession, link: str, timings: Timings, draw: Random, until: float) -> None:
+    """Ask as often as a rater does, for a page that needs no database: three times where a submit is redirected."""
+    address = link.split("/login/")[0] + "/login/"
+    while time.perf_counter() < until:
+        for _ in range(5):
+            await asyncio.sleep(draw.uniform(*PAUSE))
+            await timings.measure("vote", client.get(address))
+        await timings.measure("submit → next HIT", three_times(client, address))
+
+
+async def three_times(client: aiohttp.ClientSession, address: str) -> aiohttp.ClientResponse:
+    """Ask for a page three times, one after the other; return the last answer."""
+    for _ in range(2):
+        await (await client.get(address)).read()
+    return await client.get(address)
+
+
+def token(page: str) -> str:
+    """Return the CSRF token of a page's forms."""
+    found = _TOKEN.search(page)
+    if found is None:
+        raise RuntimeError(f"no form on this page: {page[:500]}")
+    return found[1]
+
+
+def next_hit(page: str, hit: object) -> str:
+    """Return the address of the HIT that a page shows; empty when it shows none."""
+    found = re.search(r'action="(/rate/hit/[^"]+/)submit/"', page)
+    return str(hit).split("/rate/")[0] + found[1] if found else ""
+
+
+async def at_once(way: Way, links: list[str]) -> Timings:
+    """Send everybody off, and return what was measured when the time is over."""
+    timings = Timings()
+    until = timings.started + WARM_UP + SECONDS
+    # A new connection for each request, as for people: their pauses outlast what the server keeps open.
+    clients = [
+        aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True),
+            cookie_jar=aiohttp.CookieJar(unsafe=True),
+            timeout=aiohttp.ClientTimeout(total=60),
+        )
+        for _ in links
+    ]
+    try:
+        await asyncio.gather(
+            *(
+                way(client, link, timings, Random(number), until)
+                for number, (client, link) in enumerate(zip(clients, links, strict=True))
+            )
+        )
+    finally:
+        for client in clients:
+            await client.close()
+    return timings
+
+
+@contextmanager
+def serving(database_url: str | None) -> Iterator[list[str]]:
+    """Fill a database, by default one of SQLite, and serve it on loopback; yields a login link a rater."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        url = database_url or f"sqlite:///{folder}/bench.sqlite3"
+        environment = {**os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": url, "LOG_LEVEL": "ERROR"}
+        address = f"http://127.0.0.1:{port}"
+        made = subprocess.run(
+            [sys.executable, "-m", "bench._rating_study", str(RATERS), address],
+            cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        server = subprocess.Popen(
+            [sys.executable, "tools/serve.py", "--port", str(port)],
+            cwd=ROOT, env=environment, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_for(port, server)
+            yield json.loads(made.stdout)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
+    """Return when the server takes connections; what comes before it answers waits."""
+    while server.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+    raise SystemExit(f"the server ended with exit code {server.returncode}")
+
+
+def compare(database: str, database_url: str | None) -> None:
+    """Measure both ways on one database and print them beside each other."""
+    with serving(database_url) as links:
+        plain = asyncio.run(at_once(ask_plainly, links))
+        ours = asyncio.run(at_once(rate, links))
+    print(f"rating on {database}: {RATERS} raters for {SECONDS:.0f} s, {PAUSE[0]}-{PAUSE[1]} s before each vote")
+    for step in ("vote", "submit → next HIT"):
+        count, median, most = ours.percentiles(step)
+        _, plain_median, plain_most = plain.percentiles(step)
+        print(f"  {step:<18} {count:6} times   p50 {median:7.1f} ms   p95 {most:7.1f} ms")
+        print(f"  {'  the plain way':<18} {'':12}   p50 {plain_median:7.1f} ms   p95 {plain_most:7.1f} ms")
+        print(f"  {'  ratio':<18} {'':12}   p50 {median / plain_median:7.1f}      p95 {most / plain_most:7.1f}")
+    for problem in [*ours.problems, *plain.problems][:10]:
+        print(f"  problem: {problem}")
+    if ours.problems or plain.problems:
+        raise SystemExit("not every request was answered: these numbers mean nothing")
+
+
+def main() -> None:
+    """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
+    compare("SQLite", None)
+    sys.stdout.flush()
+    postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.rating"]
+    subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
+
+
+if __name__ == "__main__":
+    compare("PostgreSQL", os.environ["DATABASE_URL"])

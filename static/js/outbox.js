@@ -1,0 +1,323 @@
+// No choice is lost: each is written into this browser before it is sent, and stays there until the server has answered.
+// Without this file the page still works: htmx saves the choices, and without htmx the forms do.
+(function () {
+  "use strict";
+  const hit = document.getElementById("hit");
+  if (!hit) return;
+  const words = hit.dataset;
+  const PREFIX = `tandem:${words.owner}:`; // a shared computer may keep choices of several people
+  const SLOW = 2500; // after so many ms the rater is told that a choice waits, and may go on
+  const TIMEOUT = 15000;
+  const LONGEST_PAUSE = 30000;
+  const line = document.getElementById("outbox");
+
+  const memory = new Map(); // what localStorage holds too, unless the browser refuses it
+  const inFlight = new Map(); // key of a pair → id of the entry on its way
+  const late = new Set(); // keys whose rater has been told that they wait
+  const waiters = new Map(); // key → functions to call when its choice is saved or seen to wait
+  let pause = 1000;
+  let timer = 0;
+  let flushing = false;
+  let wanted = ""; // id of the form that goes on when nothing waits any more
+  let leaving = false;
+
+  // The entries
+
+  function inStorage(use) {
+    try {
+      use(localStorage);
+    } catch {
+      // Storage is off or full: choices wait in this page only.
+    }
+  }
+
+  function put(key, entry) {
+    memory.set(key, entry);
+    inStorage((storage) => storage.setItem(key, JSON.stringify(entry)));
+  }
+
+  function drop(key, id) {
+    if (memory.get(key)?.id !== id) return; // the rater has chosen again meanwhile
+    memory.delete(key);
+    inStorage((storage) => storage.removeItem(key));
+  }
+
+  const keyOf = (form) => PREFIX + form.getAttribute("action") + form.dataset.pair;
+  const voteForm = (element) => element?.closest?.("form[data-pair]");
+  const formOf = (key) => [...document.querySelectorAll("form[data-pair]")].find((form) => keyOf(form) === key);
+  const here = () => [...memory.keys()].filter(formOf);
+
+  function note(form) {
+    const fields = Object.fromEntries(new FormData(form));
+    delete fields.csrfmiddlewaretoken;
+    const times = window.tandem?.times?.(form) ?? {};
+    const id = `${Date.now()}.${Math.random()}`;
+    const chosen = { chosen_at: new Date().toISOString(), ...times };
+    put(keyOf(form), { id, action: form.getAttribute("action"), fields: { ...fields, ...chosen } });
+  }
+
+  // What the rater sees
+
+  function say(form, text, state) {
+    const saved = form.querySelector(".saved");
+    form.classList.remove("rated");
+    saved.className = `saved ${state}`;
+    saved.replaceChildren(text);
+    if (state === "error") saved.setAttribute("role", "alert");
+  }
+
+  function announce(form, text) {
+    document.getElementById("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
+  }
+
+  function sayWaiting(form, status) {
+    if (!late.has(keyOf(form))) announce(form, words.waiting);
+    late.add(keyOf(form));
+    say(form, status === 401 ? words.signedOut : words.waiting, "waiting");
+    if (status === 401) {
+      const link = document.createElement("a");
+      link.href = words.signInAddress;
+      link.textContent = words.signIn;
+      link.addEventListener("click", () => (leaving = true));
+      form.querySelector(".saved").append(" ", link);
+    }
+  }
+
+  function paint() {
+    const waiting = [...memory.keys()].filter((key) => late.has(key) || !formOf(key)).length;
+    const text = [waiting && words.queue.replace("{}", waiting), wanted && words.queueThen].filter(Boolean).join(" ");
+    line.textContent = text;
+    line.hidden = !text;
+  }
+
+  function restore(form, entry) {
+    const radio = form.querySelector(`input[name=choice][value="${CSS.escape(entry.fields.choice)}"]`);
+    if (radio) radio.checked = true;
+    const reason = form.elements.reason;
+    if (reason) reason.value = entry.fields.reason ?? "";
+    form.dispatchEvent(new Event("restored", { bubbles: true }));
+  }
+
+  function messageOf(html, otherwise) {
+    const found = new DOMParser().parseFromString(html, "text/html");
+    const message = found.querySelector("[role=alert] .preserve, [role=alert]");
+    return message?.textContent.trim() || otherwise;
+  }
+
+  // Sending by htmx
+
+  const token = () => /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
+  const isAnswer = (status) => (status >= 200 && status < 300) || [404, 409, 422].includes(status);
+
+  function statusOf(detail) {
+    const { xhr, requestConfig } = detail;
+    const answered = xhr.status && new URL(xhr.responseURL, location.href).pathname;
+    return answered && answered !== new URL(requestConfig.path, location.href).pathname ? 401 : xhr.status;
+  }
+
+  function settle(key) {
+    for (const resolve of waiters.get(key) ?? []) resolve();
+    waiters.delete(key);
+  }
+
+  // Before htmx hears of it, since it may drop the event while an earlier choice is on its way.
+  document.addEventListener("change", (event) => {
+    const form = voteForm(event.target);
+    if (form && event.target.name === "choice" && !("second" in form.dataset)) note(form);
+  }, true);
+  document.addEventListener("submit", (event) => {
+    if (event.target.matches("form[data-pair]")) note(event.target);
+  }, true);
+
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { elt, parameters } = event.detail;
+    if (token() && parameters.csrfmiddlewaretoken) parameters.csrfmiddlewaretoken = token(); // new since a sign-in
+    const form = voteForm(elt);
+    const entry = form && memory.get(keyOf(form));
+    if (!entry) return;
+    for (const [name, value] of Object.entries(entry.fields)) parameters[name] = value;
+    const key = keyOf(form);
+    inFlight.set(key, entry.id);
+    if (!late.has(key)) say(form, words.saving, "");
+    setTimeout(() => {
+      const now = formOf(key);
+      if (inFlight.get(key) !== entry.id || !now) return;
+      sayWaiting(now);
+      settle(key);
+      paint();
+    }, SLOW);
+  });
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { requestConfig, xhr } = event.detail;
+    if (!voteForm(requestConfig.elt)) return;
+    const whole = xhr.responseText.includes("hit-status"); // a refusal may come as a message alone
+    if (!isAnswer(statusOf(event.detail)) || !whole) event.detail.shouldSwap = false;
+  });
+
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    const sender = detail.requestConfig.elt; // which the answer may have replaced; detail.elt is what is left there
+    if (!sender.matches("form[data-pair]")) return;
+    const key = keyOf(sender);
+    const id = inFlight.get(key);
+    inFlight.delete(key);
+    const status = statusOf(detail);
+    if (isAnswer(status)) answered(sender, id, status, detail.xhr.responseText);
+    else failed(key, status);
+    if (late.has(key) || !memory.has(key)) settle(key); // else a newer choice is still to be sent
+    paint();
+  });
+
+  function answered(sender, id, status, html) {
+    const key = keyOf(sender);
+    const form = formOf(key); // its successor, which came with the answer
+    pause = 1000;
+    late.delete(key);
+    drop(key, id);
+    if (status >= 400) {
+      wanted = "";
+      if (form && !html.includes("hit-status")) say(form, messageOf(html, words.refused), "error");
+    } else {
+      announce(sender, words.saved);
+    }
+    const newer = memory.get(key);
+    if (newer && form) {
+      newer.fields.version = form.elements.version.value;
+      put(key, newer);
+      restore(form, newer);
+      say(form, words.saving, "");
+    }
+    setTimeout(() => { // when htmx is done with this request
+      if (newer && form) window.htmx.trigger(form, "resend");
+      if (memory.size) flush();
+      else goOn();
+    });
+  }
+
+  function failed(key, status) {
+    if (formOf(key)) sayWaiting(formOf(key), status);
+    later();
+  }
+
+  // Sending again
+
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(flush, pause);
+    pause = Math.min(pause * 2, LONGEST_PAUSE);
+  }
+
+  async function flush() {
+    if (flushing) return;
+    flushing = true;
+    clearTimeout(timer);
+    try {
+      for (const key of [...memory.keys()]) {
+        const form = formOf(key);
+        if (inFlight.has(key)) continue;
+        if (form) {
+          window.htmx.trigger(form, "resend");
+          if (inFlight.has(key)) await settled(form, true);
+        } else if (memory.has(key)) await sendElsewhere(key, memory.get(key));
+        if (late.has(key) && memory.has(key)) break; // the timer is set: no use in trying the others
+      }
+    } finally {
+      flushing = false;
+    }
+    paint();
+    goOn();
+  }
+
+  async function sendElsewhere(key, entry) {
+    try {
+      const answer = await fetch(entry.action, {
+        method: "POST",
+        body: new URLSearchParams(entry.fields),
+        headers: { "HX-Request": "true", "X-CSRFToken": token() },
+        redirect: "manual",
+        signal: AbortSignal.timeout(TIMEOUT),
+      });
+      if (!isAnswer(answer.status)) return later();
+      drop(key, entry.id);
+      if (answer.ok) return;
+      const told = document.getElementById("refused");
+      told.textContent = `${words.refusedElsewhere} ${messageOf(await answer.text(), words.refused)}`;
+      told.hidden = false;
+    } catch {
+      later();
+    }
+  }
+
+  /** Wait until a pair's choice is on the server or, unless `answer`, visibly waiting. */
+  function settled(form, answer = false) {
+    const key = keyOf(form);
+    if (!answer && (!inFlight.has(key) || late.has(key))) return Promise.resolve();
+    return new Promise((resolve) => waiters.set(key, [...(waiters.get(key) ?? []), resolve]));
+  }
+
+  function goOn() {
+    const form = wanted && document.getElementById(wanted);
+    if (!form || here().length) return;
+    wanted = "";
+    form.requestSubmit();
+  }
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("[data-leaves]")) return;
+    if (!here().length && navigator.onLine && !leaving) {
+      leaving = true; // and a second click sends nothing more
+      return;
+    }
+    event.preventDefault();
+    if (leaving) return;
+    if (here().length) {
+      wanted = form.id;
+      flush();
+      paint();
+    } else {
+      line.textContent = words.offline;
+      line.hidden = false;
+    }
+  });
+
+  addEventListener("beforeunload", (event) => {
+    if (here().length && !leaving) event.preventDefault();
+  });
+  addEventListener("pageshow", () => (leaving = false));
+  function now() {
+    if (!memory.size) return paint();
+    pause = 1000;
+    flush();
+  }
+  addEventListener("online", now);
+  document.addEventListener("visibilitychange", () => document.hidden || now());
+
+  // Another tab of this browser has sent what waits here, or took it back: ask the server what holds.
+  addEventListener("storage", ({ key, newValue }) => {
+    if (!key?.startsWith(PREFIX) || newValue !== null || !memory.has(key)) return;
+    memory.delete(key);
+    const form = formOf(key);
+    if (form && late.delete(key) && !inFlight.has(key)) window.htmx.trigger(form, "resend");
+    paint();
+  });
+
+  inStorage((storage) => {
+    for (const name of Object.keys(storage)) {
+      if (name.startsWith(PREFIX)) memory.set(name, JSON.parse(storage.getItem(name)));
+    }
+  });
+  // What was chosen before this file had arrived: nobody has heard of it yet.
+  for (const form of document.querySelectorAll("form[data-pair]:not([data-second])")) {
+    const chosen = form.querySelector("input[name=choice]:checked");
+    if (chosen && !chosen.defaultChecked && !memory.has(keyOf(form))) note(form);
+  }
+  for (const key of here()) {
+    restore(formOf(key), memory.get(key));
+    sayWaiting(formOf(key));
+  }
+  paint();
+  addEventListener("load", () => memory.size && flush());
+  setInterval(() => memory.size && flush(), LONGEST_PAUSE); // whatever became of its timer
+  window.tandem = { ...window.tandem, settled, messageOf };
+})();

@@ -1,0 +1,292 @@
+"""Every page that a rater meets: axe finds nothing, in light and dark, wide and narrow, and nothing is cut off."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Page, expect
+
+from annotation.models import ComparisonTable, Pair, Study
+from tests.browser import walk
+from tests.factories import add_instances, instance_rows, make_batch, make_study
+
+OpenAs = Callable[..., Page]
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+DESKTOP, PHONE = (1280, 1024), (360, 740)
+ZOOMED = (640, 512)  # what 200 % leaves of the desktop
+LOOKS = (("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE))
+TEXT = "The ferry at seven is cancelled, so they take the one at eight twenty and walk from the landing. " * 4
+TOLD = {
+    "guidelines": "Read the source first.\n\n- Prefer what is true.\n- Then what is short.\n\n| better | worse |\n|-|-|\n| a | b |",
+    "content_warning": "Some texts are **about accidents**.",
+    "contact": "study@example.org",
+    "pay_per_hit": "1.50",
+    "currency": "EUR",
+    "minutes_per_hit": 5,
+}
+
+
+class Inspection:
+    """Looks at one page after the other, and keeps what is wrong with each."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    def look(self, page: Page, name: str) -> None:
+        """Run axe over the page as it stands, in every look; its forms, dialogs and what was typed stay as they are."""
+        for theme, (width, height) in LOOKS:
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # no colour is read half-way to another
+            page.set_viewport_size({"width": width, "height": height})
+            for violation in self._violations(page):
+                nodes = [
+                    f"{' '.join(map(str, node['target']))}: {node['failureSummary']}" for node in violation["nodes"]
+                ]
+                self._note(f"{name}, {theme}, {width}", f"{violation['id']}: {violation['help']}", *nodes)
+        for width, height in (PHONE, ZOOMED):
+            page.set_viewport_size({"width": width, "height": height})
+            if (needed := page.evaluate("document.documentElement.scrollWidth")) > width:
+                self._note(f"{name}, {width}", f"is {needed} wide")
+        page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
+
+    def _violations(self, page: Page) -> list[dict[str, Any]]:
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(
+                AXE_SCRIPT
+            )  # the page's own policy, which would refuse it, does not bind the browser's driver
+        options = {"resultTypes": ["violations"], "runOnly": RULES}
+        results: dict[str, Any] = page.evaluate("options => axe.run(document, options)", options)
+        assert results["testEngine"]["name"] == "axe-core"
+        return results["violations"]
+
+    def _note(self, where: str, *problems: str) -> None:
+        self.found.setdefault(where, []).extend(problems)
+
+
+@pytest.fixture
+def inspection() -> Iterator[Inspection]:
+    """Collect what is wrong on all pages of a test, and fail with all of it at the end."""
+    inspection = Inspection()
+    yield inspection
+    told = "\n".join(f"{where}\n  " + "\n  ".join(problems) for where, problems in inspection.found.items())
+    assert not inspection.found, told
+
+
+def make_pages(*, k: int = 3, instances: int = 1, gold: bool = False, **settings: object) -> Study:
+    """Make a study with everything that a page can show, and texts of some length."""
+    study = make_study(instances=0, **{**TOLD, **settings})
+    rows = instance_rows(instances=instances, k=k, source=TEXT * 4)
+    for row in rows:
+        row.generations.update(
+            {name: [f"{TEXT} **{name[0]}{index}**" for index in range(k)] for name in row.generations}
+        )
+        if gold:
+            object.__setattr__(row, "gold", {"better": "alpha", "why": "It names the time."})
+    return add_instances(study, rows)
+
+
+def make_tables(study: Study) -> None:
+    """Give every pair a comparison table with short, long and empty cells."""
+    rows = [
+        {"aspect": "Ferry", "only_a": "cancelled at seven", "both": "", "only_b": "runs at eight twenty"},
+        {"aspect": "Way from the landing", "only_a": "", "both": "they walk for ten minutes " * 3, "only_b": ""},
+    ]
+    ComparisonTable.objects.bulk_create(
+        ComparisonTable(study=study, table_id=f"t{pair.pk}", pair=pair, variant="c8", rows=rows)
+        for pair in Pair.objects.filter(matchup__instance__study=study)
+    )
+
+
+def post(page: Page, address: str, **fields: str) -> None:
+    """Send a form that no page offers, as a stale or forged page would, and show the answer."""
+    token = page.locator("[name=csrfmiddlewaretoken]").first.input_value()
+    with page.expect_navigation():
+        page.evaluate(
+            """([action, fields]) => {
+                const form = document.createElement("form");
+                form.method = "post"; form.action = action;
+                for (const [name, value] of Object.entries(fields)) {
+                    const input = document.createElement("input");
+                    input.name = name; input.value = value; form.append(input);
+                }
+                document.body.append(form); form.submit();
+            }""",
+            [address, {**fields, "csrfmiddlewaretoken": token}],
+        )
+
+
+def test_before_the_first_hit(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages()
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    inspection.look(page, "consent")
+    post(page, f"/rate/consent/{study.key}/", answer="perhaps")
+    expect(page.get_by_role("alert")).to_be_visible()
+    inspection.look(page, "consent, unclear")
+    page.get_by_role("button", name="I do not agree").click()
+    inspection.look(page, "declined")
+    page.goto("/rate/progress/")
+    inspection.look(page, "progress, nothing done")
+
+    stranger = page.context.browser.new_context(base_url=page.url.split("/rate/")[0]).new_page()
+    stranger.goto("/login/")
+    inspection.look(stranger, "sign in")
+    stranger.get_by_label("Username").fill("ann")
+    stranger.get_by_label("Password").fill("wrong")
+    stranger.locator("main form button").click()
+    inspection.look(stranger, "sign in, refused")
+    stranger.goto("/login/link/?sesame=used")
+    inspection.look(stranger, "used link")
+    stranger.context.close()
+
+
+def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages(language="en", render_markdown=True)
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    inspection.look(page, "HIT, first visit")
+    page.keyboard.press("?")
+    expect(page.locator("dialog[open]")).to_be_visible()
+    inspection.look(page, "HIT, list of shortcuts")
+    page.keyboard.press("Escape")
+    page.locator("#tool-differences").check()
+    page.locator("details:not([open]) > summary").evaluate_all("all => all.forEach(summary => summary.click())")
+    inspection.look(page, "HIT, differences, everything open")
+    walk.rate(page, ["left"])
+    inspection.look(page, "HIT, half rated")
+    page.locator("[data-action=submit]").click()
+    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("pair 2")
+    inspection.look(page, "HIT, submitted early")
+    page.context.set_offline(True)
+    waiting = walk.choose(page, 1, "right")
+    expect(waiting).to_contain_text("Waiting")
+    inspection.look(page, "HIT, offline")
+    page.context.set_offline(False)
+    expect(waiting).to_contain_text("Saved at", timeout=60_000)
+
+
+def test_around_a_hit(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages(ties_allowed=False, instances=2)
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    hit = page.url
+    report = page.locator("[id^=report-]").first
+    report.locator("summary").click()
+    report.locator("input[value=other]").check()
+    report.locator("textarea").fill("It stops in the middle of a word.")
+    report.get_by_role("button", name="Report").click()
+    expect(page.locator(".reported").first).to_be_visible()
+    inspection.look(page, "HIT, reported")
+    page.goto(f"{hit}return/")
+    inspection.look(page, "return")
+    post(page, f"{hit}return/", reason="none of these")
+    inspection.look(page, "return, refused")
+    page.goto(hit)
+    walk.rate(page, ["left", "right", "left"])
+    walk.submit(page)
+    inspection.look(page, "HIT, the next one")
+    post(page, f"{hit}vote/", pair_key="x", choice="left")
+    inspection.look(page, "not found")
+    post(page, f"{hit}return/", reason="other")
+    inspection.look(page, "refused, for it was submitted")
+    page.goto("/rate/progress/")
+    inspection.look(page, "progress")
+    page.goto(f"/rate/consent/{study.key}/")
+    inspection.look(page, "consent, given before")
+
+
+def test_the_end_of_the_work(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages()
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    walk.rate(page, ["left", "none", "right"])
+    walk.submit(page)
+    inspection.look(page, "nothing to rate")
+    page.goto(f"/rate/consent/{study.key}/withdraw/")
+    inspection.look(page, "withdraw")
+    page.get_by_role("button", name="Withdraw for good").click()
+    inspection.look(page, "withdrawn")
+    page.goto("/rate/")
+    inspection.look(page, "nothing to rate, withdrawn")
+
+
+def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages(gold=True, instances=2, qualification_attempts=2)
+    make_batch(study, name="first", pairs=3, purpose="qualification", select="random:1")
+    make_batch(study, name="work", pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    inspection.look(page, "qualification")
+    for attempt in ("first", "second"):
+        walk.rate(page, ["none", "none", "none"])
+        walk.submit(page)
+        inspection.look(page, f"feedback, {attempt} attempt")
+        page.get_by_role("button", name="Go on").click()
+        inspection.look(page, f"standing, {attempt} attempt")
+        if attempt == "first":
+            page.get_by_role("button", name="Try again").click()
+    page.goto("/rate/")
+    inspection.look(page, "nothing to rate, not qualified")
+
+
+def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages(protocol="two-stage", arms=["table:c8"])
+    make_tables(study)
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    inspection.look(page, "first stage")
+    walk.rate(page, ["left", "none", "right"])
+    inspection.look(page, "first stage, all rated")
+    walk.lock(page)
+    inspection.look(page, "second stage")
+    page.get_by_role("button", name="Not supported by the texts").first.click()
+    expect(page.locator("[aria-pressed=true]")).to_have_count(1)
+    page.locator("form[data-second] input[value=right]").check()
+    page.locator("form[data-second]").evaluate("form => { form.noValidate = true; }")  # as a browser without scripts
+    page.locator("button[data-save]").click()
+    expect(page.locator("form[data-second]").get_by_role("alert")).to_be_visible()
+    inspection.look(page, "second stage, without a reason")
+    walk.decide(page, "right")
+    page.locator("[data-action=submit]").click()
+    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("pair 2")
+    inspection.look(page, "second stage, submitted early")
+    walk.decide(page, "none")
+    walk.decide(page, "right")
+    inspection.look(page, "second stage, all decided")
+    page.get_by_role("link", name="Look again").first.click()
+    expect(page.locator("form[data-second]")).to_be_visible()
+    inspection.look(page, "second stage, changing a decision")
+
+
+def test_a_hit_in_two_stages_without_a_table(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages(protocol="two-stage", arms=["none"])
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    walk.rate(page, ["left", "none", "right"])
+    walk.lock(page)
+    inspection.look(page, "second stage without a table")
+
+
+def test_axe_finds_what_is_wrong(open_as: OpenAs) -> None:
+    study = make_pages()
+    make_batch(study, pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    inspection = Inspection()
+    page.evaluate(
+        """() => {
+            document.querySelector("fieldset.choices legend").remove();
+            document.querySelector("label.choice").replaceWith(document.querySelector("label.choice input"));
+            document.querySelector("h1").style.color = "#999";
+            document.querySelector(".pairs").style.minWidth = "1200px";
+        }"""
+    )
+    inspection.look(page, "broken")
+    told = str(inspection.found)
+    assert all(problem in told for problem in ("label:", "color-contrast:", "wide")), told

@@ -1,0 +1,207 @@
+"""The rating page without a mouse: a whole HIT by keys alone, and keys that keep quiet where they should."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from annotation.models import Assignment, Rating
+from annotation.services.votes import screen_choice
+from tests.browser import walk
+from tests.factories import make_batch, make_study
+
+OpenAs = Callable[..., Page]
+
+
+@pytest.fixture
+def page(open_as: OpenAs, transactional_db: None) -> Page:
+    """A HIT of three pairs, just begun."""
+    make_batch(make_study(instances=1, k=3, guidelines="Read."), pairs=3, raters=1)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    return page
+
+
+def card(page: Page, place: int) -> Locator:
+    """Return the card of the pair at this place, from 0."""
+    return page.locator("[data-card]").nth(place)
+
+
+def checked(page: Page) -> list[str | None]:
+    """Return what is chosen, pair by pair."""
+    pairs = page.locator("form[data-pair]").all()
+    return [
+        pair.locator(":checked").get_attribute("value") if pair.locator(":checked").count() else None for pair in pairs
+    ]
+
+
+def stored() -> list[str]:
+    """Return the choices on the server, in the order of the page."""
+    return [screen_choice(one) for one in Rating.objects.select_related("display").order_by("display__position")]
+
+
+@pytest.mark.parametrize("keys", [("1", "2", "3"), ("ArrowLeft", "ArrowDown", "ArrowRight")], ids=["digits", "arrows"])
+def test_a_hit_is_finished_by_keys_alone(page: Page, keys: tuple[str, ...]) -> None:
+    hit = page.url
+    for place, key in enumerate(keys):
+        page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
+        if place < 2:
+            expect(card(page, place + 1).locator("h2")).to_be_focused()
+            expect(card(page, place + 1)).to_have_class(re.compile("current"))
+    expect(page.locator("[data-action=submit]")).to_be_focused()
+    assert stored() == ["left", "none", "right"]
+    page.keyboard.press("Enter")
+
+    expect(page).not_to_have_url(hit)
+    assert Assignment.objects.get().state == "submitted"
+
+
+def test_the_focus_moves_on_only_when_the_choice_is_on_the_server_or_seen_to_wait(page: Page) -> None:
+    held: list[Callable[[], None]] = []
+    page.route("**/vote/", lambda route: held.append(route.continue_))
+    page.evaluate(
+        """() => {
+            const [line, heading] = [() => document.querySelector(".saved"), document.querySelectorAll("[data-card] h2")[1]];
+            heading.addEventListener("focus", () => (document.title = line().textContent.trim()));
+        }"""
+    )
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text(re.compile("Saving|Waiting"))
+    held.pop()()
+    expect(card(page, 1).locator("h2")).to_be_focused()
+    expect(page).to_have_title(re.compile("^(Saved at|Waiting)"))
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
+    assert stored() == ["left"]
+
+
+def test_backspace_goes_back_and_a_choice_can_be_changed(page: Page) -> None:
+    for key in ("1", "Enter", "3", "Enter"):
+        page.keyboard.press(key)
+        expect(page.locator(".saved", has_text="Saving")).to_have_count(0)
+    expect(card(page, 2).locator("h2")).to_be_focused()
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    expect(card(page, 0).locator("h2")).to_be_focused()
+    page.keyboard.press("2")
+    expect(walk.pair(page, 0).locator("input[value=none]")).to_be_focused()
+    expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+    assert (checked(page), stored()) == (["none", "right", None], ["none", "right"])
+
+
+def test_a_question_mark_lists_the_keys_and_escape_leads_back(page: Page) -> None:
+    page.keyboard.press("1")
+    radio = walk.pair(page, 0).locator("input[value=left]")
+    expect(radio).to_be_focused()
+    page.keyboard.press("?")
+    listed = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(listed).to_be_visible()
+    expect(listed).to_contain_text("Backspace")
+    page.keyboard.press("3")  # the list takes no votes
+    page.keyboard.press("Escape")
+    expect(listed).to_be_hidden()
+    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_focused()
+    assert checked(page) == ["left", None, None]
+
+    page.get_by_role("button", name="List of keyboard shortcuts").click()
+    expect(listed).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("button", name="List of keyboard shortcuts")).to_be_focused()
+
+
+def test_shortcuts_can_be_switched_off_and_stay_off(page: Page) -> None:
+    page.get_by_role("switch", name="Keyboard shortcuts").uncheck()
+    page.reload()
+    expect(page.get_by_role("switch", name="Keyboard shortcuts")).not_to_be_checked()
+    page.locator("body").press("1")
+    page.keyboard.press("?")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("dialog")).to_be_hidden()
+    assert checked(page) == [None, None, None]
+
+    page.get_by_role("switch", name="Keyboard shortcuts").check()
+    page.keyboard.press("1")
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
+
+
+def test_arrows_scroll_when_shortcuts_are_off(page: Page) -> None:
+    page.set_viewport_size({"width": 800, "height": 400})
+    page.get_by_role("switch", name="Keyboard shortcuts").uncheck()
+    page.locator("h1").click()
+    assert page.evaluate("scrollY") == 0
+    page.keyboard.press("ArrowDown")
+    page.evaluate("new Promise(done => scrollY ? done() : addEventListener('scroll', done, {once: true}))")
+    assert page.evaluate("scrollY") > 0
+    assert checked(page) == [None, None, None]
+
+
+def test_keys_keep_quiet_while_somebody_types(page: Page) -> None:
+    report = card(page, 0).locator(".report")
+    report.locator("summary").click()
+    report.locator("textarea").press_sequentially("1 2 3?")
+    report.locator("textarea").press("Backspace")
+    report.locator("textarea").press("Enter")
+    expect(report.locator("textarea")).to_be_focused()
+    expect(report.locator("textarea")).to_have_value("1 2 3\n")
+    report.locator("input[value=other]").focus()
+    page.keyboard.press("3")
+    page.get_by_label("Text size").press("1")
+    expect(page.locator("dialog")).to_be_hidden()
+    assert checked(page) == [None, None, None]
+
+
+@pytest.mark.parametrize("key", ["Control+1", "Alt+1", "Meta+1", "Shift+ArrowRight"])
+def test_keys_held_with_others_are_left_to_the_browser(page: Page, key: str) -> None:
+    page.locator("body").press(key)
+    assert checked(page) == [None, None, None]
+
+
+def test_enter_on_a_link_or_summary_does_what_it_says(page: Page) -> None:
+    guidelines = page.locator(".guidelines")
+    guidelines.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(guidelines).to_have_attribute("open", "")
+    page.get_by_role("link", name="Return this HIT").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/return/$"))
+
+
+def test_without_no_preference_its_keys_do_nothing(open_as: OpenAs, transactional_db: None) -> None:
+    make_batch(make_study(instances=1, k=2, ties_allowed=False), raters=1)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    page.keyboard.press("1")
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
+    page.keyboard.press("2")
+    page.keyboard.press("ArrowDown")
+    assert checked(page) == ["left", None]
+
+
+def test_keys_go_to_the_pair_in_view(page: Page) -> None:
+    page.set_viewport_size({"width": 1000, "height": 420})
+    page.keyboard.press("1")
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
+    card(page, 2).evaluate("card => card.scrollIntoView({block: 'start', behavior: 'instant'})")
+    expect(card(page, 2)).to_have_class(re.compile("current"))
+    page.keyboard.press("3")
+    expect(walk.pair(page, 2).locator(".saved")).to_contain_text("Saved at")
+    assert checked(page) == ["left", None, "right"]
+
+
+def test_the_focus_is_always_visible(page: Page) -> None:
+    outlines = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        outlines.append(
+            page.evaluate(
+                """() => {
+                    const at = document.activeElement, holder = at.closest("label.choice") ?? at;
+                    const style = getComputedStyle(holder);
+                    return [at.outerHTML.slice(0, 60), style.outlineStyle !== "none" || style.boxShadow !== "none"];
+                }"""
+            )
+        )
+    assert [told for told, seen in outlines if not seen] == []

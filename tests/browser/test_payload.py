@@ -1,0 +1,148 @@
+"""What a rating page costs on the wire: bytes and requests, from the server that people use."""
+
+import gzip
+import http.client
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from annotation.models import Batch
+from tests.browser.real_server import RealServer
+from tests.browser.realistic import realistic_batch
+
+OpenAt = Callable[..., Page]
+
+MOST_BYTES = 60_000
+MOST_REQUESTS = 8
+
+
+@pytest.fixture
+def batch(transactional_db: None) -> Batch:
+    """One HIT of five pairs, with guidelines as long as real ones."""
+    guidelines = "Read the source first.\n\n" + "- Prefer the text that says what matters, and nothing else.\n" * 8
+    return realistic_batch(guidelines=guidelines, contact="study@example.org")
+
+
+@dataclass
+class Wire:
+    """What a page's browser asks for, and how many bytes come back, headers included."""
+
+    urls: list[str] = field(default_factory=list)
+    received: float = 0.0
+
+    def listen(self, page: Page) -> None:
+        """Count from now on."""
+        network = page.context.new_cdp_session(page)
+        network.send("Network.enable")
+        network.on("Network.requestWillBeSent", self._ask)
+        network.on("Network.loadingFinished", self._add)
+
+    def _ask(self, event: dict[str, Any]) -> None:
+        if not event["request"]["url"].startswith("data:"):  # a picture inside a style sheet
+            self.urls.append(event["request"]["url"])
+
+    def _add(self, event: dict[str, float]) -> None:
+        self.received += event["encodedDataLength"]
+
+
+def begun_hit(open_at: OpenAt, server: RealServer) -> Page:
+    """Sign in, consent, and land on the HIT."""
+    page = open_at(server.url, "ann", "annotator")
+    page.goto("/rate/")
+    page.get_by_role("button", name="I agree, begin").click()
+    expect(page).to_have_url(re.compile("/rate/hit/"))
+    return page
+
+
+def test_first_visit_of_a_rating_page_keeps_to_its_budget(
+    open_at: OpenAt, chromium: Browser, real_server: RealServer, batch: Batch
+) -> None:
+    hit = begun_hit(open_at, real_server)
+    fresh = chromium.new_context(storage_state=hit.context.storage_state())  # signed in, and nothing in its cache
+    page, wire = fresh.new_page(), Wire()
+    wire.listen(page)
+    page.goto(hit.url, wait_until="networkidle")
+    assert page.locator("form[data-pair]").count() == 5
+    icons = page.locator("link[rel~=icon]").evaluate_all("links => links.map(link => link.href)")
+    fresh.close()
+
+    assert 10_000 < wire.received <= MOST_BYTES  # the least says that it was counted at all
+    assert len({*wire.urls, *icons}) <= MOST_REQUESTS, wire.urls  # a headless browser may leave the icon out
+    assert [url for url in wire.urls if not url.startswith(real_server.url)] == []
+
+
+def test_next_visits_load_only_the_page_itself(open_at: OpenAt, real_server: RealServer, batch: Batch) -> None:
+    page = begun_hit(open_at, real_server)
+    wire = Wire()
+    wire.listen(page)
+    page.goto(page.url, wait_until="networkidle")
+    assert 1_000 < wire.received < MOST_BYTES / 3
+
+
+def get(server: RealServer, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
+    """Ask the server as it is, without a client that unpacks answers."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response, body
+
+
+def static_paths(server: RealServer) -> list[str]:
+    """Return the addresses of the style sheets and scripts that every page names."""
+    _, page = get(server, "/login/")
+    return re.findall(r'(?:href|src)="(/static/[^"]+\.(?:css|js))"', page.decode())
+
+
+def test_pages_and_static_files_are_compressed_for_those_who_take_it(real_server: RealServer) -> None:
+    paths = static_paths(real_server)
+    assert len(paths) >= 3
+    for path in ("/login/", *paths):
+        plain, body = get(real_server, path)
+        packed, smaller = get(real_server, path, Accept_Encoding="gzip, deflate, br")
+        assert (plain.status, plain.headers["Content-Encoding"]) == (200, None)
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert "Accept-Encoding" in plain.headers["Vary"]
+        assert "Accept-Encoding" in packed.headers["Vary"]
+        assert len(smaller) < len(body)
+        assert packed.headers["Content-Length"] == str(len(smaller))
+        if path in paths:
+            assert gzip.decompress(smaller) == body
+
+
+def test_a_compressed_copy_that_is_still_good_is_not_sent_again(real_server: RealServer) -> None:
+    for path in static_paths(real_server):
+        first, _ = get(real_server, path, Accept_Encoding="gzip")
+        again, body = get(real_server, path, Accept_Encoding="gzip", If_None_Match=first.headers["ETag"])
+        assert (again.status, body) == (304, b"")
+
+
+def test_part_of_a_file_is_sent_as_it_is(real_server: RealServer) -> None:
+    path = static_paths(real_server)[0]
+    _, whole = get(real_server, path)
+    part, body = get(real_server, path, Accept_Encoding="gzip", Range="bytes=10-29")
+    assert (part.status, part.headers["Content-Encoding"], body) == (206, None, whole[10:30])
+
+
+def test_only_files_with_a_version_in_their_name_are_kept_for_ever(real_server: RealServer) -> None:
+    for path in static_paths(real_server):
+        response, _ = get(real_server, path)
+        assert ("immutable" in response.headers["Cache-Control"]) == ("/vendor/" in path), path
+
+
+def test_an_export_is_compressed_while_it_is_made(open_at: OpenAt, real_server: RealServer, batch: Batch) -> None:
+    page = open_at(real_server.url, "rita", "researcher")
+    page.goto(f"/studies/{batch.study.slug}/")
+    cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in page.context.cookies())
+    path = f"/studies/{batch.study.slug}/export/ratings.csv"
+    _, plain = get(real_server, path, Cookie=cookies)
+    response, packed = get(real_server, path, Cookie=cookies, Accept_Encoding="gzip")
+    # Sent in chunks of a length not known before: the server began to send before the last row was made.
+    assert (response.headers["Content-Encoding"], response.headers["Transfer-Encoding"]) == ("gzip", "chunked")
+    assert gzip.decompress(packed) == plain
+    assert plain.startswith(b"study")

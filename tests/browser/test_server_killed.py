@@ -1,0 +1,102 @@
+"""The server dies in the middle of a HIT and comes back: nothing that a rater did is lost."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from annotation.models import Assignment, Display, Rating
+from tests.browser.real_server import RealServer
+from tests.factories import make_batch, make_study
+
+OpenAt = Callable[..., Page]
+
+PATIENCE = 60_000  # milliseconds; only a failing test waits that long
+
+
+@pytest.fixture
+def server(transactional_db: None, tmp_path: Path) -> Iterator[RealServer]:
+    """A server of this test's own, for it is going to be killed."""
+    server = RealServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def page(open_at: OpenAt, server: RealServer) -> Page:
+    """A HIT of three pairs, just begun."""
+    make_batch(make_study(instances=1, k=3), pairs=3, raters=1)
+    page = open_at(server.url, "ann", "annotator")
+    page.goto("/rate/")
+    page.get_by_role("button", name="I agree, begin").click()
+    expect(page).to_have_url(re.compile("/rate/hit/"))
+    return page
+
+
+def choose(page: Page, place: int, choice: str) -> Locator:
+    """Choose on the pair at this place (from 0); return the line that says what became of it."""
+    pair = page.locator("form[data-pair]").nth(place)
+    pair.locator(f"input[name=choice][value={choice}]").check()
+    return pair.locator(".saved")
+
+
+def choices(page: Page) -> list[str]:
+    """Return what is chosen on the page, from top to bottom."""
+    return page.locator("form[data-pair] input[name=choice]:checked").evaluate_all("all => all.map(one => one.value)")
+
+
+def shown(page: Page) -> list[str]:
+    """Return all texts in the order and on the sides shown."""
+    return page.locator(".pair .text").all_inner_texts()
+
+
+def stored() -> dict[int, int]:
+    """Return the votes on the server by place, turned to the sides of the screen."""
+    return {
+        rating.display.position: rating.verdict if rating.display.a_is_left else -rating.verdict
+        for rating in Rating.objects.select_related("display")
+    }
+
+
+@pytest.mark.parametrize("reloaded", [True, False], ids=["reloaded", "left open"])
+def test_a_choice_made_while_the_server_is_dead_arrives_by_itself(
+    server: RealServer, page: Page, reloaded: bool
+) -> None:
+    before, hit = shown(page), page.url
+    for place, choice in enumerate(("left", "none")):
+        expect(choose(page, place, choice)).to_contain_text("Saved at")
+
+    server.kill()
+    line = choose(page, 2, "right")
+    expect(line).to_have_class(re.compile("error|waiting"))
+    expect(line).to_be_visible()
+    expect(line).not_to_contain_text("Saved at")
+    assert stored() == {0: -1, 1: 0}
+
+    server.start()
+    if reloaded:
+        page.goto(hit)
+    expect(page.locator("form[data-pair]").nth(2).locator(".saved")).to_contain_text("Saved at", timeout=PATIENCE)
+    assert stored() == {0: -1, 1: 0, 2: 1}
+    assert (shown(page), choices(page)) == (before, ["left", "none", "right"])
+    assert Display.objects.count() == 3
+
+    page.locator("[data-action=submit]").click()
+    expect(page).not_to_have_url(hit)
+    assert Assignment.objects.get().state == "submitted"
+
+
+def test_votes_saved_before_the_server_died_are_there_for_another_browser(
+    server: RealServer, page: Page, open_at: OpenAt
+) -> None:
+    before = shown(page)
+    expect(choose(page, 1, "right")).to_contain_text("Saved at")
+    server.kill()
+    server.start()
+
+    elsewhere = open_at(server.url, "ann")
+    elsewhere.goto("/rate/")
+    assert (elsewhere.url, shown(elsewhere), choices(elsewhere)) == (page.url, before, ["right"])

@@ -1,0 +1,57 @@
+"""The way of a rater through the pages, step by step."""
+
+import re
+from collections.abc import Sequence
+
+from playwright.sync_api import Locator, Page, expect
+
+REASON = "On a second look the other text says more of what matters."
+
+
+def begin(page: Page) -> None:
+    """Consent, and get the first HIT."""
+    page.goto("/rate/")
+    page.get_by_role("button", name="I agree, begin").click()
+    expect(page).to_have_url(re.compile("/rate/hit/"))
+    page.wait_for_load_state()  # keys do nothing before the scripts are there
+
+
+def pair(page: Page, place: int) -> Locator:
+    """Return the form of the pair at this place, from 0."""
+    return page.locator("form[data-pair]").nth(place)
+
+
+def choose(page: Page, place: int, choice: str) -> Locator:
+    """Choose on a pair; return the line that says what became of it."""
+    form = pair(page, place)
+    form.locator(f"input[name=choice][value={choice}]").check()
+    return form.locator(".saved")
+
+
+def rate(page: Page, choices: Sequence[str]) -> None:
+    """Choose on pair after pair from the top, and wait until each choice is on the server."""
+    for place, choice in enumerate(choices):
+        expect(choose(page, place, choice)).to_contain_text("Saved at")
+
+
+def lock(page: Page) -> None:
+    """Close the first votes."""
+    page.locator("[data-action=lock]").click()
+    expect(page.locator("form[data-second]")).to_have_count(1)
+
+
+def decide(page: Page, choice: str) -> None:
+    """Answer for the pair that the second stage is at, with a reason, and wait for the next one."""
+    form = page.locator("form[data-second]")
+    decided = page.locator(".card.decided").count()
+    form.locator(f"input[name=choice][value={choice}]").check()
+    form.locator("textarea[name=reason]").fill(REASON)
+    form.locator("button[data-save]").click()
+    expect(page.locator(".card.decided")).to_have_count(decided + 1)
+
+
+def submit(page: Page) -> None:
+    """Submit the HIT and land on what comes next."""
+    hit = page.url
+    page.locator("[data-action=submit]").click()
+    expect(page).not_to_have_url(hit)

@@ -1,0 +1,322 @@
+"""The pages in the language of their reader, and data that are the same in every language."""
+
+import html
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.template.loader import render_to_string
+from django.test import Client
+from django.utils import translation
+
+from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Study
+from annotation.services.votes import lock_first_votes
+from tests.factories import (
+    NOON,
+    add_instances,
+    claim,
+    instance_rows,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    rate,
+)
+from tools import messages
+
+ROOT = Path(__file__).resolve().parent.parent
+GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-AT,de;q=0.9,en;q=0.5"}
+READ = ("aria-label", "title", "alt", "placeholder", "content", "lang", "dir")  # attributes for people
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    study = make_study(
+        instances=3,
+        k=2,
+        question="Welche ist knapper, which is briefer?",
+        contact="mail@study.example",
+        source_label="Bericht",
+    )
+    make_batch(study, raters=1)
+    return study
+
+
+def signed_in(user: User | None, **headers: str) -> Client:
+    assert user is not None
+    client = Client(**headers)  # type: ignore[arg-type]
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def rater_pages(study: Study) -> tuple[Annotator, list[str]]:
+    """A rater in the middle of the work, and the addresses of their pages."""
+    annotator = make_annotator(study)
+    client = signed_in(annotator.user)
+    rate(Assignment.objects.get(key=client.get("/rate/").headers["Location"].split("/")[-2]))
+    hit = client.get("/rate/").headers["Location"]
+    consent = f"/rate/consent/{study.key}/"
+    return annotator, [hit, f"{hit}return/", consent, f"{consent}withdraw/", "/rate/progress/"]
+
+
+def reader_pages(study: Study) -> list[str]:
+    """The addresses of a researcher's pages."""
+    inside = ["", "upload/", "settings/", "batches/new/", f"batches/{study.batches.get().pk}/", "instances/"]
+    more = [f"instances/{study.instances.first().pk}/", "judges/", "findings/", "reports/"]  # type: ignore[union-attr]
+    return [
+        "/studies/",
+        "/studies/new/",
+        *(f"/studies/{study.slug}/{page}" for page in (*inside, *more)),
+        "/api/v1/token/",
+    ]
+
+
+@cache
+def german() -> messages.Texts:
+    return messages.read(ROOT, "de")
+
+
+def english_left(page: str) -> list[str]:
+    """List the texts on a page that German has other words for; short ones may be parts of others."""
+    visible = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^<>]*>", " ", page)))
+    texts = [text for text in german() if isinstance(text.id, str) and len(text.id) > 8]
+    return [
+        text.id
+        for text in texts
+        if text.id != text.string and re.search(rf"(?<!\w){re.escape(text.id)}(?!\w)", visible)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        pytest.param("de", "de", id="German"),
+        pytest.param("de-CH, en", "de", id="Swiss German"),
+        pytest.param("en-GB", "en", id="British English"),
+        pytest.param("tlh, de;q=0.4", "de", id="second choice"),
+        pytest.param("tlh", "en", id="unknown"),
+        pytest.param("xx;;q=nonsense", "en", id="nonsense"),
+        pytest.param("", "en", id="none"),
+    ],
+)
+def test_a_page_is_in_the_language_that_the_browser_asks_for(
+    client: Client, db: None, header: str, language: str
+) -> None:
+    response = client.get("/login/", HTTP_ACCEPT_LANGUAGE=header)
+
+    assert f'<html lang="{language}" dir="ltr">' in response.content.decode()
+    assert response.headers["Content-Language"] == language
+    assert "Accept-Language" in response.headers["Vary"]
+    assert ("Anmelden" in response.content.decode()) == (language == "de")
+
+
+def test_every_page_of_a_rater_is_german_for_a_german_browser(study: Study) -> None:
+    annotator, pages = rater_pages(study)
+    client = signed_in(annotator.user, **GERMAN)
+
+    for page in pages:
+        text = client.get(page).content.decode()
+        assert '<html lang="de"' in text, page
+        assert english_left(text) == [], page
+        assert english_left(signed_in(annotator.user).get(page).content.decode()) != [], page
+    hit = client.get(pages[0]).content.decode()
+    assert "Paar 1" in hit
+    assert study.question in hit
+    assert "mail@study.example" in hit
+
+
+def test_both_stages_are_german_for_a_german_browser(db: None) -> None:
+    study = make_study(instances=1, protocol="two-stage", arms=["table:c8"])
+    row = {"aspect": "Aspekt", "only_a": "a", "both": "ab", "only_b": "b"}
+    ComparisonTable.objects.bulk_create(
+        ComparisonTable(study=study, table_id=f"t{pair.pk}", pair=pair, variant="c8", rows=[row])
+        for pair in Pair.objects.all()
+    )
+    make_batch(study, raters=1)
+    annotator = make_annotator(study)
+    client = signed_in(annotator.user, **GERMAN)
+    assignment = rate(claim(annotator), "left", submit=False)
+
+    first = client.get(f"/rate/hit/{assignment.key}/").content.decode()
+    lock_first_votes(assignment=assignment, at=NOON)
+    second = client.get(f"/rate/hit/{assignment.key}/").content.decode()
+
+    assert "Meine Wahl festlegen und weiter" in first
+    assert "Nicht durch die Texte belegt" in second
+    assert english_left(first) == english_left(second) == []
+
+
+def test_a_qualification_is_german_for_a_german_browser(db: None) -> None:
+    study = make_study(instances=1)
+    gold = {"better": "alpha", "why": "Weil es kürzer ist."}
+    rows = [row.__class__(**{**row.__dict__, "gold": gold}) for row in instance_rows(instances=1, prefix="gold")]
+    add_instances(study, rows)
+    make_batch(study, name="first", purpose="qualification", select="ids", instance_ids=["gold-1"])
+    annotator = make_annotator(study)
+    client = signed_in(annotator.user, **GERMAN)
+    assignment = rate(claim(annotator), "none")
+
+    for page in (f"/rate/hit/{assignment.key}/feedback/", f"/rate/qualification/{study.key}/", "/rate/progress/"):
+        text = client.get(page, follow=True).content.decode()
+        assert '<html lang="de"' in text, page
+        assert english_left(text) == [], page
+
+
+def test_a_rater_is_told_in_german_why_there_is_nothing_to_rate(db: None) -> None:
+    study = make_study(instances=1)
+    client = signed_in(make_annotator(study).user, **GERMAN)
+
+    text = client.get("/rate/").content.decode()
+
+    assert "Gerade kein HIT für Sie" in text
+    assert english_left(text) == []
+
+
+def test_what_a_service_tells_a_rater_is_german(study: Study) -> None:
+    annotator, pages = rater_pages(study)
+    client = signed_in(annotator.user, **GERMAN)
+
+    refused = client.post(
+        f"{pages[0]}vote/", {"pair_key": "nothing-of-that", "choice": "left"}, headers={"HX-Request": "true"}
+    )
+
+    assert refused.status_code == 404
+    assert "Dieses Paar ist nicht auf dieser Seite." in refused.content.decode()
+
+
+def test_every_page_of_a_researcher_is_german_for_a_german_browser(study: Study) -> None:
+    client = signed_in(make_user("lead", "study-admin", study=study), **GERMAN)
+
+    for page in reader_pages(study):
+        response = client.get(page)
+        assert response.status_code == 200, page
+        assert '<html lang="de"' in response.content.decode(), page
+        assert english_left(response.content.decode()) == [], page
+
+
+def test_errors_are_told_in_the_language_of_the_reader(study: Study) -> None:
+    annotator, _pages = rater_pages(study)
+    client = signed_in(annotator.user, **GERMAN)
+
+    assert "Nicht gefunden" in client.get("/nowhere/").content.decode()
+    assert "Nicht für Sie" in client.get("/studies/").content.decode()
+    with translation.override("de"):
+        broken = render_to_string("500.html")
+    assert '<html lang="de" dir="ltr">' in broken
+    assert english_left(broken) == []
+
+
+def test_a_language_written_from_right_to_left_turns_the_page(client: Client, db: None, settings: Any) -> None:
+    settings.LANGUAGES = [*settings.LANGUAGES, ("he", "Hebrew")]
+
+    assert '<html lang="he" dir="rtl">' in client.get("/login/", HTTP_ACCEPT_LANGUAGE="he").content.decode()
+
+
+# Choosing
+
+
+def test_the_choice_at_the_foot_wins_over_the_browser_and_stays(study: Study) -> None:
+    annotator, pages = rater_pages(study)
+    client = signed_in(annotator.user, **GERMAN)
+
+    response = client.post("/language/", {"language": "en", "next": pages[0]})
+
+    assert response.headers["Location"] == pages[0]
+    assert response.cookies["django_language"]["max-age"] > 300 * 24 * 3600
+    assert '<html lang="en"' in client.get(pages[0]).content.decode()
+    client.post("/language/", {"language": "de", "next": pages[0]})
+    assert '<html lang="de"' in client.get(pages[0]).content.decode()
+
+
+def test_the_switch_needs_a_post_with_its_token_and_leads_to_no_other_site(db: None) -> None:
+    client = Client(enforce_csrf_checks=True)
+    page = client.get("/login/?next=/rate/").content.decode()
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    assert token is not None
+    sent = {"language": "de", "csrfmiddlewaretoken": token.group(1)}
+
+    assert client.get("/language/?language=de").status_code == 405
+    assert client.post("/language/", {"language": "de"}).status_code == 403
+    assert client.post("/language/", {**sent, "next": "https://evil.example/"}).headers["Location"] == "/"
+    assert 'name="next" value="/login/?next=/rate/"' in re.sub(r"\s+", " ", page)
+
+
+def test_a_language_that_is_not_on_offer_changes_nothing(client: Client, db: None) -> None:
+    client.post("/language/", {"language": "fr"})
+
+    assert '<html lang="en"' in client.get("/login/").content.decode()
+
+
+def test_no_address_sets_a_language(client: Client, db: None) -> None:
+    page = client.get("/login/?language=de&lang=de&django_language=de").content.decode()
+
+    assert '<html lang="en"' in page
+    assert client.get("/de/login/").status_code == 404
+
+
+# What stays the same
+
+
+class Attributes(HTMLParser):
+    """Collects what programs read of a page: every attribute but those that people read or hear."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str, str | None]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if given.get("name") not in ("csrfmiddlewaretoken", "language", "page"):
+            self.found += [(tag, name, value) for name, value in self._of_programs(attrs)]
+
+    def _of_programs(self, attrs: list[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
+        for name, value in attrs:
+            if name in (*READ, "data-now") or (
+                name.startswith("data-") and not re.fullmatch(r"[\d.,:TZ+-]*", value or "")
+            ):
+                continue
+            yield name, value
+
+
+def test_what_programs_read_of_a_page_is_the_same_in_every_language(study: Study) -> None:
+    study.pay_per_hit, study.currency, study.minutes_per_hit = Decimal("0.50"), "EUR", 3
+    study.gold_warn_below = 0.85
+    study.save()
+    annotator, pages = rater_pages(study)
+    reader = make_user("lead", "study-admin", study=study)
+
+    for user, address in [
+        *((annotator.user, page) for page in pages),
+        *((reader, page) for page in reader_pages(study)),
+    ]:
+        english = Attributes(signed_in(user).get(address).content.decode()).found
+        german = Attributes(signed_in(user, **GERMAN).get(address).content.decode()).found
+        assert english == german, address
+
+
+def test_data_are_the_same_whatever_language_is_asked_for(study: Study) -> None:
+    rater_pages(study)
+    reader = make_user("lead", "researcher", study=study)
+    english, german = signed_in(reader), signed_in(reader, **GERMAN)
+    german.cookies["django_language"] = "de"
+    exports = [f"export/{kind}.{form}" for kind in ("ratings", "judgments") for form in ("csv", "jsonl")]
+    inside = [f"/studies/{study.slug}/{page}" for page in (*exports, "findings.json")]
+    api = [f"/api/v1/{name}/" for name in ("studies", "ratings", "assignments", "batches", "annotators", "schema")]
+
+    for address in (*inside, *api, "/api/v1/studies/none/"):
+        one, other = english.get(address), german.get(address)
+        assert body(one) == body(other), address
+        assert "Content-Language" not in other.headers, address
+    refused = Client(**GERMAN).get("/api/v1/studies/").json()  # type: ignore[arg-type]
+    assert refused == Client().get("/api/v1/studies/").json()
+
+
+def body(response: Any) -> bytes:
+    return b"".join(response.streaming_content) if response.streaming else response.content
