@@ -56,7 +56,7 @@ lock-check: .venv/dev ## fail when requirements/*.txt do not match pyproject.tom
 bench: .venv/dev ## time our measures against the reference implementations, in one run
 	$(PY) -m bench separability
 
-bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (five minutes)
+bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
 	$(PY) -m bench rating
 
 ci: lint types migrations-check test ## everything that must hold before a change is taken

@@ -9,8 +9,12 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
 
+from annotation.errors import OtherAccount
+from annotation.keys import owner_key
 from annotation.models import Assignment, Study
 from annotation.models.people import Role
 
@@ -41,10 +45,44 @@ def find_study(user: Any, slug: str, *roles: str) -> Study:
 
 
 def own_assignment(request: HttpRequest, key: str) -> Assignment:
-    """Return the signed-in annotator's own assignment; a stranger's is a 404, as if it weren't there."""
+    """Return the signed-in annotator's own assignment; a stranger's is a 404, as if it weren't there.
+
+    Raises: OtherAccount when the form was made for another account: what it holds is still wanted, from its owner.
+    """
+    owner = request.POST.get("owner")
+    if owner and owner != owner_key(account_of(request).pk):
+        raise OtherAccount(
+            _("Somebody else has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
+        )
     mine = Study.objects.seen_by(request.user, Role.ANNOTATOR)  # a role that was taken away ends the work
     held = Assignment.objects.held_by(request.user).filter(annotator__study__in=mine)
     return get_object_or_404(held.select_related("annotator__study", "hit__batch__study"), key=key)
+
+
+def for_eyes_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a page that is marked as seen when it is sent: a browser that fetches ahead, or asks for less, gets none."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        if request.method == "HEAD" or "prefetch" in request.headers.get("Sec-Purpose", ""):
+            return HttpResponse(status=204)
+        return view(request, **kwargs)
+
+    return wrapped
+
+
+def form_of_hit(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate what takes a HIT's forms: whoever opens its address again, as browsers do, is led back to the HIT."""
+
+    @require_http_methods(["GET", "HEAD", "POST"])
+    @login_required
+    @wraps(view)
+    def wrapped(request: HttpRequest, assignment_key: str) -> HttpResponse:
+        if request.method != "POST":
+            return redirect("annotation:hit", assignment_key)
+        return view(request, assignment_key)
+
+    return wrapped
 
 
 def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:

@@ -7,12 +7,14 @@ from datetime import datetime
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
-from django.utils.crypto import salted_hmac
 
 from annotation.forms import PAIR_FLAGS
+from annotation.keys import owner_key
 from annotation.markdown import render_generation
 from annotation.models import Assignment, Batch, Display, Flag, Rating
+from annotation.services.checks import CHECKS, gold_ahead
 from annotation.services.claims import MOST_AHEAD, hits_ahead
+from annotation.services.qualification import qualification_hits
 from annotation.services.second_stage import LONGEST_REASON, ShownRow, shown_rows
 from annotation.services.votes import screen_choice
 from annotation.wording import spoken
@@ -59,6 +61,7 @@ class SecondCard:
     reason: str
     rows: Sequence[ShownRow] = ()
     choice: str = ""
+    saved_at: datetime | None = None
 
     @property
     def kept(self) -> bool:
@@ -87,6 +90,7 @@ class HitPlace:
     number: int
     total: int | None
     more: bool = False
+    practice: bool = False
 
 
 def displays_of(assignment: Assignment) -> QuerySet[Display]:
@@ -101,6 +105,7 @@ def frame(assignment: Assignment, page: str = "") -> dict[str, object]:
     choices = study.offered_choices
     return {
         "assignment": assignment,
+        "owner": owner_key(assignment.annotator.user_id),
         "study": study,
         "question": spoken(study.question),
         "source_label": spoken(study.source_label),
@@ -139,13 +144,9 @@ def second_stage(
     }
 
 
-def card_of(display: Display, told: Told | None = None) -> Card:
-    """Build one pair's card from a display of `displays_of`."""
-    study = display.assignment.hit.batch.study
-    texts = (display.pair.generation_a.text, display.pair.generation_b.text)
-    left, right = map(render_generation, texts) if study.render_markdown else texts
-    if not display.a_is_left:
-        left, right = right, left
+def card_of(display: Display, told: Told | None = None, *, texts: bool = True) -> Card:
+    """Build one pair's card from a display of `displays_of`; one that shows no texts need not have them rendered."""
+    left, right = _texts(display) if texts else ("", "")
     rating = _rating(display, FIRST)
     return Card(
         key=display.pair.key,
@@ -185,25 +186,40 @@ def hit_place(assignment: Assignment) -> HitPlace:
 
     A check takes none of the HITs that are left, so a count of done and left ones would grow by one at each. The total
     is therefore made of the HITs for ratings alone, which a check does not change, raised by the share that checks are
-    expected to have.
+    expected to have. A returned check takes one off, as a returned HIT for ratings does.
     """
-    done = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
+    mine = assignment.annotator.assignments
+    done = mine.filter(state=Assignment.State.SUBMITTED)
     if assignment.purpose == QUALIFICATION:
-        return HitPlace(done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count() + 1, None)
+        rated = done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
+        return HitPlace(rated + 1, qualification_hits(assignment.annotator).count(), practice=True)
     purposes = list(done.exclude(purpose=QUALIFICATION).values_list("purpose", flat=True))
     number, ahead = len(purposes) + 1, hits_ahead(assignment.annotator)
     if ahead >= MOST_AHEAD:
         return HitPlace(number, MOST_AHEAD, more=True)
-    ratings = [*purposes, assignment.purpose].count(Assignment.Purpose.RATING) + ahead
+    returned = mine.filter(state=Assignment.State.RETURNED, purpose__in=CHECKS).count()
+    ratings = [*purposes, assignment.purpose].count(Assignment.Purpose.RATING) + ahead - returned
+    total = ratings + _checks_expected(assignment, purposes, ratings)
+    return HitPlace(number, max(total, number + min(ahead, 1)))
+
+
+def _checks_expected(assignment: Assignment, purposes: Sequence[str], ratings: int) -> int:
+    """Return how many checks come with so many HITs for ratings, by their share, and as far as there are any.
+
+    A check that is given moves from those ahead to those given, so that its coming changes nothing here.
+    """
     batches = Batch.objects.open().for_rating().filter(study=assignment.hit.batch.study_id)
-    share = batches.aggregate(most=Coalesce(Max("gold_rate"), 0.0) + Coalesce(Max("repeat_rate"), 0.0))["most"]
-    expected = round(ratings / (1 - min(share, 0.5)))
-    return HitPlace(number, max(expected, number + min(ahead, 1)))
-
-
-def owner_of(assignment: Assignment) -> str:
-    """Name the account towards its own browser, which may keep choices of several people until they are sent."""
-    return salted_hmac("tandem.outbox", str(assignment.annotator.user_id)).hexdigest()[:16]
+    rates = batches.aggregate(gold=Coalesce(Max("gold_rate"), 0.0), repeat=Coalesce(Max("repeat_rate"), 0.0))
+    share = min(rates["gold"] + rates["repeat"], 0.5)
+    if not share:
+        return 0
+    given = [*purposes, assignment.purpose]
+    there_are = given.count(Assignment.Purpose.GOLD) + given.count(Assignment.Purpose.REPEAT)
+    if rates["gold"]:
+        there_are += gold_ahead(assignment.annotator, assignment.hit.batch).count()
+    if rates["repeat"]:
+        there_are += max(ratings - 1 - given.count(Assignment.Purpose.REPEAT), 0)
+    return min(round(ratings / (1 - share)) - ratings, there_are)
 
 
 def _around(assignment: Assignment, page: str = "") -> dict[str, object]:
@@ -211,16 +227,23 @@ def _around(assignment: Assignment, page: str = "") -> dict[str, object]:
         **frame(assignment, page),
         "source": assignment.hit.matchup.instance.source,
         "hit_place": hit_place(assignment),
-        "owner": owner_of(assignment),
         "may_return": assignment.purpose != QUALIFICATION,
     }
 
 
+def _texts(display: Display) -> tuple[str, str]:
+    pair = display.pair
+    first, second = pair.generation_a.text, pair.generation_b.text
+    if display.assignment.hit.batch.study.render_markdown:
+        first, second = render_generation(first), render_generation(second)
+    return (first, second) if display.a_is_left else (second, first)
+
+
 def _second_card(display: Display, opened: Display | None, told: Told | None) -> SecondCard:
-    card = card_of(display, told)
+    is_open = opened is not None and opened.pk == display.pk
+    card = card_of(display, told, texts=is_open)
     labels = display.assignment.hit.batch.study.offered_choices
     second = _rating(display, REVISED)
-    is_open = opened is not None and opened.pk == display.pk
     first, chosen = card.choice or "", screen_choice(second) if second else None
     tried = told if told and told.key == card.key else None
     return SecondCard(
@@ -233,6 +256,7 @@ def _second_card(display: Display, opened: Display | None, told: Told | None) ->
         reason=tried.reason if tried else second.reason if second else "",
         rows=shown_rows(display) if is_open else (),
         choice=(tried.choice if tried else chosen) or "",
+        saved_at=second.rated_at if second else None,
     )
 
 

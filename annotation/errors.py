@@ -92,5 +92,9 @@ class SecondStageClosed(AnnotationError):
     """The second vote on this pair isn't open yet, or the HIT has no second stage."""
 
 
+class OtherAccount(AnnotationError):
+    """The page was loaded by another account than the one that is signed in in its browser now."""
+
+
 class ConsentNeeded(AnnotationError):
     """The annotator hasn't accepted the study's current consent text."""

@@ -12,7 +12,7 @@ from analysis import similarity as similarities
 from annotation.configurations import Configuration, configurations
 from annotation.models import Assignment, Batch, Flag, Study
 from annotation.models.study import TaskKind
-from annotation.services.batches import MOST_CHECKS, MOST_RATERS
+from annotation.services.batches import LONGEST_LEASE, MOST_CHECKS, MOST_RATERS
 from annotation.services.sending import Sent
 
 LONGEST_COMMENT = 2000
@@ -187,6 +187,14 @@ class BatchForm(forms.Form):
         help_text=_(
             "Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most."
         ),
+    )
+    lease_minutes = forms.IntegerField(
+        min_value=1,
+        max_value=LONGEST_LEASE,
+        initial=60,
+        required=False,
+        label=_("Minutes for a HIT"),
+        help_text=_("So long it stays claimed without a sign of its rater; then others may have it."),
     )
     seed = forms.IntegerField(
         min_value=0, max_value=2**31 - 1, required=False, label=_("Seed"), help_text=_("Drawn when left empty.")

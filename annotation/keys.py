@@ -2,10 +2,17 @@
 
 import secrets
 
+from django.utils.crypto import salted_hmac
+
 
 def new_key() -> str:
     """Random id with 96 bits that carries no order, count or origin."""
     return secrets.token_urlsafe(12)
+
+
+def owner_key(user_id: int | None) -> str:
+    """Name an account towards its own browser, which may keep choices of several people until they are sent."""
+    return salted_hmac("tandem.outbox", str(user_id)).hexdigest()[:16]
 
 
 def new_seed() -> int:

@@ -1,4 +1,4 @@
-"""Turns domain errors into pages, so that no view has to catch them."""
+"""What lies around every view: domain errors become pages, and what no view should meet is turned away."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,42 @@ from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
-from annotation.errors import AnnotationError, BadFile, Unacceptable, UnknownName, UnknownStudy
+from annotation.errors import (
+    AnnotationError,
+    BadFile,
+    ConsentNeeded,
+    OtherAccount,
+    Unacceptable,
+    UnknownName,
+    UnknownStudy,
+)
 
 MOST_SHOWN = 100
 
 
+class CharsetMiddleware:
+    """Refuses a request that says it is written in another character set than UTF-8, before anybody reads it.
+
+    Django would decode forms with any of Python's codecs: some are none for texts, and some make characters that no
+    database takes and that can't be written into an answer.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        charset = (request.content_params or {}).get("charset", "")
+        if charset.strip().lower() not in ("", "utf-8", "utf8"):
+            told = _("Please send this in UTF-8; other character sets are not taken.")
+            return HttpResponse(told, status=415, content_type="text/plain; charset=utf-8")
+        return self.get_response(request)
+
+
 class DomainErrorMiddleware:
-    """Answers an `AnnotationError` with its own words: 404 for unknown names, 422 for bad files, else 409."""
+    """Answers an `AnnotationError` with its own words: 404 for unknown names, 422 for bad files, else mostly 409.
+
+    `X-Tandem-Wait` asks a page to keep what was refused only until a question is answered, and then to send it again.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -27,7 +56,10 @@ class DomainErrorMiddleware:
         if not isinstance(error, AnnotationError):
             return None
         template = "error.html#card" if getattr(request, "htmx", False) else "error.html"
-        return render(request, template, {"message": shown(error)}, status=status_of(error))
+        response = render(request, template, {"message": shown(error)}, status=status_of(error))
+        if isinstance(error, ConsentNeeded):
+            response["X-Tandem-Wait"] = "consent"
+        return response
 
 
 class SignedOutMiddleware:
@@ -72,4 +104,4 @@ def status_of(error: AnnotationError) -> int:
         return 404
     if isinstance(error, BadFile | Unacceptable):
         return 422
-    return 409
+    return 401 if isinstance(error, OtherAccount) else 409

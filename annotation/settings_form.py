@@ -55,6 +55,10 @@ class StudySettingsForm(forms.ModelForm[Study]):
         ),
     )
 
+    currency = forms.CharField(
+        required=False, max_length=3, label=_("Currency"), help_text=_("Three capital letters, as EUR.")
+    )
+
     class Meta:
         model = Study
         fields = [
@@ -84,7 +88,6 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "arm_unit": _("What is split into arms"),
             "reason_min_length": _("Least length of a reason"),
             "pay_per_hit": _("Pay per HIT"),
-            "currency": _("Currency"),
             "minutes_per_hit": _("Expected minutes per HIT"),
             "pay_late": _("Pay for late HITs that no longer count"),
             "qualification_share": _("Share of qualification pairs to get right"),
@@ -105,7 +108,6 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "render_markdown": _("Without links and pictures."),
             "ties_allowed": "",
             "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),
-            "currency": _("Three capital letters, as EUR."),
             "minutes_per_hit": "",
             "pay_late": _("A HIT sent in after its time counts only while its place is free."),
             "qualification_share": _("As 0.8: 8 of 10 pairs as expected."),
@@ -128,6 +130,10 @@ class StudySettingsForm(forms.ModelForm[Study]):
         """Return one name a line, or between commas."""
         given = self.cleaned_data["arms"].replace(",", "\n").splitlines()
         return [name.strip() for name in given if name.strip()]
+
+    def clean_currency(self) -> str:
+        """Return the code in capital letters, however it was typed."""
+        return str(self.cleaned_data["currency"]).upper()
 
     @property
     def groups(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField]]]":

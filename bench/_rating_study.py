@@ -16,25 +16,7 @@ PAIRS = 5
 INSTANCES = 250
 RATERS_PER_HIT = 4
 SOURCE_WORDS, TEXT_WORDS = 500, 100  # about 3,000 and 600 characters
-WORDS = [
-    "they",
-    "take",
-    "early",
-    "boat",
-    "and",
-    "walk",
-    "along",
-    "quiet",
-    "shore",
-    "until",
-    "evening",
-    "brings",
-    "rain",
-    "over",
-    "small",
-    "harbour",
-    "town",
-]
+WORDS = ["they", "take", "early", "boats", "and", "walk", "along", "quiet", "shores", "until", "rain", "comes"]
 
 
 def main(raters: int, address: str) -> None:

@@ -2,9 +2,9 @@
 
     make bench-rating
 
-Each rater signs in, consents, and then rates HIT after HIT as a browser without scripts would: load the page, vote on
-its pairs with a pause before each vote, submit, follow to the next HIT. The plain way beside it, in the same run: as
-many clients ask the same server as often, at the same pace, for a page that needs no database (the sign-in page).
+Each rater signs in, consents, and then rates HIT after HIT: load the page, vote on its pairs with a pause before each
+vote, submit, follow to the next HIT. The plain way beside it, in the same run: as many clients ask the same server as
+often, at the same pace, for a page that needs no database (the sign-in page).
 """
 
 import asyncio
@@ -25,13 +25,29 @@ from statistics import quantiles
 
 import aiohttp
 
+from bench._rating_study import PAIRS
+
 ROOT = Path(__file__).resolve().parent.parent
 RATERS = 50
-SECONDS = 60.0
-WARM_UP = 5.0  # seconds after the first HIT in which nothing is counted: everybody signs in at once, as nobody does
-PAUSE = (0.5, 2.0)  # seconds before each vote: far quicker than reading, so that fewer raters make the load of many
+WARM_UP = 8.0  # seconds in which nothing is counted: everybody signs in at once, as nobody does
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _PAIR = re.compile(r'data-pair="([^"]+)"')
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long everybody works, and between how many seconds a rater takes for one pair."""
+
+    name: str
+    seconds: float
+    least: float
+    most: float
+
+
+PACES = (
+    Pace("reading", 90.0, 4.0, 12.0),
+    Pace("clicking as fast as nobody reads", 40.0, 0.5, 2.0),  # the load of six to seven times as many who read
+)
 
 
 @dataclass
@@ -61,33 +77,61 @@ class Timings:
         return len(taken), cuts[49], cuts[94]
 
 
-Way = Callable[[aiohttp.ClientSession, str, Timings, Random, float], Awaitable[None]]
+@dataclass
+class Client:
+    """One rater's browser: its cookies, its login link, its own random pauses."""
+
+    session: aiohttp.ClientSession
+    link: str
+    draw: Random
+    pace: Pace
+    timings: Timings
+
+    def has_time(self) -> bool:
+        """Tell whether the time is not over."""
+        return time.perf_counter() < self.timings.started + WARM_UP + self.pace.seconds
+
+    async def pause(self) -> None:
+        """Take the time for one pair."""
+        await asyncio.sleep(self.draw.uniform(self.pace.least, self.pace.most))
 
 
-async def rate(client: aiohttp.ClientSession, link: str, timings: Timings, draw: Random, until: float) -> None:
+Way = Callable[[Client], Awaitable[None]]
+
+
+async def rate(me: Client) -> None:
     """Be one rater until the time is over."""
-    answer = await client.get(link)
+    client, timings = me.session, me.timings
+    await me.pause()  # people don't come all in one second
+    answer = await client.get(me.link)
     page = await answer.text()
-    answer = await client.post(answer.url, data={"csrfmiddlewaretoken": token(page), "answer": "accept"})
-    page, hit = await answer.text(), answer.url
-    while time.perf_counter() < until and "/hit/" in str(hit):
+    if "/consent/" in str(answer.url):  # not asked again where the database of an earlier pace is gone on with
+        answer = await client.post(answer.url, data={"csrfmiddlewaretoken": token(page), "answer": "accept"})
+        page = await answer.text()
+    hit = str(answer.url)
+    while me.has_time() and "/hit/" in hit:
         for key in dict.fromkeys(_PAIR.findall(page)):
-            await asyncio.sleep(draw.uniform(*PAUSE))
-            vote = {"csrfmiddlewaretoken": token(page), "pair_key": key, "choice": draw.choice(("left", "right"))}
+            await me.pause()
+            if not me.has_time():
+                return
+            vote = {"csrfmiddlewaretoken": token(page), "pair_key": key, "choice": me.draw.choice(("left", "right"))}
             await timings.measure("vote", client.post(f"{hit}vote/", data=vote, headers={"HX-Request": "true"}))
         submitting = client.post(f"{hit}submit/", data={"csrfmiddlewaretoken": token(page)})
         page = await timings.measure("submit → next HIT", submitting)
         hit = next_hit(page, hit)
 
 
-async def ask_plainly(client: aiohttp.ClientSession, link: str, timings: Timings, draw: Random, until: float) -> None:
+async def ask_plainly(me: Client) -> None:
     """Ask as often as a rater does, for a page that needs no database: three times where a submit is redirected."""
-    address = link.split("/login/")[0] + "/login/"
-    while time.perf_counter() < until:
-        for _ in range(5):
-            await asyncio.sleep(draw.uniform(*PAUSE))
-            await timings.measure("vote", client.get(address))
-        await timings.measure("submit → next HIT", three_times(client, address))
+    address = me.link.split("/login/")[0] + "/login/"
+    await me.pause()
+    while me.has_time():
+        for _ in range(PAIRS):
+            await me.pause()
+            if not me.has_time():
+                return
+            await me.timings.measure("vote", me.session.get(address))
+        await me.timings.measure("submit → next HIT", three_times(me.session, address))
 
 
 async def three_times(client: aiohttp.ClientSession, address: str) -> aiohttp.ClientResponse:
@@ -105,35 +149,35 @@ def token(page: str) -> str:
     return found[1]
 
 
-def next_hit(page: str, hit: object) -> str:
+def next_hit(page: str, hit: str) -> str:
     """Return the address of the HIT that a page shows; empty when it shows none."""
     found = re.search(r'action="(/rate/hit/[^"]+/)submit/"', page)
-    return str(hit).split("/rate/")[0] + found[1] if found else ""
+    return hit.split("/rate/")[0] + found[1] if found else ""
 
 
-async def at_once(way: Way, links: list[str]) -> Timings:
+async def at_once(way: Way, links: list[str], pace: Pace) -> Timings:
     """Send everybody off, and return what was measured when the time is over."""
     timings = Timings()
-    until = timings.started + WARM_UP + SECONDS
     # A new connection for each request, as for people: their pauses outlast what the server keeps open.
     clients = [
-        aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(force_close=True),
-            cookie_jar=aiohttp.CookieJar(unsafe=True),
-            timeout=aiohttp.ClientTimeout(total=60),
+        Client(
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(force_close=True),
+                cookie_jar=aiohttp.CookieJar(unsafe=True),
+                timeout=aiohttp.ClientTimeout(total=60),
+            ),
+            link,
+            Random(number),
+            pace,
+            timings,
         )
-        for _ in links
+        for number, link in enumerate(links)
     ]
     try:
-        await asyncio.gather(
-            *(
-                way(client, link, timings, Random(number), until)
-                for number, (client, link) in enumerate(zip(clients, links, strict=True))
-            )
-        )
+        await asyncio.gather(*map(way, clients))
     finally:
         for client in clients:
-            await client.close()
+            await client.session.close()
     return timings
 
 
@@ -172,27 +216,33 @@ def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 
 def compare(database: str, database_url: str | None) -> None:
-    """Measure both ways on one database and print them beside each other."""
-    with serving(database_url) as links:
-        plain = asyncio.run(at_once(ask_plainly, links))
-        ours = asyncio.run(at_once(rate, links))
-    print(f"rating on {database}: {RATERS} raters for {SECONDS:.0f} s, {PAUSE[0]}-{PAUSE[1]} s before each vote")
-    for step in ("vote", "submit → next HIT"):
-        count, median, most = ours.percentiles(step)
-        _, plain_median, plain_most = plain.percentiles(step)
-        print(f"  {step:<18} {count:6} times   p50 {median:7.1f} ms   p95 {most:7.1f} ms")
-        print(f"  {'  the plain way':<18} {'':12}   p50 {plain_median:7.1f} ms   p95 {plain_most:7.1f} ms")
-        print(f"  {'  ratio':<18} {'':12}   p50 {median / plain_median:7.1f}      p95 {most / plain_most:7.1f}")
-    for problem in [*ours.problems, *plain.problems][:10]:
-        print(f"  problem: {problem}")
-    if ours.problems or plain.problems:
-        raise SystemExit("not every request was answered: these numbers mean nothing")
+    """Measure both ways at each pace on one database and print them beside each other."""
+    for pace in PACES:
+        with serving(database_url) as links:
+            plain = asyncio.run(at_once(ask_plainly, links, pace))
+            ours = asyncio.run(at_once(rate, links, pace))
+        print(
+            f"{database}: {RATERS} raters {pace.name}, {pace.least:g} to {pace.most:g} s a pair, {pace.seconds:.0f} s"
+        )
+        for step in ("vote", "submit → next HIT"):
+            count, median, most = ours.percentiles(step)
+            _, plain_median, plain_most = plain.percentiles(step)
+            print(f"  {step:<18} {count:6} times   p50 {median:7.1f} ms   p95 {most:7.1f} ms")
+            print(f"  {'  the plain way':<18} {'':12}   p50 {plain_median:7.1f} ms   p95 {plain_most:7.1f} ms")
+            print(f"  {'  ratio':<18} {'':12}   p50 {median / plain_median:7.1f}      p95 {most / plain_most:7.1f}")
+        sys.stdout.flush()
+        refuse_problems([*ours.problems, *plain.problems])
+
+
+def refuse_problems(problems: list[str]) -> None:
+    """End when a request was not answered as it should be: the numbers would mean nothing."""
+    if problems:
+        raise SystemExit("\n".join(["not every request was answered:", *problems[:10]]))
 
 
 def main() -> None:
     """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
     compare("SQLite", None)
-    sys.stdout.flush()
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.rating"]
     subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
 

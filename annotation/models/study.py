@@ -157,16 +157,19 @@ class Study(models.Model):
         """Refuse a slug whose page would be another one."""
         if self.slug in RESERVED_SLUGS:
             raise ValidationError({"slug": f"The name {self.slug} is used by the program itself; choose another."})
+        problems: dict[str, str] = {}
         if self.pay_per_hit and not self.currency:
-            raise ValidationError({"currency": "Say in which currency the pay is."})
+            problems["currency"] = "Say in which currency the pay is."
         try:
-            arms = [Arm.parse(name) for name in self.arms]
+            names = [Arm.parse(name).name for name in self.arms]
+            if len(set(names)) < len(names):
+                problems["arms"] = "Each arm may be there once."
+            elif self.protocol == Protocol.TWO_STAGE and not names:
+                problems["arms"] = "A two-stage study needs one arm or more."
         except BadArm as error:
-            raise ValidationError({"arms": str(error)}) from None
-        if len({arm.name for arm in arms}) < len(arms):
-            raise ValidationError({"arms": "Each arm may be there once."})
-        if self.protocol == Protocol.TWO_STAGE and not arms:
-            raise ValidationError({"arms": "A two-stage study needs one arm or more."})
+            problems["arms"] = str(error)
+        if problems:
+            raise ValidationError(problems)
 
     @property
     def is_two_stage(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from analysis import selection
 from analysis.errors import AnalysisError
@@ -24,6 +24,7 @@ from annotation.tables import Selection, separabilities
 
 _CHUNK = 500
 MOST_RATERS = 1000
+LONGEST_LEASE = 24 * 60  # minutes
 MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
 _SPEC = re.compile(
     r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
@@ -65,6 +66,7 @@ def create_batch(
     purpose: str = Batch.Purpose.RATING,
     gold_rate: float = 0.0,
     repeat_rate: float = 0.0,
+    lease_minutes: int = 60,
 ) -> tuple[Batch, bool]:
     """Make a batch of chosen instances, `pairs` pairs a HIT, `raters` slots a HIT; returns it and whether it is new.
 
@@ -74,6 +76,7 @@ def create_batch(
     purpose : rating; or qualification or gold, which take only instances whose gold prefers one of the two systems,
               and whose HITs go to any number of raters, whatever `raters` says
     gold_rate, repeat_rate : shares of a rater's HITs that are hidden checks, of a batch for rating
+    lease_minutes : how long a HIT stays claimed without activity
     Asking for the same batch again changes nothing.
     Raises: NotChosen saying why not; UnknownName when the study has no such configuration.
     """
@@ -90,12 +93,13 @@ def create_batch(
         "purpose": purpose,
         "gold_rate": gold_rate,
         "repeat_rate": repeat_rate,
+        "lease_minutes": lease_minutes,
     }
     if existing := study.batches.filter(name=name).first():
         _refuse_other(existing, {**wanted, "seed": existing.seed if seed is None else seed}, spec)
         return existing, False
     batch = Batch(study=study, name=name, seed=new_seed() if seed is None else seed, **wanted)
-    _refuse_numbers(pairs, raters, batch.seed)
+    _refuse_numbers(pairs, raters, batch.seed, lease_minutes)
     _fill(batch, _pool(chosen_configuration, batch), spec)
     return batch, True
 
@@ -137,11 +141,13 @@ def _refuse_purpose(purpose: str, gold_rate: float, repeat_rate: float) -> None:
         raise NotChosen(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
 
 
-def _refuse_numbers(pairs: int, raters: int, seed: int) -> None:
+def _refuse_numbers(pairs: int, raters: int, seed: int, lease_minutes: int) -> None:
     if pairs < 1:
         raise NotChosen(f"{pairs} pairs a HIT; it must be 1 or more")
     if not 1 <= raters <= MOST_RATERS:
         raise NotChosen(f"{raters} raters a HIT; it must be from 1 to {MOST_RATERS}")
+    if not 1 <= lease_minutes <= LONGEST_LEASE:
+        raise NotChosen(f"a HIT stays claimed for {lease_minutes} min; it must be from 1 to {LONGEST_LEASE}")
     if not 0 <= seed < 2**31:
         raise NotChosen(f"the seed is {seed}; it must be from 0 to {2**31 - 1}")
 
@@ -156,6 +162,9 @@ def _pool(configuration: Configuration, batch: Batch) -> _Pool:
         f"with fewer than {pairs} pairs": counted.filter(available__lt=pairs).count(),
     }
     rows = list(counted.filter(available__gte=pairs).values_list("pk", "instance__instance_id", "instance__gold"))
+    taken = _taken(configuration, batch)
+    left_out[_taken_reason(batch)] = sum(row[0] in taken for row in rows)
+    rows = [row for row in rows if row[0] not in taken]
     if batch.purpose != Batch.Purpose.RATING:
         problems = [_gold_problem(configuration, gold) for _, _, gold in rows]
         left_out |= Counter(problem for problem in problems if problem)
@@ -165,6 +174,20 @@ def _pool(configuration: Configuration, batch: Batch) -> _Pool:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
         raise NotChosen(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
     return _Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
+
+
+def _taken(configuration: Configuration, batch: Batch) -> set[int]:
+    """Return the matchups that are asked for the other reason: one seen in a check can't be rated unknowing, or after."""
+    rating = Q(batch__purpose=Batch.Purpose.RATING)
+    placed = Hit.objects.filter(batch__study=configuration.study, batch__origin=Batch.Origin.COLLECTED)
+    placed = placed.filter(~rating if batch.purpose == Batch.Purpose.RATING else rating)
+    return set(placed.filter(matchup__in=_of(configuration)).values_list("matchup_id", flat=True))
+
+
+def _taken_reason(batch: Batch) -> str:
+    if batch.purpose == Batch.Purpose.RATING:
+        return "on HITs of a qualification or of hidden checks"
+    return "on HITs for rating"
 
 
 def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> str | None:
@@ -274,7 +297,8 @@ def set_batch_status(*, batch: Batch, status: str) -> Batch:
 
 
 def lacks_gold(batch: Batch) -> bool:
-    """Tell whether a batch asks for gold HITs and there is no open batch that they could come from."""
+    """Tell whether a batch asks for gold HITs and there is no open batch, of pages as long, that they could come from."""
     if not batch.gold_rate:
         return False
-    return not batch.study.batches.open().filter(purpose=Batch.Purpose.GOLD).exists()
+    gold = batch.study.batches.open().filter(purpose=Batch.Purpose.GOLD, pairs_per_hit=batch.pairs_per_hit)
+    return not gold.exists()

@@ -1,6 +1,5 @@
 """Giving out HITs and taking them back: one short transaction a claim, safe on both databases."""
 
-from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -12,9 +11,10 @@ from annotation.models import Annotator, Assignment, Batch, Display, Slot
 from annotation.models.work import SlotQuerySet
 from annotation.services import qualification
 from annotation.services.arms import arm_of
-from annotation.services.checks import next_check
+from annotation.services.checks import CHECKS, next_check
 from annotation.services.consent import has_consented
-from annotation.services.displays import draw_displays
+from annotation.services.displays import draw_displays, placebos_seen
+from annotation.services.holding import refuse_over
 from annotation.services.slots import release_expired, reopen_slots
 from annotation.services.waiting import ended, why_nothing
 
@@ -37,8 +37,8 @@ LONGEST_COMMENT = 2000
 def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
     """Return the annotator's open HIT, or claim the next one for them.
 
-    A qualification comes before everything. Then, at the batch's rates, a hidden check; else a HIT that they began and
-    whose time ran out, else the one with the fewest filled slots. None is given twice to one annotator (declared
+    A qualification comes before everything; then a HIT that they began and whose time ran out; then, at the batch's
+    rates, a hidden check; else the HIT with the fewest filled slots. None is given twice to one annotator (declared
     repeats aside), nor one of a matchup that they have rated.
     Raises: ConsentNeeded; ClaimRefused saying why there is nothing to rate.
     """
@@ -52,15 +52,39 @@ def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
         return current
     if (asked := qualification.next_assignment(annotator, at)) is not None:
         return _begin(asked, at)
-    begun = {one.hit_id: one for one in annotator.assignments.filter(state=Assignment.State.EXPIRED)}
-    slot = _next_slot(annotator, begun)
+    if (resumed := _resume(annotator, at)) is not None:
+        return resumed
+    slot = _lock_first(claimable_slots(annotator))
     if slot is None:
         raise ClaimRefused(why_nothing(annotator, at))
     if (check := next_check(annotator, slot.hit.batch)) is not None:
         return _begin(check, at)
-    assignment = begun.get(slot.hit_id) or Assignment(hit=slot.hit, annotator=annotator, seed=new_seed())
-    _begin(assignment, at)
-    slot.assignment = assignment
+    return _fill(slot, Assignment(hit=slot.hit, annotator=annotator, seed=new_seed()), at)
+
+
+def _resume(annotator: Annotator, at: datetime) -> Assignment | None:
+    """Give back a HIT whose time ran out, if its annotator may still have it: a hidden check just as any other."""
+    ran_out = list(
+        annotator.assignments.filter(state=Assignment.State.EXPIRED).select_related("hit__batch__study").order_by("pk")
+    )
+    if (check := next((one for one in ran_out if one.purpose in CHECKS), None)) is not None:
+        return _begin(check, at)
+    begun = {one.hit_id: one for one in ran_out if one.purpose == Assignment.Purpose.RATING}
+    slot = _lock_first(claimable_slots(annotator).filter(hit__in=begun)) if begun else None
+    return _fill(slot, begun[slot.hit_id], at) if slot else None
+
+
+def _lock_first(slots: SlotQuerySet) -> Slot | None:
+    """Lock the first of these slots; the lowest number belongs to the HIT with the fewest filled."""
+    related = slots.select_for_update(skip_locked=True, of=("self",)).select_related(
+        "hit__batch__study", "hit__matchup__instance"
+    )
+    return related.order_by("number", "hit__position", "pk").first()
+
+
+def _fill(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
+    """Start an assignment in a locked slot."""
+    slot.assignment = _begin(assignment, at)
     slot.save(update_fields=["assignment"])
     return assignment
 
@@ -84,25 +108,16 @@ def _begin(assignment: Assignment, at: datetime) -> Assignment:
     return assignment
 
 
-def _next_slot(annotator: Annotator, begun: Collection[int]) -> Slot | None:
-    """Lock the slot that this annotator gets: of a HIT that they have begun, else of the one with the fewest filled.
-
-    The latter is the one with the lowest free number.
-    """
-    free = claimable_slots(annotator).select_for_update(skip_locked=True, of=("self",))
-    ordered = free.select_related("hit__batch__study", "hit__matchup__instance").order_by(
-        "number", "hit__position", "pk"
-    )
-    return (ordered.filter(hit__in=begun).first() if begun else None) or ordered.first()
-
-
 def open_claim(annotator: Annotator) -> Assignment | None:
     """Return the HIT that the annotator is at, if any."""
     return annotator.assignments.filter(state=Assignment.State.CLAIMED).first()
 
 
 def claimable_slots(annotator: Annotator) -> SlotQuerySet:
-    """Return the free slots that this annotator may take: of matchups that they neither rated, returned nor are at."""
+    """Return the free slots that this annotator may take: of matchups that they neither rated, returned nor are at.
+
+    Nor of one whose table they have seen as a placebo: it would colour their first votes there.
+    """
     seen = annotator.assignments.exclude(state=Assignment.State.EXPIRED)
     return (
         Slot.objects.free()
@@ -113,6 +128,7 @@ def claimable_slots(annotator: Annotator) -> SlotQuerySet:
             hit__batch__purpose=Batch.Purpose.RATING,
         )
         .exclude(hit__matchup_id__in=seen.values("hit__matchup_id"))
+        .exclude(hit__matchup_id__in=placebos_seen(annotator))
     )
 
 
@@ -138,13 +154,13 @@ def hits_ahead(annotator: Annotator) -> int:
 def return_hit(*, assignment: Assignment, reason: str, comment: str, at: datetime) -> Assignment:
     """Give a HIT back: its slot is free for others, its votes are kept and not counted, and it doesn't come again.
 
-    Raises: Unacceptable for an unknown reason; AssignmentClosed when it was submitted or given back before, or
-    belongs to the qualification.
+    Raises: Unacceptable for an unknown reason; AssignmentClosed when it was submitted or given back before, belongs to
+    the qualification, or the annotator has withdrawn; ConsentNeeded.
     """
-    _locked(assignment.annotator)
+    annotator = _locked(assignment.annotator)
     assignment = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
-    if assignment.state in (Assignment.State.SUBMITTED, Assignment.State.RETURNED):
-        raise AssignmentClosed(_("This HIT was submitted or returned before; nothing was changed."))
+    assignment.annotator = annotator
+    refuse_over(assignment)
     if assignment.purpose == Assignment.Purpose.QUALIFICATION:
         raise AssignmentClosed(_("The first HITs can't be returned. You may stop whenever you like."))
     if reason not in Assignment.ReturnReason.values:

@@ -22,12 +22,15 @@ def has_consented(annotator: Annotator) -> bool:
 
 
 def answer_consent(*, annotator: Annotator, accepted: bool, at: datetime) -> Consent:
-    """Record an answer to the current text; earlier answers stay.
+    """Record an answer to the current text; earlier answers stay, and the same one again is none.
 
     Raises: ClaimRefused when the annotator has withdrawn, which is final.
     """
     if annotator.withdrawn_at:
         raise ClaimRefused(_("You have withdrawn from this study; that can't be taken back here."))
+    latest = latest_consent(annotator)
+    if latest is not None and latest.accepted == accepted:
+        return latest
     return Consent.objects.create(
         annotator=annotator,
         version=annotator.study.consent_version,

@@ -4,8 +4,11 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
+from typing import Any
 
-from annotation.models import Assignment, Display
+from django.db.models import F, QuerySet
+
+from annotation.models import Annotator, Assignment, Display
 from annotation.models.study import PairOrder
 
 
@@ -68,6 +71,12 @@ def _sides(draws: list[_Draw]) -> dict[int, bool]:
 def _sides_swapped(assignment: Assignment) -> dict[int, bool]:
     before = Display.objects.filter(assignment__repeats=assignment.pk).values_list("pair_id", "a_is_left")
     return {pair_id: not a_is_left for pair_id, a_is_left in before}
+
+
+def placebos_seen(annotator: Annotator) -> "QuerySet[Display, Any]":
+    """Return the matchups, as a subquery, whose tables this annotator was shown beside pairs of other matchups."""
+    shown = Display.objects.filter(assignment__annotator=annotator, table__isnull=False).order_by()
+    return shown.exclude(table__pair=F("pair")).values("table__pair__matchup_id")
 
 
 def mark_shown(*, assignment: Assignment, at: datetime) -> None:

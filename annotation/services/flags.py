@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from annotation.errors import AssignmentClosed, SecondStageClosed, Unacceptable, UnknownName
+from annotation.errors import SecondStageClosed, Unacceptable, UnknownName
 from annotation.models import Annotator, Assignment, Flag
+from annotation.services.holding import refuse_over
 from annotation.services.recording import display_of
 
 LONGEST_COMMENT = 2000
@@ -16,8 +17,8 @@ LONGEST_COMMENT = 2000
 def flag_pair(*, assignment: Assignment, pair_key: str, kind: str, comment: str, at: datetime) -> Flag:
     """Report a pair as broken; reporting the same kind again replaces the comment.
 
-    Raises: UnknownName when the pair isn't on the HIT; Unacceptable for an unknown kind; AssignmentClosed for somebody
-    who has withdrawn.
+    Raises: UnknownName when the pair isn't on the HIT; Unacceptable for an unknown kind; AssignmentClosed when the HIT is
+    over or the annotator has withdrawn; ConsentNeeded.
     """
     _take_turns(assignment)
     display = display_of(assignment, pair_key)
@@ -35,7 +36,7 @@ def flag_row(*, assignment: Assignment, pair_key: str, row: int, take_back: bool
     """Report a row of the shown table as not supported by the texts, or take that back.
 
     Raises: UnknownName when the pair isn't on the HIT, or the row isn't in its table; SecondStageClosed before the
-    table was shown; AssignmentClosed for somebody who has withdrawn.
+    table was shown; AssignmentClosed; ConsentNeeded.
     """
     _take_turns(assignment)
     display = display_of(assignment, pair_key)
@@ -55,6 +56,5 @@ def flag_row(*, assignment: Assignment, pair_key: str, row: int, take_back: bool
 
 
 def _take_turns(assignment: Assignment) -> None:
-    annotator = Annotator.objects.select_for_update().get(pk=assignment.annotator_id)
-    if annotator.withdrawn_at is not None:
-        raise AssignmentClosed(_("Your work in this study has ended; nothing was changed. Thank you."))
+    Annotator.objects.select_for_update().get(pk=assignment.annotator_id)
+    refuse_over(Assignment.objects.select_related("annotator__study").get(pk=assignment.pk))

@@ -35,14 +35,7 @@ def hold(assignment: Assignment, at: datetime) -> Held:
         Assignment.objects.select_for_update(of=("self",)).select_related("hit__batch__study").get(pk=assignment.pk)
     )
     assignment.annotator = annotator
-    if assignment.state == Assignment.State.SUBMITTED:
-        raise AssignmentClosed(_("This HIT was submitted before; nothing was changed."))
-    if assignment.state == Assignment.State.RETURNED:
-        raise AssignmentClosed(_("You returned this HIT; nothing was changed."))
-    if annotator.excluded or annotator.withdrawn_at:
-        raise AssignmentClosed(_("Your work in this study has ended; nothing was changed. Thank you."))
-    if not has_consented(annotator):
-        raise ConsentNeeded(_("Please answer the consent question first; nothing was changed."))
+    refuse_over(assignment)
     late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
     if assignment.state == EXPIRED and not at_another(annotator) and regain(assignment):
         assignment.state = CLAIMED
@@ -50,6 +43,21 @@ def hold(assignment: Assignment, at: datetime) -> Held:
         assignment.expires_at = at + timedelta(minutes=assignment.hit.batch.lease_minutes)
         assignment.save(update_fields=["state", "expires_at"])
     return Held(assignment, late)
+
+
+def refuse_over(assignment: Assignment) -> None:
+    """Refuse an assignment that takes nothing any more, and that nothing more is shown of.
+
+    Raises: AssignmentClosed; ConsentNeeded when the annotator hasn't accepted the current text, or no longer does.
+    """
+    if assignment.state == Assignment.State.SUBMITTED:
+        raise AssignmentClosed(_("This HIT was submitted before; nothing was changed."))
+    if assignment.state == Assignment.State.RETURNED:
+        raise AssignmentClosed(_("You returned this HIT; nothing was changed."))
+    if assignment.annotator.excluded or assignment.annotator.withdrawn_at:
+        raise AssignmentClosed(_("Your work in this study has ended; nothing was changed. Thank you."))
+    if not has_consented(assignment.annotator):
+        raise ConsentNeeded(_("Please answer the consent question first; nothing was changed."))
 
 
 def at_another(annotator: Annotator) -> bool:
@@ -60,8 +68,10 @@ def at_another(annotator: Annotator) -> bool:
 def regain(assignment: Assignment) -> bool:
     """Give an assignment whose time ran out a slot of its HIT again; False when none is free or its matchup was rated.
 
-    A qualification or a check needs none.
+    A qualification or a check needs none. Whoever was blocked meanwhile finishes what they hold, and gets nothing back.
     """
+    if assignment.annotator.blocked_at is not None:
+        return False
     if assignment.purpose != Assignment.Purpose.RATING:
         return True
     others = assignment.annotator.assignments.exclude(pk=assignment.pk).exclude(state=EXPIRED)

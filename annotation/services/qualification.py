@@ -1,5 +1,6 @@
 """The qualification: pairs with a known answer that an annotator rates, with feedback, before the first HIT."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -132,11 +133,21 @@ def settle(annotator: Annotator, number: int, at: datetime) -> QualificationResu
             "pairs": asked,
             "right": right,
             "needed_share": needed,
-            "passed": right >= needed * asked,
+            "passed": right >= pairs_needed(needed, asked),
             "finished_at": at,
         },
     )
     return result
+
+
+def pairs_needed(share: float, asked: int) -> int:
+    """Return how many pairs have to be right; 0.1 * 30 is 3, whatever floating point makes of it."""
+    return math.ceil(round(share * asked, 9))
+
+
+def is_latest(assignment: Assignment) -> bool:
+    """Tell whether no later attempt has begun: its HITs are the same, and their answers no help to be had."""
+    return not assignment.annotator.assignments.filter(purpose=QUALIFICATION, attempt__gt=assignment.attempt).exists()
 
 
 def feedback(assignment: Assignment) -> list[Feedback]:

@@ -12,6 +12,8 @@ from annotation.services.scoring import screen_name, study_verdict
 from annotation.services.sending import Sent
 from annotation.version import VERSION
 
+MOST_CHANGES = 500  # of one pair by one annotator: a person never needs them, a script must not fill the disk
+
 
 def display_of(assignment: Assignment, pair_key: str) -> Display:
     """Return what this annotator sees of a pair.
@@ -39,6 +41,8 @@ def record(
     if rating is not None and (rating.verdict, rating.reason) == (verdict, reason):
         return rating
     changes = list(VoteChange.objects.filter(display=display).order_by("pk").values_list("page", "received_at"))
+    if len(changes) >= MOST_CHANGES:
+        raise Unacceptable(_("This choice was changed too often. It stays as it is."))
     _refuse_stale(held.assignment, rating, changes, sent)
     earliest = _began(held.assignment, display, stage)
     active, wall = sent.seconds(earliest=earliest, received_at=at)

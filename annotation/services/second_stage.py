@@ -6,13 +6,14 @@ from datetime import datetime
 from random import Random
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.arms import Arm
 from annotation.errors import SecondStageClosed, Unacceptable
-from annotation.models import Assignment, ComparisonTable, Display, Rating
-from annotation.services.displays import derived_seed
+from annotation.models import Assignment, Batch, ComparisonTable, Display, Hit, Rating
+from annotation.services.displays import derived_seed, placebos_seen
 from annotation.services.holding import hold
 from annotation.services.recording import display_of, record
 from annotation.services.scoring import study_verdict
@@ -61,22 +62,44 @@ def _choose_table(assignment: Assignment, display: Display) -> ComparisonTable |
     arm = Arm.parse(assignment.arm)
     if not arm.shows_table:
         return None
-    pair = display.pair
     tables = ComparisonTable.objects.filter(study_id=assignment.hit.batch.study_id, variant=arm.variant)
     if arm.kind == "table":
-        tables = tables.filter(pair=pair)
-    else:
-        tables = tables.exclude(pair__matchup__instance_id=pair.matchup.instance_id)
-        alike = tables.filter(
-            pair__matchup__system_a=pair.matchup.system_a_id,
-            pair__matchup__system_b=pair.matchup.system_b_id,
-            pair__matchup__instance__dataset=pair.matchup.instance.dataset,
+        return _drawn(tables.filter(pair=display.pair_id), assignment, display)
+    return _placebo(tables, assignment, display)
+
+
+def _placebo(tables: QuerySet[ComparisonTable], assignment: Assignment, display: Display) -> ComparisonTable | None:
+    """Pick another instance's table that colours no first vote of this rater, if there is one.
+
+    That is one of a matchup on no HIT for rating; or of one that they have rated before; or of one whose table they
+    have seen already. Else it is any, and its matchup is given to them no more. Of those, the same systems' come first.
+    """
+    matchup = display.pair.matchup
+    others = tables.exclude(pair__matchup__instance_id=matchup.instance_id)
+    on_hits = Hit.objects.filter(batch__origin=Batch.Origin.COLLECTED, batch__study_id=assignment.hit.batch.study_id)
+    rated = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
+    pools = (
+        others.exclude(pair__matchup_id__in=on_hits.values("matchup_id")),
+        others.filter(pair__matchup_id__in=rated.values("hit__matchup_id")),
+        others.filter(pair__matchup_id__in=placebos_seen(assignment.annotator)),
+        others,
+    )
+    for pool in pools:
+        alike = pool.filter(
+            pair__matchup__system_a=matchup.system_a_id,
+            pair__matchup__system_b=matchup.system_b_id,
+            pair__matchup__instance__dataset=matchup.instance.dataset,
         )
-        tables = alike if alike.exists() else tables
+        if table := _drawn(alike, assignment, display) or _drawn(pool, assignment, display):
+            return table
+    return None  # batches are refused when tables are missing; a missing one is recorded as none shown
+
+
+def _drawn(tables: QuerySet[ComparisonTable], assignment: Assignment, display: Display) -> ComparisonTable | None:
     count = tables.count()
     if not count:
-        return None  # batches are refused when tables are missing; a missing one is recorded as none shown
-    place = Random(derived_seed(assignment.seed, pair.key, "table")).randrange(count)
+        return None
+    place = Random(derived_seed(assignment.seed, display.pair.key, "table")).randrange(count)
     return tables.order_by("table_id")[place]
 
 

@@ -32,7 +32,7 @@ def save_vote(
     display = display_of(held.assignment, pair_key)
     if held.assignment.locked_at is not None:
         raise FirstVotesLocked(_("The first choices of this HIT are closed; nothing was changed."))
-    return record(held, display, FIRST, choice, at=at, sent=sent)
+    return record(held, display, FIRST, choice, at=at, sent=sent, arm=held.assignment.arm)
 
 
 @transaction.atomic

@@ -1,19 +1,19 @@
 """Joining a study and leaving it: consent, qualification, one's own progress."""
 
-import math
 from dataclasses import replace
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import account_of, own_assignment
 from annotation.markdown import render_generation
-from annotation.models import Annotator, Assignment, QualificationResult, Study
+from annotation.models import Annotator, Assignment, Study
 from annotation.models.people import Role
 from annotation.progress import history_of, history_rows, progress_of
 from annotation.services import consent as consents
@@ -74,7 +74,11 @@ def qualification(request: HttpRequest, study_key: str) -> HttpResponse:
     under_way = standing.attempts_left > 0 and not standing.awaits_retry
     if standing.last is None or (under_way and not standing.passed):
         return redirect("annotation:rate")
-    context = {"study": annotator.study, "standing": standing, "needed": _needed(standing.last)}
+    context = {
+        "study": annotator.study,
+        "standing": standing,
+        "needed": qualifications.pairs_needed(standing.last.needed_share, standing.last.pairs),
+    }
     return render(request, "annotation/qualification.html", context)
 
 
@@ -99,8 +103,11 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     asked = assignment.purpose == Assignment.Purpose.QUALIFICATION
     if not asked or assignment.state != Assignment.State.SUBMITTED or assignment.annotator.withdrawn_at:
         raise Http404("no feedback on this HIT")
+    if not qualifications.is_latest(assignment):
+        return redirect("annotation:rate")
     study = assignment.hit.batch.study
     rows, labels = qualifications.feedback(assignment), study.offered_choices
+    ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
     if study.render_markdown:
         rows = [replace(row, left=render_generation(row.left), right=render_generation(row.right)) for row in rows]
     context = {
@@ -111,6 +118,7 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
         "label_right": labels["right"],
         "rows": [(row, labels.get(row.chosen or ""), labels.get(row.expected or "")) for row in rows],
         "right": sum(row.is_right for row in rows),
+        "go_on": reverse("annotation:qualification", args=[study.key]) if ended else reverse("annotation:rate"),
     }
     return render(request, "annotation/feedback.html", context)
 
@@ -118,8 +126,3 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def _me(request: HttpRequest, study_key: str) -> Annotator:
     mine = Annotator.objects.filter(user=account_of(request)).select_related("study")
     return get_object_or_404(mine, study__key=study_key)
-
-
-def _needed(result: QualificationResult) -> int:
-    """Return how many pairs had to be right; 0.1 * 30 is 3, whatever floating point makes of it."""
-    return math.ceil(round(result.needed_share * result.pairs, 9))

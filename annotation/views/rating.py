@@ -9,17 +9,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from annotation.access import own_assignment
+from annotation.access import for_eyes_only, form_of_hit, own_assignment
 from annotation.cards import Told, card_of, displays_of, first_page, frame, second_page, status
 from annotation.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.forms import VoteForm
 from annotation.middleware import status_of
 from annotation.models import Assignment, Display
-from annotation.services.checks import WARNING
+from annotation.services.checks import WARNING, warning_due
 from annotation.services.consent import has_consented
 from annotation.services.displays import mark_shown
+from annotation.services.holding import refuse_over
 from annotation.services.second_stage import reveal
 from annotation.services.votes import REVISED, is_counted, places_without_vote, save_vote, submit_assignment
 
@@ -29,6 +30,7 @@ OVER = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 @login_required
 @never_cache
 @require_safe
+@for_eyes_only
 def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Show a HIT: one source text and its pairs, each on the sides drawn for this annotator."""
     assignment = own_assignment(request, assignment_key)
@@ -39,11 +41,11 @@ def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     return show_hit(request, assignment)
 
 
-@login_required
-@require_POST
+@form_of_hit
 def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
     assignment = own_assignment(request, assignment_key)
+    refuse_over(assignment)
     display = display_named(assignment, request.POST.get("pair_key", ""))
     form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
     told, code = None, 200
@@ -66,14 +68,11 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     return TemplateResponse(request, "annotation/_vote.html", context, status=code)
 
 
-@login_required
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_of_hit
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Close the HIT and go on to the next; when votes are missing, say which."""
     assignment = own_assignment(request, assignment_key)
-    if request.method != "POST":  # somebody opens the address of an early submit again
-        return redirect("annotation:hit", assignment.key)
     if assignment.state not in OVER:
         missing = places_without_vote(assignment)
         if not missing and assignment.arm:
@@ -96,6 +95,7 @@ def show_hit(
     code: int = 200,
 ) -> HttpResponse:
     """Show the HIT page in its present stage, with what was refused."""
+    refuse_over(assignment)
     now = timezone.now()
     mark_shown(assignment=assignment, at=now)
     if assignment.locked_at is None:
@@ -133,7 +133,7 @@ def asked_by_htmx(request: HttpRequest) -> bool:
 
 def _thank(request: HttpRequest, assignment: Assignment) -> None:
     study = assignment.hit.batch.study
-    if assignment.annotator.warned_at == assignment.submitted_at:
+    if warning_due(assignment):
         messages.warning(request, WARNING)
     if is_counted(assignment):
         messages.success(request, _("Submitted. Thank you!"))

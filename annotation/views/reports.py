@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
-from annotation.access import MANAGERS, READERS, own_assignment, study_view
+from annotation.access import MANAGERS, READERS, form_of_hit, own_assignment, study_view
 from annotation.errors import Unacceptable
 from annotation.forms import PAIR_FLAGS, FlagForm, ReturnForm
 from annotation.models import Assignment, Display, Flag, Study
@@ -27,8 +27,7 @@ from annotation.services.second_stage import shown_rows
 REPORTS_A_PAGE = 50
 
 
-@login_required
-@require_POST
+@form_of_hit
 def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take a report about a pair, or about a row of the table beside it."""
     assignment = own_assignment(request, assignment_key)

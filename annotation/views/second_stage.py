@@ -1,6 +1,5 @@
 """The second stage of a HIT: first votes are closed, then each pair is looked at once more beside its table."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -8,22 +7,21 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
-from annotation.access import own_assignment
+from annotation.access import form_of_hit, own_assignment
 from annotation.cards import Told, frame, second_stage
 from annotation.errors import SecondStageClosed, Unacceptable, VoteConflict
 from annotation.forms import SecondVoteForm
 from annotation.middleware import status_of
 from annotation.models import Assignment
+from annotation.services.holding import refuse_over
 from annotation.services.second_stage import reveal, save_second_vote
 from annotation.services.votes import lock_first_votes, places_without_vote
 from annotation.views.rating import OVER, asked_by_htmx, display_named, opened_display, show_hit
 
 
-@login_required
 @never_cache
-@require_POST
+@form_of_hit
 def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Close the first votes and begin the second stage; when votes are missing, say which."""
     assignment = own_assignment(request, assignment_key)
@@ -33,12 +31,12 @@ def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
     return redirect("annotation:hit", assignment.key)
 
 
-@login_required
 @never_cache
-@require_POST
+@form_of_hit
 def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Keep or revise the first choice on one pair, then show the next pair's table."""
     assignment = own_assignment(request, assignment_key)
+    refuse_over(assignment)
     display = display_named(assignment, request.POST.get("pair_key", ""))
     if assignment.locked_at is None:  # before anything of a second stage is shown, were it only an error
         raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))

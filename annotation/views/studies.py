@@ -216,6 +216,7 @@ def _batch_of(form: BatchForm) -> dict[str, Any]:
     names = {key: form.cleaned_data[key] for key in ("name", "pairs", "raters", "seed")}
     names["purpose"] = form.cleaned_data["purpose"] or Batch.Purpose.RATING
     names |= {key: form.cleaned_data[key] or 0.0 for key in ("gold_rate", "repeat_rate")}
+    names["lease_minutes"] = form.cleaned_data["lease_minutes"] or 60
     names["similarity"] = form.cleaned_data["similarity"] or None
     systems = (chosen.system_a.name, chosen.system_b.name)
     return {**names, "dataset": chosen.dataset, "systems": systems, "select": form.cleaned_data["select"].strip()}

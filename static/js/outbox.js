@@ -70,17 +70,31 @@
     document.getElementById("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
   }
 
+  const WAITS_FOR = { // what the rater has to do first
+    401: { text: words.signedOut, address: words.signInAddress, name: words.signIn },
+    consent: { text: words.consent, address: location.pathname, name: words.consentLink }, // it leads to the question
+  };
+
+  function linkTo(address, name) {
+    const link = document.createElement("a");
+    link.href = address;
+    link.textContent = name;
+    link.addEventListener("click", () => (leaving = true));
+    return link;
+  }
+
   function sayWaiting(form, status) {
+    const { text, address, name } = WAITS_FOR[status] ?? { text: words.waiting };
     if (!late.has(keyOf(form))) announce(form, words.waiting);
     late.add(keyOf(form));
-    say(form, status === 401 ? words.signedOut : words.waiting, "waiting");
-    if (status === 401) {
-      const link = document.createElement("a");
-      link.href = words.signInAddress;
-      link.textContent = words.signIn;
-      link.addEventListener("click", () => (leaving = true));
-      form.querySelector(".saved").append(" ", link);
-    }
+    say(form, text, "waiting");
+    if (address) form.querySelector(".saved").append(" ", linkTo(address, name));
+  }
+
+  function tellElsewhere(...parts) {
+    const told = document.getElementById("refused");
+    told.replaceChildren(...parts);
+    told.hidden = false;
   }
 
   function paint() {
@@ -112,7 +126,8 @@
   function statusOf(detail) {
     const { xhr, requestConfig } = detail;
     const answered = xhr.status && new URL(xhr.responseURL, location.href).pathname;
-    return answered && answered !== new URL(requestConfig.path, location.href).pathname ? 401 : xhr.status;
+    if (answered && answered !== new URL(requestConfig.path, location.href).pathname) return 401;
+    return xhr.getResponseHeader("X-Tandem-Wait") ?? xhr.status;
   }
 
   function settle(key) {
@@ -232,17 +247,18 @@
     try {
       const answer = await fetch(entry.action, {
         method: "POST",
-        body: new URLSearchParams(entry.fields),
+        body: new URLSearchParams({ ...entry.fields, owner: words.owner }),
         headers: { "HX-Request": "true", "X-CSRFToken": token() },
         redirect: "manual",
         signal: AbortSignal.timeout(TIMEOUT),
       });
+      if (answer.headers.has("X-Tandem-Wait")) {
+        tellElsewhere(words.consent, " ", linkTo(new URL("..", answer.url), words.consentLink));
+        return later();
+      }
       if (!isAnswer(answer.status)) return later();
       drop(key, entry.id);
-      if (answer.ok) return;
-      const told = document.getElementById("refused");
-      told.textContent = `${words.refusedElsewhere} ${messageOf(await answer.text(), words.refused)}`;
-      told.hidden = false;
+      if (!answer.ok) tellElsewhere(`${words.refusedElsewhere} ${messageOf(await answer.text(), words.refused)}`);
     } catch {
       later();
     }
@@ -265,6 +281,8 @@
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.matches("[data-leaves]")) return;
+    const { csrfmiddlewaretoken } = form.elements;
+    if (token() && csrfmiddlewaretoken) csrfmiddlewaretoken.value = token();
     if (!here().length && navigator.onLine && !leaving) {
       leaving = true; // and a second click sends nothing more
       return;
@@ -302,9 +320,20 @@
     paint();
   });
 
+  function read(text) {
+    try {
+      const { id, action, fields } = JSON.parse(text);
+      return id && action && fields?.pair_key && { id, action, fields };
+    } catch {
+      return null; // not of this file, or cut off
+    }
+  }
+
   inStorage((storage) => {
-    for (const name of Object.keys(storage)) {
-      if (name.startsWith(PREFIX)) memory.set(name, JSON.parse(storage.getItem(name)));
+    for (const name of Object.keys(storage).filter((one) => one.startsWith(PREFIX))) {
+      const entry = read(storage.getItem(name));
+      if (entry) memory.set(name, entry);
+      else storage.removeItem(name);
     }
   });
   // What was chosen before this file had arrived: nobody has heard of it yet.

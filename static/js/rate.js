@@ -102,6 +102,7 @@
     if (!radio) return;
     touched = card.id;
     radio.focus({ preventScroll: true });
+    radio.closest("fieldset").scrollIntoView({ block: "nearest", behavior: "instant" });
     if (radio.checked && formIn(card).matches(".rated, .second")) return;
     radio.checked = true;
     radio.dispatchEvent(new Event("change", { bubbles: true }));
@@ -114,6 +115,7 @@
     const area = card ?? target;
     // At once, never smoothly: a key pressed on the way would go to the pair that is passed by.
     area.scrollIntoView({ block: area.offsetHeight < innerHeight * 0.8 ? "nearest" : "start", behavior: "instant" });
+    target.scrollIntoView({ block: "nearest", behavior: "instant" }); // an open source leaves less room
     mark();
   }
 

@@ -158,7 +158,21 @@
   }
   setInterval(tellTimes, 5000);
 
-  // The reason of a second vote: needed for a change, kept while it is written
+  // The reason of a second vote: needed for a change, kept while it is written, and for its writer only
+
+  const DRAFTS = "tandem.reason.";
+  const draftOf = (form) => `reason.${words.owner}.${words.assignment}.${form.dataset.pair}`;
+
+  function forget(unwanted) {
+    try {
+      for (const name of Object.keys(sessionStorage)) {
+        if (name.startsWith(DRAFTS) && unwanted(name)) sessionStorage.removeItem(name);
+      }
+    } catch {
+      // Then nothing was kept.
+    }
+  }
+  forget((name) => !name.startsWith(`${DRAFTS}${words.owner}.`));
 
   function weighReason(form) {
     const reason = form.elements.reason;
@@ -174,9 +188,13 @@
     const form = event.target.closest?.("form[data-second]");
     if (!form) return;
     weighReason(form);
-    remember(`reason.${form.dataset.pair}`, form.elements.reason.value, sessionStorage);
+    remember(draftOf(form), form.elements.reason.value, sessionStorage);
   }
   for (const name of ["input", "change", "restored"]) document.addEventListener(name, onSecond);
+  document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr } }) => {
+    if (!elt.matches("form[data-second]") || xhr.status < 200 || xhr.status > 299) return;
+    forget((name) => name === `tandem.${draftOf(elt)}`);
+  });
 
   // Small forms beside the votes: nothing is kept of them, but a failure is told
 
@@ -198,7 +216,7 @@
     if (differences.checked) showDifferences(true);
     for (const form of document.querySelectorAll("form[data-second]")) {
       const reason = form.elements.reason;
-      reason.value ||= remembered(`reason.${form.dataset.pair}`, sessionStorage) ?? "";
+      reason.value ||= remembered(draftOf(form), sessionStorage) ?? "";
       weighReason(form);
     }
   }

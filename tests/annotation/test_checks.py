@@ -7,13 +7,16 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.cards import hit_place
 from annotation.configurations import configuration
 from annotation.errors import AssignmentClosed, ClaimRefused, Unacceptable
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study
 from annotation.services.checks import check_scores, unblock
-from annotation.services.claims import claim_hit, has_work, hits_ahead, return_hit, why_nothing
+from annotation.services.claims import claim_hit, has_work, hits_ahead, release_expired, return_hit, why_nothing
 from annotation.services.consent import answer_consent, has_consented, withdraw
-from annotation.services.qualification import begin_attempt, feedback, standing
+from annotation.services.qualification import begin_attempt, feedback, pairs_needed, standing
+from annotation.services.second_stage import reveal, save_second_vote
+from annotation.services.votes import is_counted, lock_first_votes, save_vote, submit_assignment
 from annotation.tables import people, select
 from tests.factories import NOON, add_instances, claim, instance_rows, make_annotator, make_batch, make_study, rate
 
@@ -194,22 +197,128 @@ def test_a_threshold_warns_or_blocks_from_enough_pairs_on(
         assert claim(annotator).state == "claimed"
 
 
-def test_the_rater_is_told_of_a_warning_once_at_the_submission_that_brought_it(client: Client) -> None:
+def test_a_warning_is_told_once_and_not_at_the_check_that_brought_it(client: Client) -> None:
     study = studied(instances=12, gold=2, rates=(0.5, 0.0), gold_warn_below=0.5, check_pairs_needed=2)
     annotator = known_annotator(study)
     client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
     told = []
-    for _ in range(8):
+    for place in range(8):
         assignment = claim(annotator, timezone.now())
         displays = assignment.displays.order_by("position")
         wrong = ["right" if display.a_is_left else "left" for display in displays]
         rate(assignment, wrong, at=timezone.now(), submit=False)
         page = client.post(f"/rate/hit/{assignment.key}/submit/", follow=True)
         if "read the guidelines again" in page.text:
-            told.append(assignment.purpose)
+            told.append(place)
 
-    assert annotator.assignments.filter(purpose="gold", state="submitted").count() == 2
-    assert told == ["gold"]
+    checks = list(annotator.assignments.order_by("pk").values_list("purpose", flat=True))
+    assert told == [checks.index("gold") + 1]
+
+
+# What must not give a check away
+
+
+def until(annotator: Annotator, purpose: str, at: Any = NOON) -> Assignment:
+    """Work until a HIT of this purpose is claimed."""
+    while (assignment := claim(annotator, at)).purpose != purpose:
+        answer(assignment, prefer_a=True)
+    return assignment
+
+
+@pytest.mark.parametrize("purpose", ["rating", "gold", "repeat"])
+def test_what_ran_out_comes_back_whatever_it_is(purpose: str) -> None:
+    annotator = known_annotator(studied(instances=12, gold=4, rates=(0.25, 0.25)))
+    assignment = until(annotator, purpose)
+
+    again = claim(annotator, at_minute(61))
+
+    assert (again.pk, again.state) == (assignment.pk, "claimed")
+
+
+@pytest.mark.parametrize("purpose", ["rating", "gold", "repeat"])
+def test_a_return_takes_one_hit_off_the_total_whatever_it_is(purpose: str) -> None:
+    annotator = known_annotator(studied(instances=30, gold=4, rates=(0.25, 0.25)))
+    assignment = until(annotator, purpose)
+    before = hit_place(assignment)
+
+    return_hit(assignment=assignment, reason="unclear", comment="", at=NOON)
+    after = hit_place(claim(annotator))
+
+    assert after.number == before.number
+    assert before.total - after.total == 2  # one HIT less, and the check that comes to it at these rates
+
+
+def test_the_total_promises_no_checks_that_there_are_not() -> None:
+    annotator = known_annotator(studied(instances=3, gold=1, rates=(0.5, 0.0)))
+    places = []
+    while True:
+        try:
+            assignment = claim(annotator)
+        except ClaimRefused:
+            break
+        places.append((hit_place(assignment).number, hit_place(assignment).total))
+        answer(assignment, prefer_a=True)
+    assert places == [(1, 4), (2, 4), (3, 4), (4, 4)] or places == [(1, 4), (2, 4), (3, 3)]
+
+
+def test_returning_a_check_brings_another_one() -> None:
+    annotator = known_annotator(studied(instances=60, gold=4, rates=(0.1, 0.0)))
+    first = until(annotator, "gold")
+    return_hit(assignment=first, reason="unclear", comment="", at=NOON)
+
+    second = claim(annotator)
+
+    assert second.purpose == "gold"
+    assert second.hit_id != first.hit_id
+    answer(second, prefer_a=True)
+    assert annotator.assignments.filter(purpose="gold").count() == 2
+
+
+def test_a_gold_hit_is_as_long_as_the_others() -> None:
+    study = studied(instances=6, rates=(0.5, 0.0))
+    add_instances(study, gold_rows(2))
+    make_batch(study, name="shorter", purpose="gold", pairs=1)
+    annotator = known_annotator(study)
+
+    assert {assignment.purpose for assignment in work(annotator, 6)} == {"rating"}
+
+
+def test_who_was_blocked_gets_nothing_back_that_ran_out() -> None:
+    annotator = known_annotator(studied(instances=4))
+    assignment = rate(claim(annotator), submit=False)
+    release_expired(study=annotator.study, at=at_minute(61))
+    Annotator.objects.filter(pk=annotator.pk).update(blocked_at=NOON)
+
+    submitted = submit_assignment(assignment=assignment, at=at_minute(62))
+
+    assert not is_counted(submitted)
+    assert not Slot.objects.exclude(assignment=None).exists()
+
+
+def test_a_revised_choice_repeated_is_answered_as_before() -> None:
+    study = studied(rates=(0.0, 0.5), protocol="two-stage", arms=["none"])
+    annotator = known_annotator(study)
+
+    def both_stages(choices: tuple[str, str]) -> Assignment:
+        assignment = claim(annotator)
+        for stage, prefer in enumerate(choices):
+            for display in assignment.displays.select_related("pair").order_by("position"):
+                choice = "left" if display.a_is_left == (prefer == "a") else "right"
+                sent: dict[str, Any] = {"assignment": assignment, "pair_key": display.pair.key, "at": NOON}
+                if stage == 0:
+                    save_vote(**sent, choice=choice)
+                else:
+                    reveal(assignment=Assignment.objects.get(pk=assignment.pk), at=NOON)
+                    save_second_vote(**sent, choice=choice, reason="The second look showed what the first had missed.")
+            if stage == 0:
+                lock_first_votes(assignment=assignment, at=NOON)
+        return submit_assignment(assignment=assignment, at=NOON)
+
+    while both_stages(("a", "b") if not annotator.assignments.filter(purpose="repeat").exists() else ("b", "b")):
+        if annotator.assignments.filter(purpose="repeat", state="submitted").exists():
+            break
+    scores = check_scores(annotator)
+    assert (scores.repeat_asked, scores.repeat_same) == (2, 2)
 
 
 # Qualification
@@ -259,6 +368,24 @@ def test_the_share_that_is_needed_is_enough(share: float, passed: bool) -> None:
     rate(claim(annotator), ["left" if d.a_is_left == (d.position == 0) else "right" for d in displays])
 
     assert QualificationResult.objects.get().passed is passed
+
+
+@pytest.mark.parametrize(
+    ("share", "pairs", "needed"), [(0.56, 25, 14), (0.1, 30, 3), (0.5, 3, 2), (0.0, 4, 0), (1.0, 7, 7)]
+)
+def test_the_number_needed_is_the_share_rounded_up(share: float, pairs: int, needed: int) -> None:
+    assert pairs_needed(share, pairs) == needed
+
+
+def test_feedback_closes_when_the_next_attempt_begins(client: Client) -> None:
+    annotator = make_annotator(studied(qualification=1))
+    first = answer(claim(annotator), prefer_a=False)
+    client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(f"/rate/hit/{first.key}/feedback/").status_code == 200
+
+    begin_attempt(annotator=annotator, at=NOON)
+
+    assert client.get(f"/rate/hit/{first.key}/feedback/").headers["Location"] == "/rate/"
 
 
 def test_feedback_is_told_on_the_sides_that_were_seen() -> None:
@@ -341,3 +468,12 @@ def test_who_withdraws_leaves_findings_gets_nothing_more_and_frees_the_slots() -
         answer_consent(annotator=gone, accepted=True, at=NOON)
     with pytest.raises(AssignmentClosed):
         rate(current, submit=False)
+    with pytest.raises(AssignmentClosed):
+        return_hit(assignment=current, reason="other", comment="one more word", at=NOON)
+
+
+def test_the_same_answer_again_is_not_stored_again() -> None:
+    annotator = make_annotator(studied())
+    for accepted in (True, False, False, True):
+        answer_consent(annotator=annotator, accepted=accepted, at=NOON)
+    assert list(annotator.consents.order_by("pk").values_list("accepted", flat=True)) == [True, False, True]

@@ -136,17 +136,39 @@ def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
         with pytest.raises(NotChosen, match="made otherwise"):
             create_batch(study=study, **settings, raters=2, **other)
 
-    create_batch(study=study, **{**settings, "name": "q"}, raters=3, purpose="qualification")
-    assert create_batch(study=study, **{**settings, "name": "q"}, raters=9, purpose="qualification")[1] is False
+    other = with_gold(BETTER_ALPHA, slug="other")
+    create_batch(study=other, **{**settings, "name": "q"}, raters=3, purpose="qualification")
+    assert create_batch(study=other, **{**settings, "name": "q"}, raters=9, purpose="qualification")[1] is False
 
 
 @pytest.mark.django_db
 def test_gold_hits_come_from_an_open_batch() -> None:
     study = with_gold(BETTER_ALPHA, BETTER_ALPHA)
-    rated, plain = make_batch(study, name="rated", gold_rate=0.2), make_batch(study, name="plain", repeat_rate=0.2)
+    one, two = ({"select": "ids", "instance_ids": [name]} for name in ("news-1", "news-2"))
+    rated, plain = (
+        make_batch(study, name="rated", gold_rate=0.2, **one),
+        make_batch(study, name="plain", repeat_rate=0.2, **one),
+    )
     assert (lacks_gold(rated), lacks_gold(plain)) == (True, False)
 
-    gold = make_batch(study, name="gold", purpose="gold")
+    shorter = make_batch(study, name="shorter", purpose="gold", pairs=1, **two)
+    assert lacks_gold(rated)  # its pages would give themselves away
+    gold = make_batch(study, name="gold", purpose="gold", **two)
     assert not lacks_gold(rated)
+    set_batch_status(batch=shorter, status="closed")
     set_batch_status(batch=gold, status="paused")
     assert lacks_gold(rated)
+
+
+@pytest.mark.django_db
+def test_no_instance_is_both_rated_and_a_check() -> None:
+    study = with_gold(BETTER_ALPHA, BETTER_ALPHA, BETTER_ALPHA)
+    make_batch(study, name="gold", purpose="gold", select="ids", instance_ids=["news-2"])
+
+    rated = make_batch(study, name="rated")
+    assert rated.selection["left_out"] == {"on HITs of a qualification or of hidden checks": 1}
+    assert set(rated.hits.values_list("matchup__instance__instance_id", flat=True)) == {"news-1", "news-3"}
+    with pytest.raises(NotChosen, match="can't be rated"):
+        make_batch(study, name="again", purpose="qualification", select="ids", instance_ids=["news-1"])
+    both = make_batch(study, name="both", purpose="qualification")  # two kinds of checks may share one
+    assert both.selection["left_out"] == {"on HITs for rating": 2}

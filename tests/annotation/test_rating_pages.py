@@ -21,8 +21,8 @@ from annotation.services.claims import claim_hit, return_hit
 from annotation.services.consent import answer_consent
 from annotation.services.studies import save_settings
 from annotation.services.tables import import_tables
-from annotation.services.votes import save_vote, screen_choice, submit_assignment
-from tests.factories import add_instances, json_lines, make_annotator, make_batch, make_study, make_user
+from annotation.services.votes import lock_first_votes, save_vote, screen_choice, submit_assignment
+from tests.factories import add_instances, json_lines, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = pytest.mark.django_db
 
@@ -421,12 +421,12 @@ def test_an_excluded_annotator_is_told_so(study: Study) -> None:
 def test_votes_and_submits_are_posts(study: Study, method: str) -> None:
     client, address, _ = at_hit(study)
 
-    assert getattr(client, method)(f"{address}vote/").status_code == 405
-    submit = getattr(client, method)(f"{address}submit/")
-    if method == "get":  # the address of an early submit, opened again: it leads back to the HIT
-        assert (submit.status_code, submit["Location"]) == (302, address)
-    else:
-        assert submit.status_code == 405
+    for step in ("vote", "lock", "second", "flag", "submit"):
+        answer = getattr(client, method)(f"{address}{step}/")
+        if method == "get":  # the address of what was refused, opened again: it leads back to the HIT
+            assert (answer.status_code, answer["Location"]) == (302, address)
+        else:
+            assert answer.status_code == 405
     assert Assignment.objects.get().state == Assignment.State.CLAIMED
 
 
@@ -857,3 +857,36 @@ def test_hostile_text_is_shown_and_never_run() -> None:
     assert "<strong>bold</strong>" in consent.text
     assert 'href="https://example.org"' in consent.text
     assert "default-src 'self'" in hit.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("step", ["vote", "second", "submit"])
+def test_nothing_of_a_returned_hit_is_shown_any_more(step: str) -> None:
+    study = make_study(instances=1, k=2, protocol="two-stage", arms=["none"])
+    make_batch(study, raters=1)
+    client, address, assignment = at_hit(study)
+    rate(assignment, submit=False)
+    lock_first_votes(assignment=assignment, at=timezone.now())
+    return_hit(assignment=assignment, reason="unclear", comment="", at=timezone.now())
+    key = assignment.displays.first().pair.key
+
+    for headers in ({}, HTMX):
+        answer = client.post(f"{address}{step}/", {"pair_key": key, "choice": "bogus"}, headers=headers)
+        assert answer.status_code == 409
+        assert "Text 0" not in answer.text
+    assert not assignment.displays.exclude(second_shown_at=None).exists()
+
+
+@pytest.mark.parametrize("headers", [{"Sec-Purpose": "prefetch;prerender"}, None], ids=["fetched ahead", "HEAD"])
+def test_a_page_that_nobody_sees_leaves_no_mark(headers: dict[str, str] | None) -> None:
+    study = make_study(instances=1, k=2)
+    make_batch(study, raters=1)
+    client = signed_in(make_annotator(study))
+
+    def look(address: str) -> int:
+        return (client.get(address, headers=headers) if headers else client.head(address)).status_code
+
+    assert look("/rate/") == 204
+    assert not Assignment.objects.exists()
+    address = client.get("/rate/").headers["Location"]
+    assert look(address) == 204
+    assert not Assignment.objects.get().displays.exclude(shown_at=None).exists()

@@ -9,6 +9,7 @@ import pytest
 from annotation.arms import Arm, BadArm
 from annotation.errors import (
     AssignmentClosed,
+    ClaimRefused,
     FirstVotesLocked,
     SecondStageClosed,
     Unacceptable,
@@ -210,6 +211,37 @@ def test_a_placebo_is_a_table_of_another_instance_and_is_recorded_as_what_it_is(
         assert display.table.pair.matchup.instance_id != assignment.hit.matchup.instance_id
         rating = second(assignment, 0, "left")
         assert (rating.arm, rating.table, rating.stage) == ("placebo:c8", display.table, "revised")
+
+
+def test_a_placebo_colours_no_first_vote_that_is_still_to_come() -> None:
+    study = two_stage("placebo:c8", instances=5)
+    annotator = make_annotator(study)
+    shown: set[int] = set()
+    done = []
+    while True:
+        try:
+            assignment = claim(annotator)
+        except ClaimRefused:
+            break
+        assert assignment.hit.matchup_id not in shown
+        lock_first_votes(assignment=rate(assignment, submit=False), at=NOON)
+        for place in range(2):
+            shown.add(reveal(assignment=Assignment.objects.get(pk=assignment.pk), at=NOON).table.pair.matchup_id)
+            second(assignment, place, "left")
+        done.append(submit_assignment(assignment=assignment, at=NOON))
+
+    assert len(done) == 4  # the first HIT's placebo had to come from somewhere: one matchup is lost to it
+    spare = two_stage("placebo:c8", slug="spare", instances=3)
+    spare.batches.get().hits.last().delete()
+    annotator = make_annotator(spare, "another")
+    for _ in range(2):
+        assignment = claim(annotator)
+        lock_first_votes(assignment=rate(assignment, submit=False), at=NOON)
+        for place in range(2):
+            table = reveal(assignment=Assignment.objects.get(pk=assignment.pk), at=NOON).table
+            assert not table.pair.matchup.hits.exists()  # what nobody rates is taken first
+            second(assignment, place, "left")
+        submit_assignment(assignment=assignment, at=NOON)
 
 
 def test_the_arm_without_a_table_asks_again_and_shows_none() -> None:

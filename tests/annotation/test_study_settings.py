@@ -98,7 +98,7 @@ def test_every_setting_is_stored() -> None:
         ({"arms": "none\nnone"}, "arms", "Each arm may be there once."),
         ({"protocol": "two-stage", "arms": ""}, "arms", "needs one arm or more"),
         ({"pay_per_hit": "1"}, "currency", "in which currency"),
-        ({"pay_per_hit": "1", "currency": "eur"}, "currency", "Three capital letters"),
+        ({"pay_per_hit": "1", "currency": "€"}, "currency", "Three capital letters"),
         ({"pay_per_hit": "-1", "currency": "EUR"}, "pay_per_hit", "greater than or equal to 0"),
         ({"gold_block_below": "50"}, "gold_block_below", "less than or equal to 1"),
         ({"qualification_attempts": "0"}, "qualification_attempts", "greater than or equal to 1"),

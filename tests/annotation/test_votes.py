@@ -251,6 +251,16 @@ def test_a_refused_vote_leaves_no_trace_in_the_history() -> None:
     assert history(assignment) == before
 
 
+def test_a_history_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.services.recording.MOST_CHANGES", 3)
+    assignment = claimed(k=1)
+    for choice in ("left", "none", "left"):
+        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
+    with pytest.raises(Unacceptable, match="too often"):
+        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="none", at=NOON)
+    assert len(history(assignment)) == 3
+
+
 def test_a_choice_from_a_page_that_does_not_know_the_last_one_is_refused() -> None:
     assignment = claimed(k=1)
     key = keys(assignment)[0]

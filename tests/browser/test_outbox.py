@@ -10,13 +10,12 @@ from playwright.sync_api import Page, Route, expect
 
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.services.claims import claim_hit
-from annotation.services.votes import save_vote, screen_choice
+from annotation.services.votes import save_vote
 from tests.browser import walk
+from tests.browser.outbox import PATIENCE, checked, expect_saved, kept, stored
 from tests.factories import make_batch, make_study
 
 OpenAs = Callable[..., Page]
-
-PATIENCE = 45_000  # a choice is sent again after 30 s at the latest; only a failing test waits that long
 
 
 @pytest.fixture
@@ -33,27 +32,6 @@ def page(open_as: OpenAs, study: Study) -> Page:
     page = open_as("ann", "annotator")
     walk.begin(page)
     return page
-
-
-def stored() -> dict[int, str]:
-    """Return the choices on the server by place, from 0."""
-    return {rating.display.position: screen_choice(rating) for rating in Rating.objects.select_related("display")}
-
-
-def checked(page: Page) -> list[str]:
-    """Return what is chosen on the page, from top to bottom."""
-    return page.locator("form[data-pair] input[name=choice]:checked").evaluate_all("all => all.map(one => one.value)")
-
-
-def kept(page: Page) -> int:
-    """Count the choices in the browser's storage."""
-    return int(page.evaluate("Object.keys(localStorage).filter(name => name.startsWith('tandem:')).length"))
-
-
-def expect_saved(page: Page, *places: int) -> None:
-    """Wait until these pairs say that they are saved."""
-    for place in places:
-        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at", timeout=PATIENCE)
 
 
 def test_two_votes_offline_wait_and_are_sent_when_the_network_is_back(page: Page) -> None:

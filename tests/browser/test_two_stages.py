@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Assignment, Flag, Rating, Study
+from annotation.services.accounts import grant_role, login_link
 from annotation.services.tables import import_tables
 from annotation.services.votes import screen_choice
 from tests.browser import walk
@@ -262,6 +264,56 @@ def test_a_reason_half_written_is_there_after_a_reload(open_as: OpenAs, transact
     expect(second(page).get_by_label("Reason")).to_have_value("Half of a th")
 
 
+def test_a_reason_is_kept_for_its_writer_only(open_as: OpenAs, live_server: Any, transactional_db: None) -> None:
+    study = make_study(instances=1, k=2, protocol="two-stage", arms=["none"])
+    make_batch(study, pairs=2, raters=2)  # both get the same pairs
+    page = open_as("ann", "annotator")
+    at_second_stage(page)
+    second(page).get_by_label("Reason").fill("What Ann alone thinks")
+    hit = page.url
+
+    sign_in(page, live_server.url, "ben")
+    walk.begin(page)
+    walk.rate(page, ["left", "left"])
+    walk.lock(page)
+    expect(second(page).get_by_label("Reason")).to_have_value("")
+    assert drafts(page) == []
+    second(page).get_by_label("Keep: Left").check()
+    page.get_by_role("button", name="Save and go on").click()
+    expect(page.locator(".card.decided")).to_have_count(1)
+    assert Rating.objects.get(stage="revised").reason == ""
+
+    sign_in(page, live_server.url, "ann")
+    page.goto(hit)
+    expect(second(page).get_by_label("Reason")).to_have_value("")
+
+
+def test_a_reason_that_was_saved_is_kept_no_longer(open_as: OpenAs, transactional_db: None) -> None:
+    two_stage_study("none")
+    page = open_as("ann", "annotator")
+    at_second_stage(page)
+    second(page).get_by_label("Change to: Right").check()
+    second(page).get_by_label("Reason").fill("short")
+    second(page).evaluate("form => { form.noValidate = true; }")
+    page.get_by_role("button", name="Save and go on").click()
+    expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
+    assert drafts(page) == ["short"]  # refused, so still wanted
+    walk.decide(page, "right")
+    assert drafts(page) == []
+
+
+def drafts(page: Page) -> list[str]:
+    """Return the reasons that this tab keeps."""
+    kept: dict[str, str] = page.evaluate("({...sessionStorage})")
+    return [text for name, text in kept.items() if "reason" in name]
+
+
+def sign_in(page: Page, address: str, name: str) -> None:
+    """Sign somebody in, in the same tab."""
+    grant_role(username=name, role="annotator")
+    page.goto(login_link(user=get_user_model().objects.get(username=name), base_url=address))
+
+
 def test_first_votes_are_closed_to_a_page_that_is_still_open(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("none")
     page = open_as("ann", "annotator")
@@ -284,6 +336,6 @@ def test_no_stage_is_wider_than_a_phone(open_as: OpenAs, transactional_db: None)
     walk.lock(page)
     assert page.evaluate(WIDTH) <= 360
     box = page.get_by_role("region", name="Comparison")
-    assert box.evaluate("box => box.scrollWidth > box.clientWidth")  # scrolls in itself
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")  # nothing is off its side
     walk.decide(page, "right")
     assert page.evaluate(WIDTH) <= 360

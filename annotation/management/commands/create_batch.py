@@ -28,6 +28,9 @@ class Command(TandemCommand):
         parser.add_argument("--similarity", help="which separability to choose by (default: the latest computed)")
         parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
         parser.add_argument(
+            "--lease-minutes", type=int, default=60, help="how long a HIT stays claimed without a sign of its rater"
+        )
+        parser.add_argument(
             "--purpose",
             default=Batch.Purpose.RATING,
             choices=Batch.Purpose.values,
@@ -57,6 +60,7 @@ class Command(TandemCommand):
             seed=options["seed"],
             instance_ids=instance_ids,
             similarity=options["similarity"],
+            lease_minutes=options["lease_minutes"],
             purpose=options["purpose"],
             gold_rate=options["gold_rate"],
             repeat_rate=options["repeat_rate"],

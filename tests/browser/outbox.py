@@ -1,0 +1,30 @@
+"""What waits in a rater's browser, and what has come to the server."""
+
+from playwright.sync_api import Page, expect
+
+from annotation.models import Rating
+from annotation.services.votes import screen_choice
+from tests.browser import walk
+
+PATIENCE = 45_000  # a choice is sent again after 30 s at the latest; only a failing test waits that long
+
+
+def stored() -> dict[int, str]:
+    """Return the choices on the server by place, from 0."""
+    return {rating.display.position: screen_choice(rating) for rating in Rating.objects.select_related("display")}
+
+
+def checked(page: Page) -> list[str]:
+    """Return what is chosen on the page, from top to bottom."""
+    return page.locator("form[data-pair] input[name=choice]:checked").evaluate_all("all => all.map(one => one.value)")
+
+
+def kept(page: Page) -> int:
+    """Count the choices in the browser's storage."""
+    return int(page.evaluate("Object.keys(localStorage).filter(name => name.startsWith('tandem:')).length"))
+
+
+def expect_saved(page: Page, *places: int) -> None:
+    """Wait until these pairs say that they are saved."""
+    for place in places:
+        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at", timeout=PATIENCE)
