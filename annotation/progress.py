@@ -104,7 +104,9 @@ def history_rows(assignments: Sequence[Assignment]) -> list[HistoryRow]:
 def _row(assignment: Assignment) -> HistoryRow:
     displays = sorted(assignment.displays.all(), key=lambda display: display.position)
     seconds = [one.active_seconds for display in displays for one in display.ratings.all() if one.active_seconds]
-    labels = {"none": _("No preference"), **assignment.annotator.study.offered_choices}
+    offered = {"none": _("No preference"), **assignment.annotator.study.offered_choices}
+    # Each isolated: between two labels that run from right to left, the arrow would point back to the first.
+    labels = {choice: f"\u2068{label}\u2069" for choice, label in offered.items()}
     return HistoryRow(
         assignment=assignment,
         at=assignment.submitted_at or assignment.returned_at,

@@ -181,7 +181,9 @@ def page_of(slug: str, systems: tuple[str, str], rater: str) -> str:
     for number, key in enumerate([assignment.key, *assignment.displays.values_list("pair__key", flat=True)]):
         html = html.replace(key, f"KEY{number}")
     html = re.sub(
-        r'(csrfmiddlewaretoken" value|name="page" value|data-owner|data-now|data-expires)="[^"]*"', r"\1", html
+        r'(csrfmiddlewaretoken" value|name="(?:page|owner)" value|data-owner|data-now|data-expires)="[^"]*"',
+        r"\1",
+        html,
     )
     return re.sub(r"until [\d:]+ UTC", "", html)
 

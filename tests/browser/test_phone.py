@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from annotation.models import ComparisonTable, Pair, Study
 from tests.browser import walk
@@ -13,9 +14,9 @@ from tests.factories import add_instances, make_batch, make_study
 
 OpenAs = Callable[..., Page]
 
-PHONE = {"width": 360, "height": 740}
-LAPTOP = {"width": 1280, "height": 800}
-TABLET = {"width": 880, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
+LAPTOP: ViewportSize = {"width": 1280, "height": 800}
+TABLET: ViewportSize = {"width": 880, "height": 900}
 THUMB = 44
 
 # Whether an element is wholly in the window, and at its middle nothing lies over it.
@@ -30,7 +31,7 @@ UNCOVERED = """element => {
 }"""
 
 
-def two_stages(**settings: object) -> Study:
+def two_stages(**settings: Any) -> Study:
     """Make a two-stage study of long texts, with a table for each of its three pairs."""
     study = make_study(instances=0, protocol="two-stage", arms=["table:c8"], guidelines="Read.", **settings)
     add_instances(study, realistic_rows(k=3))
@@ -57,7 +58,7 @@ def box(locator: Locator) -> dict[str, float]:
     """Return where an element is."""
     found = locator.bounding_box()
     assert found is not None
-    return dict(found)
+    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
 
 
 def expect_uncovered(locator: Locator) -> None:
@@ -109,7 +110,7 @@ def test_the_comparison_stays_a_table_where_there_is_room(open_as: OpenAs, trans
 
 
 @pytest.mark.parametrize("size", [LAPTOP, {"width": 1000, "height": 600}, TABLET], ids=["laptop", "short", "tablet"])
-def test_a_key_shows_what_it_chooses(open_as: OpenAs, transactional_db: None, size: dict[str, int]) -> None:
+def test_a_key_shows_what_it_chooses(open_as: OpenAs, transactional_db: None, size: ViewportSize) -> None:
     two_stages()
     page = open_as("ann", "annotator", viewport=size)
     walk.begin(page)
@@ -130,7 +131,7 @@ def test_a_key_shows_what_it_chooses(open_as: OpenAs, transactional_db: None, si
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
 def test_the_page_stays_where_it_is_while_a_choice_is_saved(
-    open_as: OpenAs, transactional_db: None, size: dict[str, int]
+    open_as: OpenAs, transactional_db: None, size: ViewportSize
 ) -> None:
     realistic_batch(pairs=3)
     page = open_as("ann", "annotator", viewport=size)
@@ -145,7 +146,7 @@ def test_the_page_stays_where_it_is_while_a_choice_is_saved(
 
 @pytest.mark.parametrize("size", [PHONE, TABLET], ids=["phone", "tablet"])
 def test_an_open_source_does_not_cover_what_one_goes_to(
-    open_as: OpenAs, transactional_db: None, size: dict[str, int]
+    open_as: OpenAs, transactional_db: None, size: ViewportSize
 ) -> None:
     realistic_batch(pairs=4)
     page = open_as("ann", "annotator", viewport=size)
@@ -217,7 +218,7 @@ def test_without_javascript_the_source_covers_nothing(open_as: OpenAs, transacti
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
 def test_the_line_about_waiting_choices_covers_neither_source_nor_foot(
-    open_as: OpenAs, transactional_db: None, size: dict[str, int]
+    open_as: OpenAs, transactional_db: None, size: ViewportSize
 ) -> None:
     realistic_batch(pairs=3)
     page = open_as("ann", "annotator", viewport=size)
