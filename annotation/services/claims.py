@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
 from annotation.keys import new_seed
-from annotation.models import Annotator, Assignment, Batch, Display, Slot
+from annotation.models import Annotator, Assignment, Batch, Display, Hit, Slot
 from annotation.models.work import SlotQuerySet
 from annotation.services import qualification
 from annotation.services.arms import arm_of
@@ -76,10 +76,10 @@ def _resume(annotator: Annotator, at: datetime) -> Assignment | None:
 
 def _lock_first(slots: SlotQuerySet) -> Slot | None:
     """Lock the first of these slots; the lowest number belongs to the HIT with the fewest filled."""
-    related = slots.select_for_update(skip_locked=True, of=("self",)).select_related(
-        "hit__batch__study", "hit__matchup__instance"
-    )
-    return related.order_by("number", "hit__position", "pk").first()
+    slot = slots.select_for_update(skip_locked=True, of=("self",)).order_by("number", "hit__position", "pk").first()
+    if slot is not None:  # only now, since a database sorts all free slots, and with their texts that takes long
+        slot.hit = Hit.objects.select_related("batch__study", "matchup__instance").get(pk=slot.hit_id)
+    return slot
 
 
 def _fill(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
