@@ -21,7 +21,7 @@ def display_of(assignment: Assignment, pair_key: str) -> Display:
     Raises: UnknownName when it isn't on the HIT.
     """
     key = pair_key.replace("\x00", "")[:64]  # PostgreSQL would not even look for a NUL character
-    display = assignment.displays.filter(pair__key=key).first()
+    display = assignment.displays.select_related("pair").filter(pair__key=key).first()
     if display is None:
         raise UnknownName(_("That pair is not on this page. Please load the page again."))
     return display

@@ -64,7 +64,6 @@ def rate(request: HttpRequest) -> HttpResponse:
         "reason": _why(reasons, declined),
         "declined": declined,
         "studies": known,
-        "over": over,
     }
     context["all_over"] = bool(over) and len(over) == len(known)
     context["pays"] = any(study.pay_per_hit for study in over)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import for_eyes_only, form_of_hit, own_assignment
 from annotation.cards import Told, card_of, displays_of, first_page, frame, second_page, status
-from annotation.errors import Unacceptable, UnknownName, VoteConflict
+from annotation.errors import Unacceptable, VoteConflict
 from annotation.forms import VoteForm
 from annotation.middleware import status_of
 from annotation.models import Assignment, Display
@@ -21,6 +21,7 @@ from annotation.services.checks import WARNING, warning_due
 from annotation.services.consent import has_consented
 from annotation.services.displays import mark_shown
 from annotation.services.holding import refuse_over
+from annotation.services.recording import display_of
 from annotation.services.second_stage import reveal
 from annotation.services.votes import REVISED, is_counted, places_without_vote, save_vote, submit_assignment
 
@@ -46,7 +47,7 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
     assignment = own_assignment(request, assignment_key)
     refuse_over(assignment)
-    display = display_named(assignment, request.POST.get("pair_key", ""))
+    display = display_of(assignment, request.POST.get("pair_key", ""))
     form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
     told, code = None, 200
     try:
@@ -112,18 +113,6 @@ def opened_display(assignment: Assignment, wanted: str = "") -> Display | None:
     if wanted and (display := shown.filter(pair__key=wanted.replace("\x00", "")[:64]).first()):
         return display
     return reveal(assignment=assignment, at=timezone.now())
-
-
-def display_named(assignment: Assignment, pair_key: str) -> Display:
-    """Return what is shown of a pair of this HIT.
-
-    Raises: UnknownName.
-    """
-    key = pair_key.replace("\x00", "")[:64]  # PostgreSQL would not even look for a NUL character
-    display = assignment.displays.select_related("pair").filter(pair__key=key).first()
-    if display is None:
-        raise UnknownName(_("That pair is not on this page. Please load the page again."))
-    return display
 
 
 def asked_by_htmx(request: HttpRequest) -> bool:

@@ -15,9 +15,10 @@ from annotation.forms import SecondVoteForm
 from annotation.middleware import status_of
 from annotation.models import Assignment
 from annotation.services.holding import refuse_over
+from annotation.services.recording import display_of
 from annotation.services.second_stage import reveal, save_second_vote
 from annotation.services.votes import lock_first_votes, places_without_vote
-from annotation.views.rating import OVER, asked_by_htmx, display_named, opened_display, show_hit
+from annotation.views.rating import OVER, asked_by_htmx, opened_display, show_hit
 
 
 @never_cache
@@ -37,7 +38,7 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Keep or revise the first choice on one pair, then show the next pair's table."""
     assignment = own_assignment(request, assignment_key)
     refuse_over(assignment)
-    display = display_named(assignment, request.POST.get("pair_key", ""))
+    display = display_of(assignment, request.POST.get("pair_key", ""))
     if assignment.locked_at is None:  # before anything of a second stage is shown, were it only an error
         raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
     form = SecondVoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
