@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.errors import OtherAccount
 from annotation.keys import owner_key
-from annotation.models import Assignment, Study
+from annotation.models import Assignment, ResearchGroup, Study
+from annotation.models.groups import main_group
 from annotation.models.people import Role
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
@@ -34,6 +35,19 @@ def holds_any(user: Any, *roles: str) -> bool:
     if user.is_superuser and set(roles) != {Role.ANNOTATOR}:
         return True
     return user.is_authenticated and user.role_grants.filter(role__in=roles).exists()
+
+
+def group_of_new_study(user: User) -> ResearchGroup:
+    """Return the group that a study made by `user` belongs to: the one that they read in, a group's role first."""
+    if user.is_superuser:
+        return main_group()
+    grants = user.role_grants.filter(role__in=READERS)
+    own = ResearchGroup.objects.filter(role_grants__in=grants).order_by("pk").first()
+    of_studies = ResearchGroup.objects.filter(studies__role_grants__in=grants).order_by("pk")
+    group = own or of_studies.first()
+    if group is None:
+        raise PermissionDenied
+    return group
 
 
 def find_study(user: Any, slug: str, *roles: str) -> Study:

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Annotator, Assignment, Batch, RoleGrant, Study
+from annotation.models.groups import main_group
 from annotation.models.study import TaskKind
 from annotation.services.accounts import annotator_for
 from annotation.services.batches import create_batch
@@ -59,7 +60,9 @@ def make_study(
     **settings: Any,
 ) -> Study:
     """Make a study with its systems, instances, generations, matchups and pairs."""
-    study = Study.objects.create(slug=slug, **{"title": slug, "task_kind": task_kind, **settings})
+    study = Study.objects.create(
+        slug=slug, **{"title": slug, "task_kind": task_kind, "group": main_group(), **settings}
+    )
     if instances:
         add_instances(study, instances=instances, k=k, systems=systems, dataset=dataset)
     return study
@@ -72,9 +75,10 @@ def add_instances(study: Study, rows: Sequence[InstanceRow] | None = None, **set
 
 
 def make_user(name: str, *roles: str, study: Study | None = None) -> User:
-    """Make an account, which has no password, with roles in one study, or, without one, in all."""
+    """Make an account, which has no password, with roles in one study, or, without one, in the main group."""
     user = User.objects.create_user(name)
-    RoleGrant.objects.bulk_create(RoleGrant(user=user, role=role, study=study) for role in roles)
+    group = None if study else main_group()
+    RoleGrant.objects.bulk_create(RoleGrant(user=user, role=role, study=study, group=group) for role in roles)
     return user
 
 

@@ -1,9 +1,19 @@
 """The tables of people rating, split by noun."""
 
 from annotation.models.content import ComparisonTable, Generation, Instance, Matchup, Pair, System
+from annotation.models.events import Event, Message
+from annotation.models.groups import ResearchGroup
 from annotation.models.people import Annotator, Consent, QualificationResult, RoleGrant
 from annotation.models.protocol import ArmDraw
 from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChange
+from annotation.models.recruitment import (
+    Channel,
+    Invitation,
+    Participant,
+    PlatformAction,
+    Submission,
+    WebhookEvent,
+)
 from annotation.models.separability import Alignment, SeparabilityRun
 from annotation.models.study import ImportRecord, Study
 from annotation.models.work import Batch, Hit, HitPair, Slot
@@ -14,23 +24,32 @@ __all__ = [
     "ArmDraw",
     "Assignment",
     "Batch",
+    "Channel",
     "ComparisonTable",
     "Consent",
     "Display",
+    "Event",
     "Flag",
     "Generation",
     "Hit",
     "HitPair",
     "ImportRecord",
     "Instance",
+    "Invitation",
     "Matchup",
+    "Message",
     "Pair",
+    "Participant",
+    "PlatformAction",
     "QualificationResult",
     "Rating",
+    "ResearchGroup",
     "RoleGrant",
     "SeparabilityRun",
     "Slot",
     "Study",
+    "Submission",
     "System",
     "VoteChange",
+    "WebhookEvent",
 ]

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.models.groups import ResearchGroup
 from annotation.models.study import Study
 
 
@@ -18,23 +19,28 @@ class Role(models.TextChoices):
 
 
 class RoleGrant(models.Model):
-    """One user's role, in one study or (study empty) in all. A site admin is Django's superuser."""
+    """One user's role, in one study or in all studies of a group. A site admin is Django's superuser."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_grants")
     role = models.CharField(max_length=20, choices=Role.choices)
     study = models.ForeignKey(Study, null=True, blank=True, on_delete=models.CASCADE, related_name="role_grants")
+    group = models.ForeignKey(
+        ResearchGroup, null=True, blank=True, on_delete=models.CASCADE, related_name="role_grants"
+    )
     granted_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["user", "role", "study"], name="role_granted_once"),
-            models.UniqueConstraint(
-                fields=["user", "role"], condition=Q(study=None), name="role_in_all_studies_granted_once"
+            models.UniqueConstraint(fields=["user", "role", "group"], name="role_in_group_granted_once"),
+            models.CheckConstraint(
+                condition=Q(study=None, group__isnull=False) | Q(study__isnull=False, group=None),
+                name="role_in_a_study_or_in_a_group",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.user}: {self.role} in {self.study or 'all studies'}"
+        return f"{self.user}: {self.role} in {self.study or f'group {self.group}'}"
 
 
 class AnnotatorQuerySet(models.QuerySet["Annotator"]):
@@ -52,6 +58,10 @@ class Annotator(models.Model):
         ACCOUNT = "account", "Account here"
         IMPORTED = "imported", "Imported ratings"
         SCRIPTED = "scripted", "Scripted: a program, not a person"
+        INVITED = "invited", "Invited by a one-time link"
+        ANONYMOUS = "anonymous", "Anonymous link"
+        PROLIFIC = "prolific", "Prolific"
+        MTURK = "mturk", "Amazon Mechanical Turk"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="annotators")
     code = models.CharField(max_length=200)

@@ -110,6 +110,9 @@ class Assignment(models.Model):
                 fields=["annotator"], condition=Q(state="claimed"), name="one_open_claim_per_annotator"
             ),
         ]
+        indexes = [
+            models.Index(fields=["expires_at"], condition=Q(state="claimed"), name="assignment_lease"),
+        ]
 
     def __str__(self) -> str:
         return self.key

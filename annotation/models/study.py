@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.arms import Arm, BadArm
 from annotation.keys import new_key, new_seed
+from annotation.models.groups import ResearchGroup
 from annotation.wording import spoken
 
 if TYPE_CHECKING:
@@ -67,10 +68,13 @@ class StudyQuerySet(models.QuerySet["Study"]):
             return self
         if not user.is_authenticated:
             return self.none()
-        grants = user.role_grants.filter(role__in=roles)  # type: ignore[attr-defined]
-        if grants.filter(study=None).exists():
-            return self
-        return self.filter(role_grants__in=grants).distinct()
+        grants = user.role_grants.filter(role__in=roles).order_by()  # type: ignore[attr-defined]
+        in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
+        return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+
+    def active(self) -> "StudyQuerySet":
+        """Return studies that are not in the archive."""
+        return self.filter(archived_at=None)
 
     def with_work_for(self, user: "AbstractBaseUser") -> "StudyQuerySet":
         """Return studies whose HITs may be claimed now, or in which `user` is at one."""
@@ -83,6 +87,7 @@ class Study(models.Model):
     """One experiment: its question, guidelines, protocol."""
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
+    group = models.ForeignKey(ResearchGroup, on_delete=models.PROTECT, related_name="studies")
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200, help_text="For researchers only: raters never see it.")
     task_kind = models.CharField(max_length=40, choices=TaskKind.choices, default=TaskKind.SUMMARIZATION)
@@ -115,8 +120,20 @@ class Study(models.Model):
         help_text="Names of the arms of a two-stage study: none, table:VARIANT, placebo:VARIANT.",
     )
     arm_unit = models.CharField(max_length=10, choices=ArmUnit.choices, default=ArmUnit.RATER)
+    balance_arms = models.BooleanField(
+        default=True, help_text="Keep each HIT's places evenly for the raters of every arm."
+    )
     reason_min_length = models.PositiveSmallIntegerField(
         default=20, help_text="Characters that a reason for a changed choice must have at least."
+    )
+    pairs_per_hit = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)], help_text="N, where a batch names no other."
+    )
+    raters_per_hit = models.PositiveSmallIntegerField(
+        default=3, validators=[MinValueValidator(1)], help_text="R, where a batch names no other."
+    )
+    most_hits_per_rater = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="In the whole study; empty: no limit."
     )
     pay_per_hit = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
@@ -143,6 +160,7 @@ class Study(models.Model):
     repeat_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
     seed = models.PositiveIntegerField(default=new_seed)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    archived_at = models.DateTimeField(null=True, blank=True, help_text="Nothing of it is given out any more.")
 
     objects = StudyQuerySet.as_manager()
 

@@ -26,6 +26,7 @@ class Batch(models.Model):
     """HITs of one configuration published together."""
 
     class Status(models.TextChoices):
+        DRAFT = "draft", _("Draft: not launched yet")
         OPEN = "open", _("Open")
         PAUSED = "paused", _("Paused")
         CLOSED = "closed", _("Closed")
@@ -58,7 +59,12 @@ class Batch(models.Model):
         default=0.0, help_text="Share of a rater's HITs that repeat an earlier one with the sides swapped."
     )
     lease_minutes = models.PositiveIntegerField(default=60)
+    most_hits_per_rater = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of this batch; empty: no limit."
+    )
     created_at = models.DateTimeField(default=timezone.now)
+    launched_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
 
     objects = BatchQuerySet.as_manager()
 
@@ -69,6 +75,9 @@ class Batch(models.Model):
             models.UniqueConstraint(fields=["study", "name"], name="batch_name_once_per_study"),
             models.CheckConstraint(condition=Q(raters_per_hit__gte=1), name="batch_has_raters"),
             models.CheckConstraint(condition=Q(pairs_per_hit__gte=1), name="batch_has_pairs"),
+            models.CheckConstraint(
+                condition=Q(most_hits_per_rater=None) | Q(most_hits_per_rater__gte=1), name="batch_cap_at_least_one"
+            ),
             models.CheckConstraint(
                 condition=Q(gold_rate__gte=0, repeat_rate__gte=0, gold_rate__lte=0.5, repeat_rate__lte=0.5),
                 name="batch_check_rates_at_most_half",
@@ -125,10 +134,17 @@ class SlotQuerySet(models.QuerySet["Slot"]):
 
 
 class Slot(models.Model):
-    """Room for one counted assignment of a HIT: R rows a HIT, so that R can't be passed."""
+    """Room for one counted assignment of a HIT: R rows a HIT, so that R can't be passed.
+
+    `batch` and `position` repeat what the HIT says and never changes, so that one index holds the free slots of a batch
+    in the order in which they are given out: the next is found without looking at the others, however many there are.
+    """
 
     hit = models.ForeignKey(Hit, on_delete=models.CASCADE, related_name="slots")
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="slots")
     number = models.PositiveIntegerField()
+    position = models.PositiveIntegerField(help_text="The HIT's place in the queue.")
+    arm = models.CharField(max_length=50, blank=True, help_text="Kept for raters of this arm; empty: for anybody.")
     assignment = models.OneToOneField(
         "annotation.Assignment", null=True, blank=True, on_delete=models.SET_NULL, related_name="slot"
     )
@@ -138,7 +154,9 @@ class Slot(models.Model):
     class Meta:
         ordering = ["hit", "number"]
         constraints = [models.UniqueConstraint(fields=["hit", "number"], name="slot_number_once_per_hit")]
-        indexes = [models.Index(fields=["number", "hit"], condition=Q(assignment=None), name="slot_free")]
+        indexes = [
+            models.Index(fields=["batch", "arm", "number", "position"], condition=Q(assignment=None), name="slot_free")
+        ]
 
     def __str__(self) -> str:
         return f"{self.hit_id}/{self.number}"

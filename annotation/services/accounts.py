@@ -9,14 +9,19 @@ from django.urls import reverse
 from sesame.utils import get_query_string
 
 from annotation.errors import AnnotationError, UnknownName
-from annotation.models import Annotator, RoleGrant, Study
+from annotation.models import Annotator, ResearchGroup, RoleGrant, Study
+from annotation.models.groups import main_group
 from annotation.models.people import Role
 from annotation.services.studies import validate
 
 
 @transaction.atomic
-def grant_role(*, username: str, role: str, study: Study | None = None) -> tuple[User, bool]:
-    """Give a user a role in a study or in all; the user is made, without a password, when missing.
+def grant_role(
+    *, username: str, role: str, study: Study | None = None, group: ResearchGroup | None = None
+) -> tuple[User, bool]:
+    """Give a user a role in a study, or in all of a group; the user is made, without a password, when missing.
+
+    group : the main one when neither a study nor a group is named
 
     Returns the user and whether anything changed.
     Raises: UnknownName when there is no such role; AnnotationError when the name can't be a user's.
@@ -38,7 +43,9 @@ def grant_role(*, username: str, role: str, study: Study | None = None) -> tuple
             user.is_staff = user.is_superuser = changed = True
             user.save(update_fields=["is_staff", "is_superuser"])
         return user, changed
-    _, made = RoleGrant.objects.get_or_create(user=user, role=role, study=study)
+    if study is None and group is None:
+        group = main_group()
+    _, made = RoleGrant.objects.get_or_create(user=user, role=role, study=study, group=None if study else group)
     return user, changed or made
 
 

@@ -16,9 +16,10 @@ from annotation.configurations import Configuration, configuration
 from annotation.errors import NotChosen
 from annotation.gold import gold_verdict
 from annotation.keys import new_seed
-from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Slot, Study
+from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Study
 from annotation.services.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.services.separability import needed_run
+from annotation.services.slots import make_slots
 from annotation.services.studies import validate
 from annotation.tables import Selection, separabilities
 
@@ -269,10 +270,7 @@ def _make_hits(batch: Batch, pool: _Pool, chosen: _Chosen, rng: np.random.Genera
         links += [HitPair(hit=hit, pair_id=available[place], position=p) for p, place in enumerate(sample)]
     HitPair.objects.bulk_create(links, batch_size=_CHUNK)
     if batch.purpose == Batch.Purpose.RATING:  # the others go to every rater
-        numbers = range(1, batch.raters_per_hit + 1)
-        Slot.objects.bulk_create(
-            (Slot(hit=hit, number=number) for hit in hits for number in numbers), batch_size=_CHUNK
-        )
+        make_slots(batch=batch, hits=hits, numbers=range(1, batch.raters_per_hit + 1))
 
 
 def _of(configuration: Configuration) -> Any:

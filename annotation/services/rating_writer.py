@@ -167,10 +167,18 @@ class RatingWriter:
         numbers: dict[int, int] = {}
         for hit_pk, number in Slot.objects.filter(hit__batch__in=batches).values_list("hit_id", "number"):
             numbers[hit_pk] = max(numbers.get(hit_pk, 0), number)
+        places = {
+            pk: place for pk, *place in Hit.objects.filter(batch__in=batches).values_list("pk", "batch_id", "position")
+        }
         made = []
         for assignment in assignments:
-            numbers[assignment.hit_id] = numbers.get(assignment.hit_id, 0) + 1
-            made.append(Slot(hit_id=assignment.hit_id, number=numbers[assignment.hit_id], assignment=assignment))
+            numbers[assignment.hit_id] = number = numbers.get(assignment.hit_id, 0) + 1
+            batch_id, position = places[assignment.hit_id]
+            made.append(
+                Slot(
+                    hit_id=assignment.hit_id, batch_id=batch_id, position=position, number=number, assignment=assignment
+                )
+            )
         Slot.objects.bulk_create(made, batch_size=_CHUNK)
 
     @staticmethod

@@ -1,11 +1,21 @@
 """Slots that come free again."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.db import transaction
 
-from annotation.models import Assignment, Slot, Study
+from annotation.models import Assignment, Batch, Hit, Slot, Study
+
+_CHUNK = 1000
+
+
+def make_slots(*, batch: Batch, hits: Iterable[Hit], numbers: Collection[int]) -> None:
+    """Give each of these HITs of a batch free slots with these numbers."""
+    Slot.objects.bulk_create(
+        (Slot(hit=hit, batch=batch, position=hit.position, number=number) for hit in hits for number in numbers),
+        batch_size=_CHUNK,
+    )
 
 
 @transaction.atomic

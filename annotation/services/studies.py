@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import AnnotationError, SettingFixed, UnknownStudy
 from annotation.models import Batch, ImportRecord, Rating, Study
+from annotation.models.groups import main_group
 from annotation.services.arm_tables import pairs_shown, refuse_missing_tables
 
 FIXED_BY_DRAWS = frozenset({"protocol", "arms", "arm_unit"})
@@ -30,13 +31,15 @@ def find_study(slug: str, *, lock: bool = False) -> Study:
 def ensure_study(*, slug: str, must_be_new: bool = False, **settings: Any) -> Study:
     """Return the study with this slug, made with `settings` when it isn't there; an existing one keeps its own.
 
+    It belongs to the main group unless `settings` names another one.
+
     Raises: AnnotationError naming the setting that isn't valid, or saying that a study that must be new is there.
     """
     # Locked: an import looks at what is there before it adds to it.
     existing = Study.objects.select_for_update().filter(slug=slug).first()
     if existing is not None and not must_be_new:
         return existing
-    study = Study(slug=slug, **{"title": slug, **settings})
+    study = Study(slug=slug, **{"title": slug, "group": settings.get("group") or main_group(), **settings})
     validate(study)  # of two that are made at the same moment one ends here, or at the database's own constraint
     try:
         with transaction.atomic():

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
-from annotation.access import MANAGERS, READERS, account_of, holds_any, study_view
+from annotation.access import MANAGERS, READERS, account_of, group_of_new_study, holds_any, study_view
 from annotation.configurations import configurations, matchup_counts
 from annotation.errors import AnnotationError, NotChosen, SettingFixed
 from annotation.forms import BatchForm, NewStudyForm, UploadForm
@@ -52,7 +52,12 @@ def new_study(request: HttpRequest) -> HttpResponse:
     if not holds_any(request.user, *READERS):
         raise PermissionDenied
     form = NewStudyForm(request.POST or None, request.FILES or None)
-    if form.is_valid() and (read := _try(form, lambda: read_upload(must_be_new=True, **_new_study(form)))):
+    if form.is_valid() and (
+        read := _try(
+            form,
+            lambda: read_upload(must_be_new=True, group=group_of_new_study(account_of(request)), **_new_study(form)),
+        )
+    ):
         keep_creator(user=account_of(request), study=read[0])
         messages.success(request, read[1])
         return redirect("annotation:study", read[0].slug)

@@ -17,6 +17,7 @@ from annotation.errors import MOST_BAD_LINES, AnnotationError, AssignmentClosed,
 from annotation.formats.lines import read_csv, read_json_lines
 from annotation.formats.study_file import MOST_SYSTEMS, parse_study_file
 from annotation.models import Assignment, RoleGrant, Study
+from annotation.models.groups import main_group
 from annotation.services.accounts import login_link
 from annotation.services.claims import claim_hit
 from annotation.services.rating_files import import_ratings
@@ -129,7 +130,7 @@ def test_a_role_that_was_taken_away_ends_the_work(client: Client) -> None:
     assignment = claimed(make_study())
     client.force_login(assignment.annotator.user)
     address = reverse("annotation:hit", args=[assignment.key])
-    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator")
+    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator", group=main_group())
     assert client.get(address).status_code == 200
 
     RoleGrant.objects.filter(user=assignment.annotator.user).delete()
@@ -172,7 +173,7 @@ def test_a_nul_in_an_address_is_a_404(client: Client, address: str) -> None:
 
 def test_a_nul_in_a_pairs_key_is_a_404(client: Client) -> None:
     assignment = claimed(make_study())
-    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator")
+    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator", group=main_group())
     client.force_login(assignment.annotator.user)
     address = reverse("annotation:save-vote", args=[assignment.key])
     assert client.post(address, {"pair_key": "a\x00b", "choice": "left"}).status_code == 404

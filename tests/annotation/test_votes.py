@@ -353,7 +353,9 @@ def test_the_database_refuses_what_must_never_be() -> None:
     for broken in (
         Assignment(hit=assignment.hit, annotator=assignment.annotator, state="expired"),  # one HIT twice
         Assignment(hit=assignment.hit, annotator=second.annotator, state="claimed"),  # two open claims
-        Slot(hit=second.hit, number=9, assignment=assignment),  # two slots by one assignment
+        Slot(
+            hit=second.hit, batch=second.hit.batch, position=0, number=9, assignment=assignment
+        ),  # two slots by one assignment
         Rating(display=assignment.displays.first(), verdict=0),  # two votes on a pair
         Rating(display=second.displays.first(), verdict=2),
         Rating(display=second.displays.first(), verdict=0, wall_seconds=-1),

@@ -18,6 +18,7 @@ from annotation.models import (
     Study,
     System,
 )
+from annotation.models.groups import main_group
 from annotation.tables import Selection, select
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.services.execution import Ended, execute
@@ -29,7 +30,7 @@ from tests.fakes import ScriptedClient
 
 def make_study(slug: str = "tea", *, instances: int = 3, k: int = 2, **settings: Any) -> Study:
     """Make a study with two systems and k pairs per instance; every text is different."""
-    study = Study.objects.create(slug=slug, title=slug.title(), seed=1, **settings)
+    study = Study.objects.create(slug=slug, title=slug.title(), seed=1, group=main_group(), **settings)
     heron = System.objects.create(study=study, name="heron", position=0)
     wren = System.objects.create(study=study, name="wren", position=1)
     for place in range(instances):
@@ -118,5 +119,5 @@ def make_user(name: str, role: str = "", study: Study | None = None) -> Any:
     """Make a user, with one role where one is named."""
     user = get_user_model().objects.create_user(name)
     if role:
-        RoleGrant.objects.create(user=user, role=role, study=study)
+        RoleGrant.objects.create(user=user, role=role, study=study, group=None if study else main_group())
     return user

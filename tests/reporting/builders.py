@@ -28,6 +28,7 @@ from annotation.models import (
     Study,
     System,
 )
+from annotation.models.groups import main_group
 from judging.models import Judge, JudgeRun, Judgment
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -54,14 +55,14 @@ class Built:
 
 def build_study(slug: str = "tried") -> Study:
     """Make an empty study."""
-    return Study.objects.create(slug=slug, title=slug)
+    return Study.objects.create(slug=slug, title=slug, group=main_group())
 
 
 def build_user(name: str, role: str = "", study: Study | None = None) -> Any:
-    """Make an account, with a role in one study (or, without one, in all)."""
+    """Make an account, with a role in one study (or, without one, in all of the main group)."""
     user = get_user_model().objects.create_user(name, password="a long enough one")
     if role:
-        RoleGrant.objects.create(user=user, role=role, study=study)
+        RoleGrant.objects.create(user=user, role=role, study=study, group=None if study else main_group())
     return user
 
 
@@ -156,7 +157,9 @@ def rate(
         hit=hit, annotator=annotator, state=state, submitted_at=timezone.now() if state == "submitted" else None
     )
     if fills_slot:
-        Slot.objects.create(hit=hit, number=hit.slots.count(), assignment=assignment)
+        Slot.objects.create(
+            hit=hit, batch=hit.batch, position=hit.position, number=hit.slots.count(), assignment=assignment
+        )
     left = a_is_left or [True] * len(verdicts)
     shown = Display.objects.bulk_create(
         Display(assignment=assignment, pair=pair, position=n, a_is_left=left[n])

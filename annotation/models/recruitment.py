@@ -1,0 +1,158 @@
+"""Where raters come from: channels, who came through them, and what was agreed with a platform."""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.keys import new_key
+from annotation.models.people import Annotator
+from annotation.models.rating import Assignment
+from annotation.models.study import Study
+from annotation.models.work import Batch
+
+
+class Channel(models.Model):
+    """One way into a study, run by the adapter of its kind."""
+
+    class Kind(models.TextChoices):
+        ACCOUNTS = "accounts", _("Accounts: one-time links, or self-registration")
+        ANONYMOUS = "anonymous", _("Anonymous link")
+        PROLIFIC = "prolific", _("Prolific")
+        MTURK = "mturk", _("Amazon Mechanical Turk")
+
+    key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="channels")
+    batch = models.ForeignKey(
+        Batch, null=True, blank=True, on_delete=models.CASCADE, related_name="channels", help_text="Only this one."
+    )
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    name = models.CharField(max_length=100)
+    is_open = models.BooleanField(default=False)
+    options: models.JSONField[Any, Any] = models.JSONField(
+        default=dict, blank=True, help_text="The adapter's settings. Never a secret: those are named, not stored."
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["study", "created_at", "pk"]
+        constraints = [models.UniqueConstraint(fields=["study", "name"], name="channel_name_once_per_study")]
+
+    def __str__(self) -> str:
+        return f"{self.study}: {self.name}"
+
+
+class Invitation(models.Model):
+    """A link that makes one person a rater of the study, once."""
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="invitations")
+    annotator = models.OneToOneField(Annotator, on_delete=models.CASCADE, related_name="invitation")
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the link's token.")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["channel", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.annotator}: {'used' if self.used_at else 'open'}"
+
+
+class Participant(models.Model):
+    """Who came through a channel, under the platform's name for them, which no page or export of ratings shows."""
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="participants")
+    annotator = models.OneToOneField(Annotator, on_delete=models.CASCADE, related_name="participant")
+    external_id = models.CharField(max_length=200)
+    joined_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["channel", "pk"]
+        constraints = [models.UniqueConstraint(fields=["channel", "external_id"], name="participant_once_per_channel")]
+
+    def __str__(self) -> str:
+        return f"{self.channel_id}: {self.annotator}"
+
+
+class Submission(models.Model):
+    """One piece of work that a platform counts: a Prolific submission, an MTurk assignment."""
+
+    class State(models.TextChoices):
+        STARTED = "started", _("Started")
+        COMPLETED = "completed", _("Completed, awaits a decision")
+        SCREENED_OUT = "screened-out", _("Screened out")
+        TIMED_OUT = "timed-out", _("Timed out")
+        RETURNED = "returned", _("Returned")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="submissions")
+    participant = models.ForeignKey(
+        Participant, null=True, blank=True, on_delete=models.CASCADE, related_name="submissions"
+    )
+    assignment = models.ForeignKey(
+        Assignment, null=True, blank=True, on_delete=models.SET_NULL, related_name="submissions"
+    )
+    external_id = models.CharField(max_length=200)
+    state = models.CharField(max_length=15, choices=State.choices, default=State.STARTED)
+    code = models.CharField(max_length=100, blank=True, help_text="Which end it was sent to.")
+    details: models.JSONField[Any, Any] = models.JSONField(default=dict, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["channel", "pk"]
+        constraints = [models.UniqueConstraint(fields=["channel", "external_id"], name="submission_once_per_channel")]
+
+    def __str__(self) -> str:
+        return f"{self.channel_id}/{self.external_id}: {self.state}"
+
+
+class PlatformAction(models.Model):
+    """Something asked of a platform, once: the key makes a second try the same request."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", _("Not answered yet")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Refused")
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="actions")
+    submission = models.ForeignKey(Submission, null=True, blank=True, on_delete=models.CASCADE, related_name="actions")
+    kind = models.CharField(max_length=30)
+    key = models.CharField(max_length=100, help_text="What makes it the same request.")
+    payload: models.JSONField[Any, Any] = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    answer: models.JSONField[Any, Any] = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["channel", "pk"]
+        constraints = [models.UniqueConstraint(fields=["channel", "key"], name="platform_action_once_per_channel")]
+
+    def __str__(self) -> str:
+        return f"{self.channel_id}/{self.key}: {self.state}"
+
+
+class WebhookEvent(models.Model):
+    """A platform's message as it came in, kept once however often it is sent."""
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="webhook_events")
+    event_id = models.CharField(max_length=200)
+    body: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    received_at = models.DateTimeField(default=timezone.now)
+    applied_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["channel", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["channel", "event_id"], name="webhook_event_once_per_channel"),
+            models.CheckConstraint(condition=~Q(event_id=""), name="webhook_event_has_an_id"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.channel_id}/{self.event_id}"

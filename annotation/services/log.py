@@ -1,0 +1,14 @@
+"""Writing down what a study's admins decide."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from annotation.models import Event, Study
+
+
+def log(*, study: Study, kind: str, by: User | None = None, at: datetime | None = None, **what: Any) -> Event:
+    """Add a row to a study's log: about a batch, an annotator or an assignment, with a reason and what changed."""
+    return Event.objects.create(study=study, kind=kind, by=by, happened_at=at or timezone.now(), **what)
