@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test lint format types migrations-check messages messages-check lock lock-check bench bench-rating ci screenshots clean
+.PHONY: help demo run install test lint format types migrations-check messages messages-check lock lock-check bench bench-rating bench-serving stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,12 @@ bench: .venv/dev ## time our measures against the reference implementations, in 
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
 	$(PY) -m bench rating
+
+bench-serving: .venv/dev ## time claims and votes at up to a million pairs beside a bare view, on SQLite and PostgreSQL (twenty minutes)
+	$(PY) -m bench serving
+
+stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
+	$(PY) -m tests.stress
 
 ci: lint types migrations-check test ## everything that must hold before a change is taken
 

@@ -8,16 +8,19 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotation.errors import OtherAccount
 from annotation.keys import owner_key
-from annotation.models import Assignment, ResearchGroup, Study
+from annotation.memberships import groups_of
+from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.groups import main_group
 from annotation.models.people import Role
+from annotation.prepared import Prepared
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
 MANAGERS = (Role.STUDY_ADMIN,)
@@ -34,7 +37,35 @@ def holds_any(user: Any, *roles: str) -> bool:
     """Tell whether `user` holds one of `roles` in any study; a site admin holds all but the annotator's."""
     if user.is_superuser and set(roles) != {Role.ANNOTATOR}:
         return True
-    return user.is_authenticated and user.role_grants.filter(role__in=roles).exists()
+    return user.is_authenticated and not roles_of(user).isdisjoint(roles)
+
+
+def roles_of(user: Any) -> frozenset[str]:
+    """Return the roles that `user` holds anywhere."""
+    return frozenset(role for role, _group in _held_by(user))
+
+
+def holds_in_a_group(user: Any, *roles: str) -> bool:
+    """Tell whether `user` holds one of `roles` in all of a group, not in single studies only; a site admin does."""
+    if user.is_superuser:
+        return True
+    return user.is_authenticated and any(group is not None and role in roles for role, group in _held_by(user))
+
+
+def _held_by(user: Any) -> frozenset[tuple[str, int | None]]:
+    """Return each role of `user` with the group that it is for, asked of the database once a request."""
+    # Kept on the account itself: `request.user` is a stand-in for it, which hands attributes on.
+    held: frozenset[tuple[str, int | None]] | None = getattr(user, "_held_roles", None)
+    if held is None:
+        held = user._held_roles = frozenset(_ROLES.all(user=user.pk))
+    return held
+
+
+def _roles(user: int) -> "QuerySet[RoleGrant, tuple[str, int | None]]":
+    return RoleGrant.objects.filter(user=user).order_by().values_list("role", "group_id")
+
+
+_ROLES = Prepared(_roles)
 
 
 def group_of_new_study(user: User) -> ResearchGroup:
@@ -58,7 +89,29 @@ def find_study(user: Any, slug: str, *roles: str) -> Study:
     return study
 
 
-def own_assignment(request: HttpRequest, key: str) -> Assignment:
+def find_group(user: Any, slug: str, *roles: str) -> ResearchGroup:
+    """Return a group in all of which `user` holds one of `roles`; a stranger's group is a 404, as if it weren't there."""
+    group = groups_of(user, *roles).filter(slug=slug).first()
+    if group is None:
+        raise Http404(f"no group {slug}")
+    return group
+
+
+def _held(key: str, user: int) -> QuerySet[Assignment]:
+    # A role that was taken away ends the work.
+    mine = Study.objects.granted(user, Role.ANNOTATOR).order_by().values("pk")
+    held = Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key)
+    return held.select_related("annotator", "hit__batch__study").order_by()
+
+
+def _held_with_source(key: str, user: int) -> QuerySet[Assignment]:
+    return _held(key, user).select_related("hit__matchup__instance")
+
+
+_HELD, _HELD_WITH_SOURCE = Prepared(_held), Prepared(_held_with_source)
+
+
+def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False) -> Assignment:
     """Return the signed-in annotator's own assignment; a stranger's is a 404, as if it weren't there.
 
     Raises: OtherAccount when the form was made for another account: what it holds is still wanted, from its owner.
@@ -68,9 +121,11 @@ def own_assignment(request: HttpRequest, key: str) -> Assignment:
         raise OtherAccount(
             _("Somebody else has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
         )
-    mine = Study.objects.seen_by(request.user, Role.ANNOTATOR)  # a role that was taken away ends the work
-    held = Assignment.objects.held_by(request.user).filter(annotator__study__in=mine)
-    return get_object_or_404(held.select_related("annotator__study", "hit__batch__study"), key=key)
+    assignment = (_HELD_WITH_SOURCE if with_source else _HELD).first(key=key, user=account_of(request).pk)
+    if assignment is None:
+        raise Http404(f"no assignment {key}")
+    assignment.annotator.study = assignment.hit.batch.study
+    return assignment
 
 
 def for_eyes_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -107,6 +162,20 @@ def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[
         @wraps(view)
         def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
             return view(request, find_study(request.user, slug, *roles), **kwargs)
+
+        return wrapped
+
+    return decorate
+
+
+def group_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Decorate a view of one group: takes the slug from the address, hands the view the `ResearchGroup`."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @login_required
+        @wraps(view)
+        def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
+            return view(request, find_group(request.user, slug, *roles), **kwargs)
 
         return wrapped
 

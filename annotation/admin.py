@@ -1,9 +1,11 @@
 """Every object in Django's admin."""
 
 from django.contrib import admin
+from django.http import HttpRequest
 
 from annotation import models
-from annotation.services.studies import FIXED_BY_VOTES
+from annotation.services.amendments import FIXED_BY_VOTES, FOR_RESEARCHERS, rating_has_begun
+from annotation.settings_form import StudySettingsForm
 
 
 class MadeElsewhereAdmin(admin.ModelAdmin):
@@ -33,21 +35,38 @@ class StudyAdmin(admin.ModelAdmin):
     list_display = ["slug", "title", "task_kind", "created_at"]
     search_fields = ["slug", "title"]
     # Another consent text is a new version, to be asked for again: the study's settings page sees to it.
-    # And what raters' answers depend on is fixed once there are any, which that page sees to as well.
-    readonly_fields = ["consent_text", "consent_version", "seed", *sorted(FIXED_BY_VOTES)]
+    # And what raters' answers depend on is fixed once there are any, which that page sees to as well; as it does to
+    # reasons for what changes under way, and to the log of what goes to the archive.
+    readonly_fields = ["consent_text", "consent_version", "seed", "archived_at", *sorted(FIXED_BY_VOTES)]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: models.Study | None = None) -> list[str]:
+        """Add what would be an amendment, once rating has begun."""
+        fixed = [str(name) for name in self.readonly_fields]
+        if obj is not None:
+            fixed += ["slug", "group"]  # addresses, and who sees it: moving a study ends roles, which a service does
+        if obj is not None and rating_has_begun(obj):
+            fixed += [name for name in StudySettingsForm.base_fields if name not in {*fixed, *FOR_RESEARCHERS}]
+        return fixed
 
 
 @admin.register(models.RoleGrant)
 class RoleGrantAdmin(admin.ModelAdmin):
     """Who may do what."""
 
-    list_display = ["user", "role", "study", "granted_at"]
-    list_filter = ["role"]
+    list_display = ["user", "role", "study", "group", "granted_at"]
+    list_filter = ["role", "group"]
+
+
+@admin.register(models.ResearchGroup)
+class ResearchGroupAdmin(admin.ModelAdmin):
+    """Groups of people who share studies."""
+
+    list_display = ["slug", "name", "created_at"]
 
 
 @admin.register(models.Annotator)
 class AnnotatorAdmin(MadeElsewhereAdmin):
-    """Annotators; excluding one leaves their ratings out of findings and deletes nothing.
+    """Annotators; they are excluded on their page, with a reason.
 
     Emptying “blocked at” lets one go on. Withdrawing is theirs alone, and final.
     """
@@ -55,7 +74,18 @@ class AnnotatorAdmin(MadeElsewhereAdmin):
     list_display = ["code", "study", "kind", "excluded", "withdrawn_at", "warned_at", "blocked_at"]
     list_filter = ["study", "kind", "excluded"]
     search_fields = ["code"]
-    readonly_fields = ["study", "code", "kind", "user", "joined_at", "withdrawn_at", "warned_at", "block_reason"]
+    readonly_fields = [
+        "study",
+        "code",
+        "kind",
+        "user",
+        "joined_at",
+        "withdrawn_at",
+        "warned_at",
+        "block_reason",
+        "excluded",
+        "exclusion_reason",
+    ]
 
 
 @admin.register(models.Batch)
@@ -67,12 +97,14 @@ class BatchAdmin(MadeElsewhereAdmin):
     readonly_fields = [
         *("study", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
         *("selection", "seed", "origin", "purpose", "gold_rate", "repeat_rate", "created_at"),
+        # Set by the batch's page and by commands, which check them and keep a log.
+        *("name", "status", "lease_minutes", "most_hits_per_rater", "launched_at", "closed_at"),
     ]
 
 
 @admin.register(models.Assignment)
 class AssignmentAdmin(MadeElsewhereAdmin):
-    """Assignments; excluding one leaves its ratings out of findings and deletes nothing."""
+    """Assignments; they are rejected on their rater's page, with a reason."""
 
     list_display = ["key", "annotator", "purpose", "state", "claimed_at", "submitted_at", "excluded"]
     list_filter = ["state", "purpose", "excluded", "hit__batch__study"]
@@ -80,7 +112,7 @@ class AssignmentAdmin(MadeElsewhereAdmin):
     readonly_fields = [
         *("hit", "annotator", "purpose", "attempt", "repeat_of", "arm", "state", "seed", "claimed_at", "expires_at"),
         *("locked_at", "submitted_at", "late", "pay_due", "returned_at", "return_reason", "return_comment"),
-        "work_seconds",
+        *("work_seconds", "excluded", "exclusion_reason"),
     ]
 
 

@@ -1,5 +1,7 @@
 """App configuration."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class AnnotationConfig(AppConfig):
 
     name = "annotation"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the adapters of the channels, which need the models."""
+        import_module("annotation.recruitment")

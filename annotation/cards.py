@@ -5,16 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.forms import PAIR_FLAGS
 from annotation.keys import owner_key
 from annotation.markdown import render_generation
-from annotation.models import Assignment, Batch, Display, Flag, Rating
+from annotation.models import Assignment, Batch, Display, Flag, Rating, VoteChange
+from annotation.prepared import Prepared, with_related
 from annotation.services.checks import CHECKS, gold_ahead
 from annotation.services.claims import MOST_AHEAD, hits_ahead
 from annotation.services.qualification import qualification_hits
+from annotation.services.queue import open_batches
 from annotation.services.second_stage import LONGEST_REASON, ShownRow, shown_rows
 from annotation.services.votes import screen_choice
 from annotation.wording import spoken
@@ -93,10 +95,32 @@ class HitPlace:
     practice: bool = False
 
 
-def displays_of(assignment: Assignment) -> QuerySet[Display]:
+def displays_of(assignment: Assignment) -> list[Display]:
     """Return what a rater sees of each pair, in their order, with all that its card needs."""
-    related = assignment.displays.select_related("pair__generation_a", "pair__generation_b", "table")
-    return related.prefetch_related("ratings", "changes", "flags").order_by("position")
+    displays = _DISPLAYS.all(assignment=assignment.pk)
+    for display in displays:
+        display.assignment = assignment
+    with_related(displays, "ratings", _RATINGS.all(assignment=assignment.pk), "display")
+    with_related(displays, "flags", _FLAGS.all(assignment=assignment.pk), "display")
+    return displays
+
+
+def _displays(assignment: int) -> QuerySet[Display]:
+    related = Display.objects.select_related("pair__generation_a", "pair__generation_b", "table")
+    counted = VoteChange.objects.filter(display=OuterRef("pk")).order_by().values("display")
+    version = Coalesce(Subquery(counted.annotate(count=Count("pk")).values("count")), 0)
+    return related.filter(assignment=assignment).annotate(version=version).order_by("position")
+
+
+def _ratings(assignment: int) -> QuerySet[Rating]:
+    return Rating.objects.filter(display__assignment=assignment)
+
+
+def _flags(assignment: int) -> QuerySet[Flag]:
+    return Flag.objects.filter(display__assignment=assignment)
+
+
+_DISPLAYS, _RATINGS, _FLAGS = Prepared(_displays), Prepared(_ratings), Prepared(_flags)
 
 
 def frame(assignment: Assignment, page: str = "") -> dict[str, object]:
@@ -119,8 +143,9 @@ def frame(assignment: Assignment, page: str = "") -> dict[str, object]:
 
 def first_page(assignment: Assignment, now: datetime, told: Told | None = None) -> dict[str, object]:
     """Return the context of the page as it is until its first votes are closed: of a table it holds nothing."""
-    cards = [card_of(display, told) for display in displays_of(assignment)]
-    return {**_around(assignment), "cards": cards, "status": status(assignment, now)}
+    displays = displays_of(assignment)
+    cards = [card_of(display, told) for display in displays]
+    return {**_around(assignment), "cards": cards, "status": status(assignment, now, displays)}
 
 
 def second_page(
@@ -134,19 +159,20 @@ def second_stage(
     assignment: Assignment, now: datetime, opened: Display | None, told: Told | None = None
 ) -> dict[str, object]:
     """Return the part of that context which a second vote changes."""
-    cards = [_second_card(display, opened, told) for display in displays_of(assignment)]
+    displays = displays_of(assignment)
+    cards = [_second_card(display, opened, told) for display in displays]
     decided = {card.card.key: card.second for card in cards}
     return {
         "cards": cards,
         "longest_reason": LONGEST_REASON,
         "changing": opened is not None and decided.get(opened.pair.key) is not None,
-        "status": status(assignment, now),
+        "status": status(assignment, now, displays),
     }
 
 
 def card_of(display: Display, told: Told | None = None, *, texts: bool = True) -> Card:
     """Build one pair's card from a display of `displays_of`; one that shows no texts need not have them rendered."""
-    left, right = _texts(display) if texts else ("", "")
+    left, right = texts_of(display) if texts else ("", "")
     rating = _rating(display, FIRST)
     return Card(
         key=display.pair.key,
@@ -155,18 +181,45 @@ def card_of(display: Display, told: Told | None = None, *, texts: bool = True) -
         right=right,
         choice=screen_choice(rating) if rating else None,
         saved_at=rating.rated_at if rating else None,
-        version=len(display.changes.all()),
+        version=display.version,  # type: ignore[attr-defined]
         flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
         problem=told.problem if told and told.key == display.pair.key else "",
     )
 
 
-def status(assignment: Assignment, now: datetime) -> Status:
-    """Count what the present stage has and lacks, in one query."""
+def voted_card(rating: Rating) -> Card:
+    """Build the card of a pair that has just been voted on, as `record` returned it: without flags, which stand beside it."""
+    display = rating.display
+    left, right = texts_of(display)
+    return Card(
+        key=display.pair.key,
+        place=display.position + 1,
+        left=left,
+        right=right,
+        choice=screen_choice(rating),
+        saved_at=rating.rated_at,
+        version=display.version,  # type: ignore[attr-defined]
+        flags=(),
+    )
+
+
+def _places(assignment: int, stage: str) -> "QuerySet[Display, tuple[int, str, bool]]":
+    voted = Exists(Rating.objects.filter(display=OuterRef("pk"), stage=stage))
+    rows = Display.objects.filter(assignment=assignment).annotate(voted=voted).order_by("position")
+    return rows.values_list("position", "pair__key", "voted")
+
+
+_PLACES = Prepared(_places)
+
+
+def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | None = None) -> Status:
+    """Count what the present stage has and lacks, in one query; in none where `displays_of` was asked before."""
     second = assignment.locked_at is not None
-    voted = Rating.objects.filter(display=OuterRef("pk"), stage=REVISED if second else FIRST)
-    rows = assignment.displays.annotate(voted=Exists(voted)).order_by("position")
-    places = list(rows.values_list("position", "pair__key", "voted"))
+    stage = REVISED if second else FIRST
+    if displays is not None:
+        places = [(one.position, one.pair.key, _rating(one, stage) is not None) for one in displays]
+    else:
+        places = _PLACES.all(assignment=assignment.pk, stage=stage)
     left = [(position + 1, key) for position, key, done in places if not done]
     expires = assignment.expires_at
     return Status(
@@ -188,36 +241,48 @@ def hit_place(assignment: Assignment) -> HitPlace:
     is therefore made of the HITs for ratings alone, which a check does not change, raised by the share that checks are
     expected to have. A returned check takes one off, as a returned HIT for ratings does.
     """
-    mine = assignment.annotator.assignments
-    done = mine.filter(state=Assignment.State.SUBMITTED)
     if assignment.purpose == QUALIFICATION:
+        done = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
         rated = done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
         return HitPlace(rated + 1, qualification_hits(assignment.annotator).count(), practice=True)
-    purposes = list(done.exclude(purpose=QUALIFICATION).values_list("purpose", flat=True))
-    number, ahead = len(purposes) + 1, hits_ahead(assignment.annotator)
+    states = _OVER.all(annotator=assignment.annotator_id)
+    purposes = [purpose for state, purpose in states if state == Assignment.State.SUBMITTED]
+    batches = open_batches(assignment.annotator)
+    number, ahead = len(purposes) + 1, hits_ahead(assignment.annotator, batches)
     if ahead >= MOST_AHEAD:
         return HitPlace(number, MOST_AHEAD, more=True)
-    returned = mine.filter(state=Assignment.State.RETURNED, purpose__in=CHECKS).count()
+    returned = sum(state == Assignment.State.RETURNED and purpose in CHECKS for state, purpose in states)
     ratings = [*purposes, assignment.purpose].count(Assignment.Purpose.RATING) + ahead - returned
-    total = ratings + _checks_expected(assignment, purposes, ratings)
+    total = ratings + _checks_expected(assignment, batches, purposes, ratings)
     return HitPlace(number, max(total, number + min(ahead, 1)))
 
 
-def _checks_expected(assignment: Assignment, purposes: Sequence[str], ratings: int) -> int:
+def _over(annotator: int) -> "QuerySet[Assignment, tuple[str, str]]":
+    over = Assignment.objects.filter(
+        annotator=annotator, state__in=(Assignment.State.SUBMITTED, Assignment.State.RETURNED)
+    )
+    return over.exclude(purpose=QUALIFICATION).order_by().values_list("state", "purpose")
+
+
+_OVER = Prepared(_over)
+
+
+def _checks_expected(assignment: Assignment, batches: Sequence[Batch], purposes: Sequence[str], ratings: int) -> int:
     """Return how many checks come with so many HITs for ratings, by their share, and as far as there are any.
 
     A check that is given moves from those ahead to those given, so that its coming changes nothing here.
     """
-    batches = Batch.objects.open().for_rating().filter(study=assignment.hit.batch.study_id)
-    rates = batches.aggregate(gold=Coalesce(Max("gold_rate"), 0.0), repeat=Coalesce(Max("repeat_rate"), 0.0))
-    share = min(rates["gold"] + rates["repeat"], 0.5)
+    rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
+    gold = max((batch.gold_rate for batch in rating), default=0.0)
+    repeat = max((batch.repeat_rate for batch in rating), default=0.0)
+    share = min(gold + repeat, 0.5)
     if not share:
         return 0
     given = [*purposes, assignment.purpose]
     there_are = given.count(Assignment.Purpose.GOLD) + given.count(Assignment.Purpose.REPEAT)
-    if rates["gold"]:
+    if gold:
         there_are += gold_ahead(assignment.annotator, assignment.hit.batch).count()
-    if rates["repeat"]:
+    if repeat:
         there_are += max(ratings - 1 - given.count(Assignment.Purpose.REPEAT), 0)
     return min(round(ratings / (1 - share)) - ratings, there_are)
 
@@ -231,7 +296,7 @@ def _around(assignment: Assignment, page: str = "") -> dict[str, object]:
     }
 
 
-def _texts(display: Display) -> tuple[str, str]:
+def texts_of(display: Display) -> tuple[str, str]:
     pair = display.pair
     first, second = pair.generation_a.text, pair.generation_b.text
     if display.assignment.hit.batch.study.render_markdown:

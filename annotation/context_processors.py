@@ -4,7 +4,7 @@ from functools import partial
 
 from django.http import HttpRequest
 
-from annotation.access import READERS, holds_any
+from annotation.access import READERS, holds_any, holds_in_a_group
 from annotation.models.people import Role
 
 
@@ -12,6 +12,10 @@ def roles(request: HttpRequest) -> dict[str, object]:
     """Tell templates which parts of the navigation to show."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"may_rate": False, "may_read": False}
+        return {"may_rate": False, "may_read": False, "may_see_groups": False}
     # Asked of the database only where a template uses them, which the parts that htmx fetches don't.
-    return {"may_rate": partial(holds_any, user, Role.ANNOTATOR), "may_read": partial(holds_any, user, *READERS)}
+    return {
+        "may_rate": partial(holds_any, user, Role.ANNOTATOR),
+        "may_read": partial(holds_any, user, *READERS),
+        "may_see_groups": partial(holds_in_a_group, user, *READERS),
+    }

@@ -1,5 +1,6 @@
 """What can go wrong in `annotation`, in words for the person who can put it right."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -73,11 +74,33 @@ class AssignmentClosed(AnnotationError):
 
 
 class VotesMissing(AnnotationError):
-    """The HIT can't be submitted or locked: some pairs have no vote."""
+    """The HIT can't be submitted or locked: some pairs have no vote; `places` on the page, where that is all."""
+
+    def __init__(self, message: str, places: Sequence[int] = ()) -> None:
+        self.places = list(places)
+        super().__init__(message)
 
 
 class Unacceptable(AnnotationError):
     """A value that isn't on offer, or too short; the sender may correct it."""
+
+
+class BadFields(Unacceptable):
+    """Values that can't be taken, each with what is wrong with it; `fields` maps names to problems."""
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self.fields = {name: [str(problem) for problem in problems] for name, problems in fields.items()}
+        told = [f"{name}: {' '.join(problems)}" for name, problems in self.fields.items()]
+        super().__init__("\n".join(told).replace("__all__: ", ""))
+
+
+class AmendmentNeeded(Unacceptable):
+    """Settings that change while rating is under way, without a reason for it; `fields` names them."""
+
+    def __init__(self, fields: Sequence[str], why: str) -> None:
+        self.fields = list(fields)
+        self.why = why
+        super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
 
 
 class VoteConflict(AnnotationError):

@@ -1,6 +1,6 @@
 """Forms of the pages: they check what was sent and hand clean values to services."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -8,14 +8,13 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext_lazy as _
 
-from analysis import similarity as similarities
-from annotation.configurations import Configuration, configurations
-from annotation.models import Assignment, Batch, Flag, Study
-from annotation.models.study import TaskKind
-from annotation.services.batches import LONGEST_LEASE, MOST_CHECKS, MOST_RATERS
+from annotation.models import Assignment, Flag, ResearchGroup, Study
+from annotation.models.study import RESERVED_SLUGS
 from annotation.services.sending import Sent
+from annotation.study_templates import BLANK, TEMPLATES, StudyTemplate, find_template
 
 LONGEST_COMMENT = 2000
+MOST_COPIED = 2000  # instances, within one request
 MOST_ROWS = 32_767  # what the column holds
 PAIR_FLAGS = [(kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW]
 
@@ -89,10 +88,10 @@ class UploadForm(forms.Form):
         required=False, max_length=200, label=_("System 2"), help_text=_("MTurk results: whose Input.id is 2 (B).")
     )
 
-    def clean_file(self) -> UploadedFile:
+    def clean_file(self) -> UploadedFile | None:
         """Refuse a file too large to be read within a web request."""
-        file: UploadedFile = self.cleaned_data["file"]
-        if (file.size or 0) > settings.UPLOAD_MAX_BYTES:
+        file: UploadedFile | None = self.cleaned_data["file"]
+        if file and (file.size or 0) > settings.UPLOAD_MAX_BYTES:
             limit = settings.UPLOAD_MAX_BYTES // 2**20
             raise forms.ValidationError(
                 _("Larger than %(limit)d MB; read it with manage.py import_study instead."), params={"limit": limit}
@@ -109,106 +108,108 @@ class UploadForm(forms.Form):
         return cleaned
 
 
-class NewStudyForm(UploadForm):
-    """A new study together with its first file."""
+class NamesStudyForm(forms.Form):
+    """What a study that is made is called, and which group it belongs to."""
 
-    KINDS = UploadForm.KINDS[:2]
-
-    kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))
     slug = forms.SlugField(
         max_length=80, label=_("Short name"), help_text=_("Letters, digits and dashes: part of addresses.")
     )
-    title = forms.CharField(max_length=200, required=False, label=_("Title"))
-    task_kind = forms.ChoiceField(choices=TaskKind.choices, label=_("Task"))
-    question = forms.CharField(
-        max_length=300, required=False, label=_("Question"), help_text=_("What raters are asked of each pair.")
+    group = forms.ModelChoiceField(
+        queryset=ResearchGroup.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label=None,
+        label=_("Group"),
+        help_text=_("Whoever has a role in it sees the study."),
     )
 
-    field_order = ["slug", "title", "task_kind", "question", "kind", "file", "dataset", "system_1", "system_2"]
+    def __init__(self, *args: Any, groups: Sequence[ResearchGroup], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.groups = groups
+        chosen: Any = self.fields["group"]
+        chosen.queryset = ResearchGroup.objects.filter(pk__in=[group.pk for group in groups])
+        chosen.label_from_instance = lambda group: group.name
+        self.initial.setdefault("group", groups[0].slug)
 
     def clean_slug(self) -> str:
-        """Refuse a name that is taken: by any study, also one that this user may not see."""
+        """Refuse a name that is taken: by any study, also one that this user may not see; and those of pages."""
         slug: str = self.cleaned_data["slug"]
-        if Study.objects.filter(slug=slug).exists():
+        if Study.objects.filter(slug=slug).exists() or slug in RESERVED_SLUGS:
             raise forms.ValidationError(_("This name is taken."))
         return slug
 
+    def clean_group(self) -> ResearchGroup:
+        """Return the first group where none is named."""
+        return self.cleaned_data["group"] or self.groups[0]
 
-class BatchForm(forms.Form):
-    """A batch to be made."""
 
-    name = forms.CharField(max_length=200, label=_("Name"))
-    configuration = forms.ChoiceField(label=_("Data set and systems"))
-    purpose = forms.ChoiceField(
-        choices=Batch.Purpose.choices,
-        initial=Batch.Purpose.RATING,
+class NewStudyForm(NamesStudyForm, UploadForm):
+    """A new study: its name, what it begins from, and its first file, which may come later."""
+
+    KINDS = UploadForm.KINDS[:2]
+
+    kind = forms.ChoiceField(choices=KINDS, required=False, label=_("What is in the file"))
+    file = forms.FileField(
         required=False,
-        label=_("What the answers are for"),
-        help_text=_(
-            "A qualification and hidden checks take instances whose gold prefers one of the two systems, "
-            "and go to every rater."
-        ),
+        label=_("File of instances and generations"),
+        help_text=_("May come later. It is read whole or not at all."),
     )
-    pairs = forms.IntegerField(min_value=1, initial=5, label=_("Pairs per HIT"))
-    raters = forms.IntegerField(
-        min_value=1,
-        max_value=MOST_RATERS,
-        initial=3,
-        label=_("Raters per HIT"),
-        help_text=_("Of a batch for ratings."),
-    )
-    select = forms.CharField(
-        initial="all",
-        label=_("Which instances"),
-        help_text=_("all, random:N, top:N, stratified:BxN (N from each of B bins of separability), or importance:N."),
-    )
-    similarity = forms.ChoiceField(
+    template = forms.ChoiceField(
+        choices=[(one.name, one.title) for one in TEMPLATES.values()],
         required=False,
-        choices=[("", _("computed last")), *((name, name) for name in similarities.names())],
-        label=_("Similarity"),
-        help_text=_("Whose separability to choose by."),
+        initial=BLANK,
+        label=_("Begin from"),
+        widget=forms.HiddenInput,
     )
-    gold_rate = forms.FloatField(
-        min_value=0,
-        max_value=MOST_CHECKS,
-        initial=0,
+
+    field_order = ["template", "slug", "group", "kind", "file", "dataset", "system_1", "system_2"]
+
+    def clean_template(self) -> StudyTemplate:
+        """Return the template itself."""
+        return find_template(self.cleaned_data["template"] or BLANK)
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for the names that an MTurk file does not hold, where there is one."""
+        return super().clean() if self.cleaned_data.get("file") else self.cleaned_data
+
+    @property
+    def read(self) -> dict[str, Any] | None:
+        """What `read_upload` takes of a valid form's file, if there is one."""
+        return file_of(self) if self.cleaned_data["file"] else None
+
+
+class CopyStudyForm(NamesStudyForm):
+    """A copy of a study."""
+
+    title = forms.CharField(max_length=200, required=False, label=_("Title"), help_text=_("Empty: the same one."))
+    with_instances = forms.BooleanField(
         required=False,
-        label=_("Hidden gold HITs"),
-        help_text=_(
-            "Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches."
-        ),
+        label=_("With its instances"),
+        help_text=_("Systems, texts, pairs and comparison tables. Ratings, batches and raters are never copied."),
     )
-    repeat_rate = forms.FloatField(
-        min_value=0,
-        max_value=MOST_CHECKS,
-        initial=0,
-        required=False,
-        label=_("Hidden repeats"),
-        help_text=_(
-            "Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most."
-        ),
-    )
-    lease_minutes = forms.IntegerField(
-        min_value=1,
-        max_value=LONGEST_LEASE,
-        initial=60,
-        required=False,
-        label=_("Minutes for a HIT"),
-        help_text=_("So long it stays claimed without a sign of its rater; then others may have it."),
-    )
-    seed = forms.IntegerField(
-        min_value=0, max_value=2**31 - 1, required=False, label=_("Seed"), help_text=_("Drawn when left empty.")
-    )
+
+    field_order = ["slug", "title", "group", "with_instances"]
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.known: list[Configuration] = configurations(study)
-        places = [(str(place), str(one)) for place, one in enumerate(self.known)]
-        self.fields["configuration"] = forms.ChoiceField(choices=places, label=_("Data set and systems"))
+        self.study = study
 
-    def clean_configuration(self) -> Configuration:
-        """Return the chosen configuration itself."""
-        return self.known[int(self.cleaned_data["configuration"])]
+    def clean_with_instances(self) -> bool:
+        """Refuse to copy within a web request what takes long."""
+        wanted: bool = self.cleaned_data["with_instances"]
+        if wanted and (count := self.study.instances.count()) > MOST_COPIED:
+            told = _(
+                "It has %(count)d instances; copy it with manage.py copy_study %(slug)s --to NAME --with-instances."
+            )
+            raise forms.ValidationError(told, params={"count": count, "slug": self.study.slug})
+        return wanted
+
+
+def file_of(form: forms.Form) -> dict[str, Any]:
+    """Return what `read_upload` takes of a valid form with a file."""
+    cleaned = form.cleaned_data
+    names = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
+    return {"kind": cleaned["kind"] or "study", "data": cleaned["file"].read(), "name": cleaned["file"].name, **names}
 
 
 class ReturnForm(forms.Form):

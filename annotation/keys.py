@@ -15,6 +15,11 @@ def owner_key(user_id: int | None) -> str:
     return salted_hmac("tandem.outbox", str(user_id)).hexdigest()[:16]
 
 
+def message_key(message_id: int) -> str:
+    """Name a message towards the browser of whoever it was sent to; its number would tell how many were sent."""
+    return salted_hmac("tandem.message", str(message_id)).hexdigest()[:16]
+
+
 def new_seed() -> int:
     """Random seed to be recorded where a caller named none; fits every database's integer."""
     return secrets.randbelow(2**31)

@@ -1,14 +1,23 @@
-"""The form of a study's settings: the page shows it in groups, and the command `configure_study` checks with it."""
+"""The form of a study's settings: pages show it in groups; commands and the API check with it."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.errors import BadFields
+from annotation.formats.lines import text_problem
 from annotation.models import Study
+from annotation.services.amendments import rating_has_begun
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+LONGEST_REASON = 2000
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
+SWITCHED = (*_YES, *_NO)  # how a shell may write a switch
 
 
 class StudySettingsForm(forms.ModelForm[Study]):
@@ -32,7 +41,12 @@ class StudySettingsForm(forms.ModelForm[Study]):
         (
             _("Two stages"),
             _("First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given."),
-            ["protocol", "arms", "arm_unit", "reason_min_length"],
+            ["protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"],
+        ),
+        (
+            _("HITs"),
+            _("What a batch begins with; each batch may be made otherwise."),
+            ["pairs_per_hit", "raters_per_hit", "most_hits_per_rater"],
         ),
         (_("Pay"), _("Shown before consent."), ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]),
         (
@@ -64,7 +78,8 @@ class StudySettingsForm(forms.ModelForm[Study]):
         fields = [
             *("title", "task_kind", "question", "source_label", "label_left", "label_right", "ties_allowed"),
             *("guidelines", "consent_text", "content_warning", "contact", "language", "render_markdown"),
-            *("pair_order", "protocol", "arms", "arm_unit", "reason_min_length"),
+            *("pair_order", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
+            *("pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
             *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
             *("qualification_share", "qualification_attempts", "check_pairs_needed"),
             *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
@@ -86,7 +101,11 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "pair_order": _("Order of the pairs on a page"),
             "protocol": _("How often raters are asked"),
             "arm_unit": _("What is split into arms"),
+            "balance_arms": _("Keep each HIT’s places evenly for the arms"),
             "reason_min_length": _("Least length of a reason"),
+            "pairs_per_hit": _("Pairs per HIT (N)"),
+            "raters_per_hit": _("Raters per HIT (R)"),
+            "most_hits_per_rater": _("Most HITs for one rater"),
             "pay_per_hit": _("Pay per HIT"),
             "minutes_per_hit": _("Expected minutes per HIT"),
             "pay_late": _("Pay for late HITs that no longer count"),
@@ -107,6 +126,10 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
             "render_markdown": _("Without links and pictures."),
             "ties_allowed": "",
+            "balance_arms": _("Where raters are split: as many of every arm on each HIT."),
+            "pairs_per_hit": "",
+            "raters_per_hit": _("So many ratings each pair gets."),
+            "most_hits_per_rater": _("In the whole study; empty: no limit."),
             "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),
             "minutes_per_hit": "",
             "pay_late": _("A HIT sent in after its time counts only while its place is free."),
@@ -125,6 +148,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["arms"] = "\n".join(self.instance.arms)
+        self.is_amending = self.instance.pk is not None and rating_has_begun(self.instance)
+        if self.is_amending:
+            self.fields["amendment_reason"] = reason_field()
 
     def clean_arms(self) -> list[str]:
         """Return one name a line, or between commas."""
@@ -136,6 +162,113 @@ class StudySettingsForm(forms.ModelForm[Study]):
         return str(self.cleaned_data["currency"]).upper()
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a valid form."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "amendment_reason"}
+
+    @property
+    def reason(self) -> str:
+        """Why a valid form changes what raters are at work under; empty before rating has begun."""
+        return str(self.cleaned_data.get("amendment_reason", ""))
+
+    @property
     def groups(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField]]]":
         """The fields as the page groups them: heading, help, fields."""
         return [(title, told, [self[name] for name in names]) for title, told, names in self.GROUPS]
+
+
+class FirstSettingsForm(StudySettingsForm):
+    """The settings of a study that is made: the first ones in view, the rest with what its template says."""
+
+    FIRST = ("title", "task_kind", "question", "pairs_per_hit", "raters_per_hit")
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Study) -> None:
+        further = {name for name in self.base_fields if name not in self.FIRST}
+        if data is not None and not further & data.keys():
+            # Sent by a script, say, that leaves all the rest as it is: a browser sends most of it.
+            data = {**filled_in(instance, {}), **{name: data[name] for name in self.FIRST if data.get(name)}}
+        super().__init__(data, instance=instance)
+        self.fields["title"].required = False
+        self.fields["title"].help_text = _("For researchers; raters never see it. Empty: the short name.")
+
+    @property
+    def first(self) -> list[forms.BoundField]:
+        """The fields in view."""
+        return [self[name] for name in self.FIRST]
+
+    @property
+    def further(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool]]":
+        """The other groups: heading, help, fields, and whether one of them is wrong."""
+        left = [
+            (title, told, [one for one in fields if one.name not in self.FIRST]) for title, told, fields in self.groups
+        ]
+        return [(title, told, fields, any(one.errors for one in fields)) for title, told, fields in left if fields]
+
+
+def reason_field(**more: Any) -> forms.CharField:
+    """Return the field that asks why something is done."""
+    named: dict[str, Any] = {
+        "label": _("Why is this changed?"),
+        "help_text": _("Kept with the date and what was changed, and shown with the results."),
+        "required": False,
+        **more,
+    }
+    return forms.CharField(max_length=LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), **named)
+
+
+def checked_settings(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check some settings against a study's others; returns them as the services take them.
+
+    given : by name; texts as in a form, or values as in JSON
+    Raises: BadFields.
+    """
+    form = StudySettingsForm(filled_in(study, given), instance=study)
+    if not form.is_valid():
+        raise BadFields({name: [str(problem) for problem in problems] for name, problems in form.errors.items()})
+    return {name: form.cleaned_data[name] for name in given}
+
+
+def filled_in(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form as a browser would send it: the present settings with the given ones in their place.
+
+    Raises: BadFields for a name that is no setting's, or a value of another kind than the setting's.
+    """
+    fields = StudySettingsForm.base_fields
+    if unknown := [name for name in given if name not in fields]:
+        known = ", ".join(fields)
+        raise BadFields(
+            {name: [gettext("No such setting; there are %(known)s.") % {"known": known}] for name in unknown}
+        )
+    present = {name: _sent(value) for name, value in StudySettingsForm(instance=study).initial.items()}
+    bad = {name: [problem] for name, value in given.items() if (problem := _kind_problem(fields[name], value))}
+    if bad:
+        raise BadFields(bad)
+    switches = {name: _is_yes(value) for name, value in given.items() if isinstance(fields[name], forms.BooleanField)}
+    return {**present, **{name: _sent(value) for name, value in given.items()}, **switches}
+
+
+def _sent(value: Any) -> Any:
+    """Write a value as a form's field would hold it; a switch stays what it is."""
+    if isinstance(value, list):
+        return "\n".join(value)
+    return value if isinstance(value, bool) else "" if value is None else str(value)
+
+
+def _is_yes(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in _YES
+
+
+def _kind_problem(field: forms.Field, value: Any) -> str:
+    """Say in which way a value is of the wrong kind for a field."""
+    if isinstance(field, forms.BooleanField):
+        fits = isinstance(value, bool) or (isinstance(value, str) and value.lower() in SWITCHED)
+        return "" if fits else gettext("The value must be true or false.")
+    parts = value if isinstance(value, list) else [value]
+    if isinstance(value, list) and field is not StudySettingsForm.base_fields["arms"]:
+        return gettext("This can't be a list.")
+    if any(isinstance(part, bool) or not isinstance(part, str | int | float | None) for part in parts):
+        return gettext("This must be a text or a number.")
+    if isinstance(value, list) and not all(isinstance(part, str) for part in value):
+        return gettext("This must be a list of texts.")
+    texts = [problem for part in parts if isinstance(part, str) and (problem := text_problem(part, may_be_blank=True))]
+    return f"{texts[0]}." if texts else ""

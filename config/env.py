@@ -21,6 +21,8 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
 DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'tandem.sqlite3'}"
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
+PLATFORM_ALLOWLIST = env.list("PLATFORM_ALLOWLIST", default=[])
+BONUS_CEILING = env.int("BONUS_CEILING", default=100)
 BASE_URL = env.str("BASE_URL", default=f"http://localhost:{env.str('PORT', default='8000')}")
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 

@@ -99,6 +99,7 @@ AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "annotation.access.client_ip"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True  # of sign-ins that succeed: it would hold addresses of people and tokens of their links
 AXES_SENSITIVE_PARAMETERS = ["password", "sesame"]
 # A login link works once (signing in moves last_login, which the token signs) and for a day.
 SESAME_ONE_TIME = True
@@ -158,9 +159,14 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Tandem",
-    "DESCRIPTION": "Read-only access to studies, ratings, judgments and findings.",
+    "DESCRIPTION": "Studies, batches, ratings, judgments and findings: to be read, and set up by study admins.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# What is kept here is small and may be lost: platforms' public keys, and who was asked about a moment ago.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}},
 }
 
 # The queue is the database's own: it works on both engines and needs no further service.
@@ -168,6 +174,10 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["d
 
 # Hosts on loopback or private networks that a judge endpoint may point at; everything else private is refused.
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
+# host:port of stand-ins for Prolific and MTurk, which get the platforms' tokens; without one only the platforms do.
+PLATFORM_ALLOWLIST = env.PLATFORM_ALLOWLIST
+# The largest bonus that any channel may pay at once, in the study's currency there; a channel's own cap may be lower.
+BONUS_CEILING = env.BONUS_CEILING
 # Looks up an endpoint's key by the name of its environment variable, at the moment of a call.
 ENDPOINT_KEY = env.secret
 # Where people reach this server: what sign-in links made by a command begin with.
@@ -179,7 +189,15 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"tokens": {"()": "config.log_filters.MaskTokens"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["tokens"]}},
     "root": {"handlers": ["console"], "level": env.LOG_LEVEL},
-    "loggers": {"axes": {"level": "WARNING"}, "httpx": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}},
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        # Django's own handlers would write the same lines once more, with every token in them.
+        "django": {"level": "INFO", "handlers": []},
+        "django.server": {"level": "INFO", "handlers": ["console"], "propagate": False},
+    },
 }

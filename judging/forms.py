@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Batch, Study
@@ -29,10 +30,18 @@ class JudgeForm(forms.Form):
         max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.judges = judges
         self.fields["method"].choices = [(name, name) for name in method_names()]  # type: ignore[attr-defined]
         self.fields["endpoint"].queryset = Endpoint.objects.all()  # type: ignore[attr-defined]
+
+    def clean_name(self) -> str:
+        """Refuse the name of another group's judge, whose settings stay its own."""
+        name = str(self.cleaned_data["name"])
+        if Judge.objects.filter(name=name).exists() and not self.judges.filter(name=name).exists():
+            raise forms.ValidationError(_("This name is taken. Please choose another."))
+        return name
 
     def clean(self) -> dict[str, Any]:
         """Refuse a method without its endpoint beside the form rather than as an error page."""
@@ -57,7 +66,7 @@ class RunForm(forms.Form):
     )
     in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=256, initial=8)
 
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["judge"].queryset = Judge.objects.all()  # type: ignore[attr-defined]
+        self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
         self.fields["batch"].queryset = study.batches.all()  # type: ignore[attr-defined]

@@ -1,14 +1,16 @@
-"""The worker process: the queue's own worker, told to stop promptly and to look after runs without one."""
+"""The worker process: the queue's own worker, told to stop promptly, and to look after runs and claims meanwhile."""
 
 import logging
 import threading
 from types import FrameType
 
 from django.db import connections
+from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
+from annotation.services.slots import release_expired
 from judging.services.requeue import REQUEUE_SECONDS, requeue_runs
 from judging.services.stopping import WORKER_STOP
 from judging.tasks import execute_run
@@ -43,8 +45,18 @@ class TandemWorker(Worker):
             )
 
 
+def look_after() -> None:
+    """Put runs whose worker is gone back into the queue, and free the slots of claims whose time has run out.
+
+    A claim frees those too, before it looks for a slot; this is for the hours in which nobody claims.
+    """
+    requeue_runs()
+    while release_expired(at=timezone.now()):
+        pass
+
+
 class Caretaker(threading.Thread):
-    """Puts runs whose worker is gone back into the queue, at the start and then regularly."""
+    """Looks after runs and claims, at the start and then regularly."""
 
     def __init__(self) -> None:
         super().__init__(name="requeue", daemon=True)
@@ -52,16 +64,16 @@ class Caretaker(threading.Thread):
 
     def start(self) -> None:
         """Look once before the worker asks for its first task, then go on looking beside it."""
-        requeue_runs()
+        look_after()
         super().start()
 
     def run(self) -> None:
-        """Look after runs until told to end."""
+        """Look until told to end."""
         while not self.ended.wait(REQUEUE_SECONDS):
             try:
-                requeue_runs()
+                look_after()
             except Exception:  # a database that is away for a moment must not end this thread
-                log.exception("can't look for runs without a worker; trying again")
+                log.exception("can't look after runs and claims; trying again")
             finally:
                 connections.close_all()
 

@@ -1,15 +1,14 @@
 """Rows in long form to CSV and JSON Lines, one at a time: ratings, their history, flags, judgments."""
 
-import csv
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from annotation.formats.spreadsheet import csv_lines
 from annotation.models import Study
 from judging.tables import judgment_rows
 from reporting.rows import (
@@ -28,44 +27,12 @@ JUDGMENT_COLUMNS = (
     *("p_b", "score_a", "score_b", "rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "latency_ms"),
     "completion_keys",
 )
-# Longer runs of apostrophes too, so that taking one away again gives back exactly what was there.
-FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-
-
-def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
-    """Yield CSV, the header first. A text that a spreadsheet would take for a formula starts with an apostrophe."""
-    writer = csv.writer(_Echo())
-    yield writer.writerow(columns)
-    for row in rows:
-        yield writer.writerow([_cell(row[column]) for column in columns])
 
 
 def jsonl_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """Yield one JSON object a row, with the same fields as the CSV and nothing defused."""
     for row in rows:
         yield json.dumps({column: row[column] for column in columns}, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def defuse(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would run; taking one away again undoes it."""
-    return f"'{text}" if FORMULA.match(text) else text
-
-
-class _Echo:
-    """A file that hands back what is written to it, so that `csv.writer` yields lines."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return defuse(value)
-    if isinstance(value, dict | list | tuple):
-        return defuse(json.dumps(value, ensure_ascii=False))
-    return value  # numbers as they are: -1 is no formula; None is an empty cell
 
 
 Lines = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]

@@ -5,6 +5,7 @@ from typing import Any
 
 from annotation.configurations import Configuration, configurations
 from annotation.models import Annotator, Batch, Study
+from annotation.study_log import shown_with_results
 from annotation.version import VERSION
 from reporting.measured import Filters, Measured, Runs, measure, runs_of
 from reporting.pooled import pooled_findings
@@ -47,6 +48,7 @@ def findings_under(study: Study, filters: Filters) -> dict[str, Any]:
         "configurations": [_configuration(measured, filters, scripted) for measured in everything],
         "pooled": _pooled(everything, runs, filters, scripted),
         "rankings": rankings(everything, filters),
+        "amendments": shown_with_results(study),
     }
 
 
@@ -61,6 +63,7 @@ def findings_on_some(study: Study, filters: Filters, chosen: Sequence[Configurat
         "configurations": [_configuration(measure(one, runs, filters), filters, scripted) for one in chosen],
         "pooled": {"mean_consistency_by_bin": None, "why": why, "scripted": bool(scripted)},
         "rankings": [],
+        "amendments": shown_with_results(study),
     }
 
 

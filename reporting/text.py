@@ -13,6 +13,8 @@ def as_text(found: dict[str, Any]) -> str:
     blocks += [_configuration(one) for one in found["configurations"]]
     if found["rankings"]:
         blocks.append("\n".join(["rankings", *(line for one in found["rankings"] for line in _ranking(one))]))
+    if found["amendments"]:
+        blocks.append("\n".join(["changed after rating had begun", *map(_amendment, found["amendments"])]))
     return "\n\n".join(blocks)
 
 
@@ -72,6 +74,11 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
     lines = [f"  {_plain(ranking['rater'])}, {ranking['measure'].replace('_', ' ')} ({ranking['tie_rule']})"]
     lines += [f"    {_plain(row['system'])}: {estimate_text(row)}" for row in ranking["systems"]]
     return lines + ([f"    note: {ranking['note']}"] if "note" in ranking else [])
+
+
+def _amendment(one: dict[str, str]) -> str:
+    told = f"{one['at']}  {one['kind']}: {one['what']}"
+    return _plain(f"  {told} (reason: {' '.join(one['reason'].split())})" if one["reason"] else f"  {told}")
 
 
 def _plain(text: str) -> str:

@@ -8,6 +8,8 @@ from django import forms
 from django.conf import settings
 from django.utils.functional import Promise
 
+import annotation.batch_form
+import annotation.extend_form
 import annotation.forms
 import annotation.settings_form
 import judging.forms
@@ -36,7 +38,7 @@ def test_each_language_on_offer_has_its_catalogue_and_the_other_way_round() -> N
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.relative_to(ROOT / "templates").as_posix())
 def test_no_template_holds_a_text_that_is_not_marked(template: Path) -> None:
     text = template.read_text(encoding="utf-8")
-    text = re.sub(r"{% block width %}.*?{% endblock %}", "", text)
+    text = re.sub(r"{% block width %}.*?{% endblock %}|<style>.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r"{%\s*(blocktranslate|comment)\b.*?{%\s*end\1\s*%}", "", text, flags=re.DOTALL)
     text = re.sub(r"{%.*?%}|{{.*?}}|{#.*?#}", "", text, flags=re.DOTALL)
     attributes = re.findall(rf'\s(?:{HEARD})="([^"]*)"', text)
@@ -46,7 +48,12 @@ def test_no_template_holds_a_text_that_is_not_marked(template: Path) -> None:
 
 
 FORMS = [
-    *(annotation.forms.UploadForm, annotation.forms.NewStudyForm, annotation.forms.BatchForm),
+    *(
+        annotation.forms.UploadForm,
+        annotation.forms.NewStudyForm,
+        annotation.batch_form.BatchForm,
+        annotation.extend_form.ExtendForm,
+    ),
     *(annotation.forms.ReturnForm, annotation.settings_form.StudySettingsForm, judging.forms.JudgeForm),
     judging.forms.RunForm,
 ]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from nltk.tokenize import word_tokenize  # type: ignore[import-untyped]
 
 from analysis.types import FloatArray
 
@@ -27,4 +26,7 @@ def length_penalty(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray
 
 def token_count(text: str) -> int:
     """Tokens of NLTK's word tokenizer on the text as one line, which needs no downloaded data."""
+    # NLTK is 250 modules: only who computes similarities pays for them, not every web process.
+    from nltk.tokenize import word_tokenize  # type: ignore[import-untyped]
+
     return len(word_tokenize(text, preserve_line=True))

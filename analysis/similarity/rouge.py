@@ -3,17 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
-from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
 
 from analysis.types import FloatArray, IntArray
 
 WORD = re.compile(r"[a-z0-9]+")
 SHORT = 3  # words up to this many characters are not stemmed
 BLOCK = 2**22  # most cells of the count table held at a time: 32 MiB
-_STEMMER = PorterStemmer()
 
 
 def pairwise_rouge1(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
@@ -41,7 +40,15 @@ def tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=2**16)
 def _stem(word: str) -> str:
-    return str(_STEMMER.stem(word))
+    return str(_stemmer().stem(word))
+
+
+@cache
+def _stemmer() -> Any:
+    # NLTK is 250 modules: only who computes similarities pays for them, not every web process.
+    from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
+
+    return PorterStemmer()
 
 
 def _overlaps(bags_a: Sequence[Counter[str]], bags_b: Sequence[Counter[str]]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -76,11 +77,21 @@ class StudyQuerySet(models.QuerySet["Study"]):
         """Return studies that are not in the archive."""
         return self.filter(archived_at=None)
 
-    def with_work_for(self, user: "AbstractBaseUser") -> "StudyQuerySet":
-        """Return studies whose HITs may be claimed now, or in which `user` is at one."""
-        is_open = models.Q(batches__status="open", batches__origin="collected")
-        at_work = models.Q(annotators__user_id=user.pk, annotators__assignments__state="claimed")
-        return self.filter(is_open | at_work).distinct()
+    def granted(self, user_id: int, role: str) -> "StudyQuerySet":
+        """Return studies in which the user holds a role, by the study itself or by its group."""
+        grants = apps.get_model("annotation", "RoleGrant").objects.filter(user=user_id, role=role)
+        in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
+        return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+
+    def with_work_for(self, user_id: int) -> "StudyQuerySet":
+        """Return studies whose HITs may be claimed now, or in which the user is at one; those come first."""
+        # Each asked by itself: joined, every batch would meet every assignment.
+        study = models.OuterRef("pk")
+        batches, assignments = apps.get_model("annotation", "Batch"), apps.get_model("annotation", "Assignment")
+        is_open = models.Exists(batches.objects.filter(study=study, status="open", origin="collected"))
+        mine = assignments.objects.filter(annotator__user=user_id, annotator__study=study, state="claimed")
+        at_work = models.Exists(mine)
+        return self.active().filter(is_open | at_work).order_by(at_work.desc(), "slug")
 
 
 class Study(models.Model):

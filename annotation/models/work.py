@@ -18,8 +18,8 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         return self.filter(status=Batch.Status.OPEN)
 
     def for_rating(self) -> "BatchQuerySet":
-        """Return batches whose ratings enter findings: no qualifications, no checks."""
-        return self.filter(purpose=Batch.Purpose.RATING)
+        """Return batches whose ratings enter findings: no qualifications, no checks, and no drafts, which may be given up."""
+        return self.filter(purpose=Batch.Purpose.RATING).exclude(status=Batch.Status.DRAFT)
 
 
 class Batch(models.Model):

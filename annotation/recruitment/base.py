@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 
 from annotation.errors import Unacceptable
-from annotation.models import Annotator, Channel
+from annotation.models import Annotator, Assignment, Channel
 
 
 class Outcome(StrEnum):
@@ -54,6 +54,10 @@ class Adapter(ABC):
     kind: ClassVar[str]
     options_form: ClassVar[type[forms.Form]] = forms.Form  # its cleaned data become the channel's options
 
+    def problems(self, channel: Channel) -> dict[str, list[str]]:
+        """Return what is wrong with a channel's options that the form can't know, by field."""
+        return {}
+
     @abstractmethod
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
         """Answer whoever opened the channel's address: sign them in and lead them on, or say why not."""
@@ -68,6 +72,14 @@ class Adapter(ABC):
         Raises: Unacceptable for an action that this kind doesn't have, or data that can't be taken.
         """
         raise Unacceptable(f"{action!r} is nothing that a channel of this kind does")
+
+    def hits_left(self, *, annotator: Annotator, channel: Channel) -> int | None:
+        """Return how many further HITs this channel lets an annotator have; None for no limit of its own."""
+        most = channel.options.get("most_hits")
+        if most is None:
+            return None
+        had = annotator.assignments.filter(state__in=(Assignment.State.CLAIMED, Assignment.State.SUBMITTED))
+        return int(most) - had.exclude(purpose=Assignment.Purpose.QUALIFICATION).count()
 
     def farewell(self, *, annotator: Annotator, outcome: Outcome, at: datetime) -> Farewell | None:
         """Return what somebody who came through this channel is told at the end; None for nothing of its own."""

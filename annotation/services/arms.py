@@ -26,6 +26,21 @@ def arm_of(assignment: Assignment) -> str:
     return draw_arm(study=study, instance=assignment.hit.matchup.instance)
 
 
+def arm_of_rater(annotator: Annotator, *, draw: bool = True) -> str:
+    """Return the arm of a rater, where it is raters that are split into arms; empty elsewhere.
+
+    draw : draw it if it hasn't been yet; else the one that would be drawn now is returned
+    """
+    study = annotator.study
+    if not study.is_two_stage or study.arm_unit != ArmUnit.RATER:
+        return ""
+    if draw:
+        return draw_arm(study=study, annotator=annotator)
+    if drawn := ArmDraw.objects.filter(study=study, annotator=annotator).first():
+        return drawn.arm
+    return nth_arm(study, ArmDraw.objects.filter(study=study).count())
+
+
 @transaction.atomic
 def draw_arm(*, study: Study, annotator: Annotator | None = None, instance: Instance | None = None) -> str:
     """Return the arm of a rater or an instance, drawn when they come for the first time.

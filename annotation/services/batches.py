@@ -1,54 +1,49 @@
-"""Making batches: which instances, N pairs a HIT, R raters, and what the raters' answers are for."""
+"""Making batches, and opening, pausing and closing them."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Q
+from django.utils import timezone
 
-from analysis import selection
-from analysis.errors import AnalysisError
-from annotation.configurations import Configuration, configuration
+from annotation.configurations import configuration
 from annotation.errors import NotChosen
-from annotation.gold import gold_verdict
 from annotation.keys import new_seed
-from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Study
+from annotation.models import Batch, Event, Hit, HitPair, Study
 from annotation.services.arm_tables import pairs_shown, refuse_missing_tables
-from annotation.services.separability import needed_run
+from annotation.services.choosing import (
+    LONGEST_LEASE,
+    MOST_CHECKS,
+    MOST_RATERS,
+    Asked,
+    LaidOut,
+    Wanted,
+    choose,
+    lay_out,
+)
+from annotation.services.log import log
 from annotation.services.slots import make_slots
 from annotation.services.studies import validate
-from annotation.tables import Selection, separabilities
+
+__all__ = ["LONGEST_LEASE", "MOST_CHECKS", "MOST_RATERS", "add_hits", "create_batch", "lacks_gold", "set_batch_status"]
+
+MOST_SLOTS = 100_000
 
 _CHUNK = 500
-MOST_RATERS = 1000
-LONGEST_LEASE = 24 * 60  # minutes
-MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
-_SPEC = re.compile(
-    r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
-)
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Places in the pool, with each one's chance of being there where that is known."""
-
-    places: Sequence[int]
-    probabilities: Sequence[float] | None = None
-    run: SeparabilityRun | None = None
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Matchups that a HIT can be made of, in the order of the instances, and how many can't and why."""
-
-    configuration: Configuration
-    matchup_ids: tuple[int, ...]
-    instance_ids: tuple[str, ...]
-    left_out: dict[str, int]
+_AT_FIRST = (Batch.Status.OPEN, Batch.Status.DRAFT)
+# Nothing leads back to a draft: what was launched has been seen.
+_NEXT: dict[str, tuple[str, ...]] = {
+    Batch.Status.DRAFT: (Batch.Status.OPEN, Batch.Status.CLOSED),
+    Batch.Status.OPEN: (Batch.Status.PAUSED, Batch.Status.CLOSED),
+    Batch.Status.PAUSED: (Batch.Status.OPEN, Batch.Status.CLOSED),
+    Batch.Status.CLOSED: (Batch.Status.OPEN,),
+}
+_LOGGED = {
+    Batch.Status.OPEN: Event.Kind.LAUNCHED,
+    Batch.Status.PAUSED: Event.Kind.PAUSED,
+    Batch.Status.CLOSED: Event.Kind.CLOSED,
+}
 
 
 @transaction.atomic
@@ -68,6 +63,9 @@ def create_batch(
     gold_rate: float = 0.0,
     repeat_rate: float = 0.0,
     lease_minutes: int = 60,
+    most_hits_per_rater: int | None = None,
+    status: str = Batch.Status.OPEN,
+    by: User | None = None,
 ) -> tuple[Batch, bool]:
     """Make a batch of chosen instances, `pairs` pairs a HIT, `raters` slots a HIT; returns it and whether it is new.
 
@@ -78,220 +76,175 @@ def create_batch(
               and whose HITs go to any number of raters, whatever `raters` says
     gold_rate, repeat_rate : shares of a rater's HITs that are hidden checks, of a batch for rating
     lease_minutes : how long a HIT stays claimed without activity
-    Asking for the same batch again changes nothing.
+    most_hits_per_rater : of this batch; no limit when left out
+    status  : open; or draft, of which nothing is given out until it is launched
+    Asking for the same batch again changes nothing, whatever has become of it since.
     Raises: NotChosen saying why not; UnknownName when the study has no such configuration.
     """
     study = Study.objects.select_for_update().get(pk=study.pk)
-    _refuse_purpose(purpose, gold_rate, repeat_rate)
-    chosen_configuration = configuration(study, dataset=dataset, systems=systems)
-    spec = {"spec": select, "instance_ids": sorted(instance_ids), "similarity": similarity}
-    wanted: dict[str, Any] = {
-        "dataset": dataset,
-        "system_a": chosen_configuration.system_a,
-        "system_b": chosen_configuration.system_b,
-        "pairs_per_hit": pairs,
-        "raters_per_hit": raters if purpose == Batch.Purpose.RATING else 1,
-        "purpose": purpose,
-        "gold_rate": gold_rate,
-        "repeat_rate": repeat_rate,
-        "lease_minutes": lease_minutes,
-    }
+    wanted = Wanted(
+        configuration=configuration(study, dataset=dataset, systems=systems),
+        pairs=pairs,
+        raters=raters,
+        seed=new_seed() if seed is None else seed,
+        asked=Asked(select, instance_ids, similarity),
+        purpose=purpose,
+        gold_rate=gold_rate,
+        repeat_rate=repeat_rate,
+        lease_minutes=lease_minutes,
+        most_hits_per_rater=most_hits_per_rater,
+    )
     if existing := study.batches.filter(name=name).first():
-        _refuse_other(existing, {**wanted, "seed": existing.seed if seed is None else seed}, spec)
+        _refuse_other(existing, wanted, same_seed=seed is None)
         return existing, False
-    batch = Batch(study=study, name=name, seed=new_seed() if seed is None else seed, **wanted)
-    _refuse_numbers(pairs, raters, batch.seed, lease_minutes)
-    _fill(batch, _pool(chosen_configuration, batch), spec)
-    return batch, True
+    if status not in _AT_FIRST:
+        raise NotChosen(f"a new batch can't be {status!r}; it is open or a draft")
+    refuse_archived(study)
+    return _make(study, name, wanted, status, by), True
 
 
-def _fill(batch: Batch, pool: _Pool, spec: dict[str, Any]) -> None:
-    """Choose from the pool, and store the batch with its HITs."""
-    rng = np.random.default_rng(batch.seed)
-    chosen = _choose(pool, spec["spec"], spec["instance_ids"], spec["similarity"], rng)
+def _make(study: Study, name: str, wanted: Wanted, status: str, by: User | None) -> Batch:
+    choice = choose(wanted)
+    run = choice.chosen.run
+    batch = Batch(study=study, name=name, status=status, seed=wanted.seed, **_columns(wanted))
     batch.selection = {
-        "asked": spec,
-        "spec": spec["spec"],
-        "similarity": chosen.run.similarity if chosen.run else None,
-        "pool": len(pool.matchup_ids),
-        "left_out": pool.left_out,
+        "asked": wanted.asked.stored,
+        "spec": wanted.asked.spec,
+        "similarity": run.similarity if run else None,
+        "pool": len(choice.pool.matchup_ids),
+        "left_out": choice.pool.left_out,
     }
+    if status == Batch.Status.OPEN:
+        batch.launched_at = timezone.now()
     validate(batch)
     batch.save()
-    _make_hits(batch, pool, chosen, rng)
-    if batch.study.is_two_stage:
-        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
+    refuse_slots(len(choice.chosen.places) * batch.raters_per_hit, by)
+    add_hits(batch=batch, laid_out=lay_out(choice, batch.pairs_per_hit))
+    if status == Batch.Status.OPEN:
+        _refuse_without_tables(batch)
+        log(study=study, kind=Event.Kind.LAUNCHED, batch=batch, by=by, at=batch.launched_at)
+    return batch
 
 
-def _refuse_other(existing: Batch, wanted: dict[str, Any], spec: dict[str, Any]) -> None:
-    same = all(getattr(existing, key) == value for key, value in wanted.items())
-    if not same or existing.selection.get("asked") != spec:
+def _columns(wanted: Wanted) -> dict[str, Any]:
+    """Return what a batch's columns hold of what was asked for."""
+    return {
+        "dataset": wanted.configuration.dataset,
+        "system_a": wanted.configuration.system_a,
+        "system_b": wanted.configuration.system_b,
+        "pairs_per_hit": wanted.pairs,
+        "raters_per_hit": wanted.raters if wanted.for_rating else 1,
+        **{
+            name: getattr(wanted, name)
+            for name in ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
+        },
+    }
+
+
+def _refuse_other(existing: Batch, wanted: Wanted, *, same_seed: bool) -> None:
+    columns = {**_columns(wanted), "seed": existing.seed if same_seed else wanted.seed}
+    made = {name: getattr(existing, name) for name in columns}
+    made["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
+    if made != columns or existing.selection.get("asked") != wanted.asked.stored:
         raise NotChosen(f"the study has a batch {existing.name!r} already, made otherwise; choose another name")
 
 
-def _refuse_purpose(purpose: str, gold_rate: float, repeat_rate: float) -> None:
-    if purpose not in Batch.Purpose.values:
-        raise NotChosen(f"the purpose is {purpose!r}; it must be one of {', '.join(Batch.Purpose.values)}")
-    for name, rate in (("gold", gold_rate), ("repeat", repeat_rate)):
-        if not 0 <= rate <= MOST_CHECKS:
-            raise NotChosen(f"the {name} rate is {rate}; it must be from 0 to {MOST_CHECKS}")
-    if gold_rate + repeat_rate > MOST_CHECKS:
-        total = round(gold_rate + repeat_rate, 6)
-        raise NotChosen(f"the gold and the repeat rate make {total}; together they may be {MOST_CHECKS} at most")
-    if purpose != Batch.Purpose.RATING and (gold_rate or repeat_rate):
-        raise NotChosen(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
+def refuse_slots(slots: int, by: User | None) -> None:
+    """Refuse to make more slots for a person's request than can be made while raters wait; a command may.
 
-
-def _refuse_numbers(pairs: int, raters: int, seed: int, lease_minutes: int) -> None:
-    if pairs < 1:
-        raise NotChosen(f"{pairs} pairs a HIT; it must be 1 or more")
-    if not 1 <= raters <= MOST_RATERS:
-        raise NotChosen(f"{raters} raters a HIT; it must be from 1 to {MOST_RATERS}")
-    if not 1 <= lease_minutes <= LONGEST_LEASE:
-        raise NotChosen(f"a HIT stays claimed for {lease_minutes} min; it must be from 1 to {LONGEST_LEASE}")
-    if not 0 <= seed < 2**31:
-        raise NotChosen(f"the seed is {seed}; it must be from 0 to {2**31 - 1}")
-
-
-def _pool(configuration: Configuration, batch: Batch) -> _Pool:
-    """Find the matchups that a rater can be shown: with a source text, enough pairs, and gold where that is needed."""
-    matchups, pairs = configuration.matchups(), batch.pairs_per_hit
-    without_source = matchups.filter(instance__source="").count()
-    counted = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
-    left_out = {
-        "without source text": without_source,
-        f"with fewer than {pairs} pairs": counted.filter(available__lt=pairs).count(),
-    }
-    rows = list(counted.filter(available__gte=pairs).values_list("pk", "instance__instance_id", "instance__gold"))
-    taken = _taken(configuration, batch)
-    left_out[_taken_reason(batch)] = sum(row[0] in taken for row in rows)
-    rows = [row for row in rows if row[0] not in taken]
-    if batch.purpose != Batch.Purpose.RATING:
-        problems = [_gold_problem(configuration, gold) for _, _, gold in rows]
-        left_out |= Counter(problem for problem in problems if problem)
-        rows = [row for row, problem in zip(rows, problems, strict=True) if not problem]
-    left_out = {reason: count for reason, count in left_out.items() if count}
-    if not rows:
-        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
-        raise NotChosen(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
-    return _Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
-
-
-def _taken(configuration: Configuration, batch: Batch) -> set[int]:
-    """Return the matchups that are asked for the other reason: one seen in a check can't be rated unknowing, or after."""
-    rating = Q(batch__purpose=Batch.Purpose.RATING)
-    placed = Hit.objects.filter(batch__study=configuration.study, batch__origin=Batch.Origin.COLLECTED)
-    placed = placed.filter(~rating if batch.purpose == Batch.Purpose.RATING else rating)
-    return set(placed.filter(matchup__in=_of(configuration)).values_list("matchup_id", flat=True))
-
-
-def _taken_reason(batch: Batch) -> str:
-    if batch.purpose == Batch.Purpose.RATING:
-        return "on HITs of a qualification or of hidden checks"
-    return "on HITs for rating"
-
-
-def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> str | None:
-    """Say why raters can't be held to an instance's gold."""
-    verdict = gold_verdict(gold, configuration.system_a.name, configuration.system_b.name)
-    if verdict is None:
-        return "without a gold preference for these systems"
-    if verdict == 0 and not configuration.study.ties_allowed:
-        return "whose gold is a tie, which this study does not offer"
-    return None
-
-
-def _choose(
-    pool: _Pool, spec: str, instance_ids: Sequence[str], similarity: str | None, rng: np.random.Generator
-) -> _Chosen:
-    match = _SPEC.fullmatch(spec)
-    if match is None:
+    Raises: NotChosen.
+    """
+    if by is not None and slots > MOST_SLOTS:
         raise NotChosen(
-            f"selection is {spec!r}; it must be all, random:N, top:N, stratified:BxN, importance:N or ids:FILE"
+            f"{slots:,} slots (HITs × raters) are more than a page makes at once, which is {MOST_SLOTS:,}; "
+            "choose fewer instances or raters, or make it with manage.py create_batch or extend_batch"
         )
-    if spec == "all":
-        return _Chosen(range(len(pool.matchup_ids)))
-    if spec == "ids":
-        return _Chosen(_by_id(pool, instance_ids))
-    try:
-        return _by_rule(pool, match, similarity, rng)
-    except AnalysisError as error:
-        raise NotChosen(f"{spec} of {pool.configuration}: {error}") from None
 
 
-def _by_rule(pool: _Pool, match: re.Match[str], similarity: str | None, rng: np.random.Generator) -> _Chosen:
-    if match["kind"] == "random":
-        return _Chosen(selection.choose_random(len(pool.matchup_ids), int(match["count"]), rng).tolist())
-    run = needed_run(pool.configuration, similarity)
-    values = separabilities(Selection(pool.configuration, pool.matchup_ids, pool.instance_ids, frozenset()), run)
-    if match["kind"] == "top":
-        return _Chosen(selection.choose_top(values, int(match["count"])).tolist(), run=run)
-    if match["kind"] == "importance":
-        sample = selection.choose_importance(values, int(match["count"]), rng)
-        return _Chosen(sample.indices.tolist(), sample.probabilities.tolist(), run)
-    places = selection.choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
-    return _Chosen(places.tolist(), run=run)
+def refuse_archived(study: Study) -> None:
+    """Refuse to give out work of a study that was put away.
+
+    Raises: NotChosen.
+    """
+    if study.archived_at is not None:
+        raise NotChosen(f"study {study.slug} is in the archive; take it out first")
 
 
-def _by_id(pool: _Pool, instance_ids: Sequence[str]) -> list[int]:
-    places = {instance_id: place for place, instance_id in enumerate(pool.instance_ids)}
-    if unknown := [instance_id for instance_id in instance_ids if instance_id not in places]:
-        shown = ", ".join(unknown[:10])
-        raise NotChosen(f"{len(unknown)} of the ids can't be rated or are not in {pool.configuration}: {shown}")
-    if not instance_ids:
-        raise NotChosen("the list of ids is empty")
-    return [places[instance_id] for instance_id in dict.fromkeys(instance_ids)]
-
-
-def _make_hits(batch: Batch, pool: _Pool, chosen: _Chosen, rng: np.random.Generator) -> None:
-    """Lay out the HITs in a seeded random order, each with its sample of pairs and R free slots."""
-    probabilities: Sequence[float | None] = chosen.probabilities or [None] * len(chosen.places)
-    order = rng.permutation(len(chosen.places))
+def add_hits(*, batch: Batch, laid_out: Sequence[LaidOut], after: int = 0) -> list[Hit]:
+    """Store a batch's HITs with their pairs and R free slots each, from the place `after` of its queue on."""
     hits = Hit.objects.bulk_create(
         (
             Hit(
                 batch=batch,
-                matchup_id=pool.matchup_ids[place],
-                position=int(position),
-                inclusion_probability=probability,
+                matchup_id=one.matchup_id,
+                position=after + one.place,
+                inclusion_probability=one.probability,
             )
-            for place, probability, position in zip(chosen.places, probabilities, order, strict=True)
+            for one in laid_out
         ),
         batch_size=_CHUNK,
     )
-    pairs: dict[int, list[int]] = {}
-    rows = Pair.objects.filter(matchup__in=_of(pool.configuration)).order_by("matchup_id", "index")
-    for matchup_id, pair_id in rows.values_list("matchup_id", "pk"):
-        pairs.setdefault(matchup_id, []).append(pair_id)
-    links = []
-    for hit in hits:
-        available = pairs[hit.matchup_id]
-        sample = sorted(rng.choice(len(available), size=batch.pairs_per_hit, replace=False))
-        links += [HitPair(hit=hit, pair_id=available[place], position=p) for p, place in enumerate(sample)]
-    HitPair.objects.bulk_create(links, batch_size=_CHUNK)
+    HitPair.objects.bulk_create(
+        (
+            HitPair(hit=hit, pair_id=pair_id, position=position)
+            for hit, one in zip(hits, laid_out, strict=True)
+            for position, pair_id in enumerate(one.pair_ids)
+        ),
+        batch_size=_CHUNK,
+    )
     if batch.purpose == Batch.Purpose.RATING:  # the others go to every rater
         make_slots(batch=batch, hits=hits, numbers=range(1, batch.raters_per_hit + 1))
+    return hits
 
 
-def _of(configuration: Configuration) -> Any:
-    return Matchup.objects.filter(pk__in=configuration.matchups().order_by().values("pk"))
+@transaction.atomic
+def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reason: str = "") -> Batch:
+    """Open, pause or close a batch, and log it; claims already made may be finished.
 
-
-def set_batch_status(*, batch: Batch, status: str) -> Batch:
-    """Open, pause or close a batch; claims already made may be finished.
-
-    Raises: NotChosen for an unknown state, for a batch whose ratings were imported, and for opening one whose pairs
-    lack comparison tables: the study may have become one of two stages since.
+    A draft is launched or closed, an open batch paused or closed, a paused one opened or closed, and a closed one
+    opened again; the state that it is in already changes nothing.
+    Raises: NotChosen for an unknown state or a step that there is not, for a batch whose ratings were imported, for
+    opening one of a study in the archive, or one whose pairs lack comparison tables: the study may have become one of
+    two stages since.
     """
     if status not in Batch.Status.values:
         raise NotChosen(f"{status!r} is no state of a batch")
     if batch.origin == Batch.Origin.IMPORTED:
         raise NotChosen(f"the ratings of batch {batch.name} were imported; it can't be opened here")
-    if status == Batch.Status.OPEN and batch.study.is_two_stage:
-        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
-    batch.status = status
-    batch.save(update_fields=["status"])
+    now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
+    before = now.status
+    if status != before:
+        if status not in _NEXT[before]:
+            raise NotChosen(f"batch {now.name} is {before}; it can become {' or '.join(_NEXT[before])}, not {status}")
+        if status == Batch.Status.OPEN:
+            refuse_archived(now.study)
+            _refuse_without_tables(now)
+        _step(now, status)
+        log(
+            study=now.study,
+            kind=_LOGGED[Batch.Status(status)],
+            batch=now,
+            by=by,
+            reason=reason,
+            changes={"status": [before, status]},
+        )
+    for name in ("status", "launched_at", "closed_at"):
+        setattr(batch, name, getattr(now, name))
     return batch
+
+
+def _step(batch: Batch, status: str) -> None:
+    at = timezone.now()
+    batch.status = status
+    if status == Batch.Status.OPEN and batch.launched_at is None:
+        batch.launched_at = at
+    batch.closed_at = at if status == Batch.Status.CLOSED else None
+    batch.save(update_fields=["status", "launched_at", "closed_at"])
+
+
+def _refuse_without_tables(batch: Batch) -> None:
+    if batch.study.is_two_stage:
+        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
 
 
 def lacks_gold(batch: Batch) -> bool:

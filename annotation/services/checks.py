@@ -44,6 +44,8 @@ def next_check(annotator: Annotator, batch: Batch) -> Assignment | None:
     HIT comes once to an annotator; of earlier HITs the oldest is repeated, but never the one before. Returning a check
     brings another one, so that returning whatever looks like one is no way around them.
     """
+    if not batch.gold_rate and not batch.repeat_rate:
+        return None
     latest = annotator.assignments.order_by("-pk").first()
     if latest is not None and latest.state == Assignment.State.RETURNED and latest.purpose in CHECKS:
         return _gold(annotator, batch) if latest.purpose == GOLD else _repeat(annotator, batch)

@@ -1,19 +1,22 @@
 """Giving out HITs and taking them back: one short transaction a claim, safe on both databases."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
 from annotation.keys import new_seed
-from annotation.models import Annotator, Assignment, Batch, Display, Hit, Slot
+from annotation.models import Annotator, Assignment, Batch, Display, Slot
 from annotation.models.work import SlotQuerySet
-from annotation.services import qualification
-from annotation.services.arms import arm_of
+from annotation.prepared import Prepared
+from annotation.services import qualification, queue
+from annotation.services.arms import arm_of, arm_of_rater
 from annotation.services.checks import CHECKS, next_check
 from annotation.services.consent import has_consented
-from annotation.services.displays import draw_displays, placebos_seen
+from annotation.services.displays import draw_displays
 from annotation.services.holding import refuse_over
 from annotation.services.slots import release_expired, reopen_slots
 from annotation.services.waiting import ended, why_nothing
@@ -29,57 +32,89 @@ __all__ = [
     "why_nothing",
 ]
 
-MOST_AHEAD = 500
+
+def _any_expired(at: datetime) -> "QuerySet[Assignment, int]":
+    return Assignment.objects.expired(at).order_by().values_list("pk", flat=True)[:1]
+
+
+def _begun(annotator: int) -> QuerySet[Assignment]:
+    states = (Assignment.State.CLAIMED, Assignment.State.EXPIRED)
+    return Assignment.objects.filter(annotator=annotator, state__in=states).order_by("pk")
+
+
+def _with_lock(annotator: int) -> QuerySet[Annotator]:
+    return Annotator.objects.select_for_update(of=("self",)).select_related("study").filter(pk=annotator).order_by()
+
+
+_ANY_EXPIRED, _BEGUN, _LOCKED = Prepared(_any_expired), Prepared(_begun), Prepared(_with_lock)
+MOST_AHEAD = 100
 LONGEST_COMMENT = 2000
 
 
-@transaction.atomic
 def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
     """Return the annotator's open HIT, or claim the next one for them.
 
     A qualification comes before everything; then a HIT that they began and whose time ran out; then, at the batch's
-    rates, a hidden check; else the HIT with the fewest filled slots. None is given twice to one annotator (declared
-    repeats aside), nor one of a matchup that they have rated.
+    rates, a hidden check; else the HIT with the fewest filled or claimed slots, within every cap and the balance of
+    arms. None is given twice to one annotator (declared repeats aside), nor one of a matchup that they have rated.
     Raises: ConsentNeeded; ClaimRefused saying why there is nothing to rate.
     """
+    if _ANY_EXPIRED.all(at=at):
+        release_expired(at=at)  # a transaction of its own: it stands even if there is nothing for this annotator
+    return _claim(annotator, at)
+
+
+@transaction.atomic
+def _claim(annotator: Annotator, at: datetime) -> Assignment:
     annotator = _locked(annotator)
     if ended(annotator):
         raise ClaimRefused(why_nothing(annotator, at))
     if not has_consented(annotator):
         raise ConsentNeeded(_("Please answer the consent question first."))
-    release_expired(study=annotator.study, at=at)
-    if current := open_claim(annotator):
+    begun = _BEGUN.all(annotator=annotator.pk)
+    if current := next((one for one in begun if one.state == Assignment.State.CLAIMED), None):
         return current
-    if (asked := qualification.next_assignment(annotator, at)) is not None:
+    batches = queue.open_batches(annotator)
+    qualifies = any(batch.purpose == Batch.Purpose.QUALIFICATION for batch in batches)
+    if qualifies and (asked := qualification.next_assignment(annotator, at)) is not None:
         return _begin(asked, at)
-    if (resumed := _resume(annotator, at)) is not None:
+    if begun and (resumed := _resume(annotator, begun, batches, at)) is not None:
         return resumed
-    slot = _lock_first(claimable_slots(annotator))
+    return _next(annotator, batches, at)
+
+
+def _next(annotator: Annotator, batches: Sequence[Batch], at: datetime) -> Assignment:
+    """Give out the next HIT of the queue, or the hidden check that comes before it."""
+    rating = queue.for_rating(annotator, batches)
+    # A draw that leads to no HIT is undone with this transaction, so that whoever only looked in moves no balance.
+    slot = queue.lock_next(annotator, rating, arm_of_rater(annotator)) if rating else None
     if slot is None:
         raise ClaimRefused(why_nothing(annotator, at))
-    if (check := next_check(annotator, slot.hit.batch)) is not None:
+    batch = next(one for one in rating if one.pk == slot.batch_id)
+    if (check := next_check(annotator, batch)) is not None:
         return _begin(check, at)
+    slot.hit.batch = batch
     return _fill(slot, Assignment(hit=slot.hit, annotator=annotator, seed=new_seed()), at)
 
 
-def _resume(annotator: Annotator, at: datetime) -> Assignment | None:
+def _resume(
+    annotator: Annotator, begun: Sequence[Assignment], batches: Sequence[Batch], at: datetime
+) -> Assignment | None:
     """Give back a HIT whose time ran out, if its annotator may still have it: a hidden check just as any other."""
-    ran_out = list(
-        annotator.assignments.filter(state=Assignment.State.EXPIRED).select_related("hit__batch__study").order_by("pk")
-    )
-    if (check := next((one for one in ran_out if one.purpose in CHECKS), None)) is not None:
+    if (check := next((one for one in begun if one.purpose in CHECKS), None)) is not None:
         return _begin(check, at)
-    begun = {one.hit_id: one for one in ran_out if one.purpose == Assignment.Purpose.RATING}
-    slot = _lock_first(claimable_slots(annotator).filter(hit__in=begun)) if begun else None
-    return _fill(slot, begun[slot.hit_id], at) if slot else None
-
-
-def _lock_first(slots: SlotQuerySet) -> Slot | None:
-    """Lock the first of these slots; the lowest number belongs to the HIT with the fewest filled."""
-    slot = slots.select_for_update(skip_locked=True, of=("self",)).order_by("number", "hit__position", "pk").first()
-    if slot is not None:  # only now, since a database sorts all free slots, and with their texts that takes long
-        slot.hit = Hit.objects.select_related("batch__study", "matchup__instance").get(pk=slot.hit_id)
-    return slot
+    by_hit = {one.hit_id: one for one in begun if one.purpose == Assignment.Purpose.RATING}
+    rating = queue.for_rating(annotator, batches)
+    if not by_hit or not rating:
+        return None
+    arms = queue.arms_open_to(annotator, arm_of_rater(annotator))
+    slots = queue.free_slots(annotator, rating).filter(hit__in=by_hit, arm__in=arms)
+    slot = queue.lock_first(slots)
+    if slot is None:
+        return None
+    assignment = by_hit[slot.hit_id]
+    assignment.hit = slot.hit
+    return _fill(slot, assignment, at)
 
 
 def _fill(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
@@ -91,7 +126,10 @@ def _fill(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
 
 def _locked(annotator: Annotator) -> Annotator:
     """Lock an annotator, so that two tabs of one person take turns."""
-    return Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
+    found = _LOCKED.first(annotator=annotator.pk)
+    if found is None:
+        raise Annotator.DoesNotExist(annotator.pk)
+    return found
 
 
 def _begin(assignment: Assignment, at: datetime) -> Assignment:
@@ -114,22 +152,10 @@ def open_claim(annotator: Annotator) -> Assignment | None:
 
 
 def claimable_slots(annotator: Annotator) -> SlotQuerySet:
-    """Return the free slots that this annotator may take: of matchups that they neither rated, returned nor are at.
-
-    Nor of one whose table they have seen as a placebo: it would colour their first votes there.
-    """
-    seen = annotator.assignments.exclude(state=Assignment.State.EXPIRED)
-    return (
-        Slot.objects.free()
-        .filter(
-            hit__batch__study_id=annotator.study_id,
-            hit__batch__status=Batch.Status.OPEN,
-            hit__batch__origin=Batch.Origin.COLLECTED,
-            hit__batch__purpose=Batch.Purpose.RATING,
-        )
-        .exclude(hit__matchup_id__in=seen.values("hit__matchup_id"))
-        .exclude(hit__matchup_id__in=placebos_seen(annotator))
-    )
+    """Return the free slots that this annotator may take now."""
+    rating = queue.for_rating(annotator, queue.open_batches(annotator))
+    slots = queue.free_slots(annotator, rating)
+    return slots.filter(arm__in=queue.arms_open_to(annotator, arm_of_rater(annotator, draw=False)))
 
 
 def has_work(annotator: Annotator) -> bool:
@@ -144,10 +170,10 @@ def has_work(annotator: Annotator) -> bool:
     return not standing.required or standing.attempts_left > 0
 
 
-def hits_ahead(annotator: Annotator) -> int:
-    """Count the HITs that this annotator can still claim, up to MOST_AHEAD."""
-    matchups = claimable_slots(annotator).order_by().values("hit__matchup_id").distinct()
-    return matchups[:MOST_AHEAD].count()
+def hits_ahead(annotator: Annotator, batches: Sequence[Batch]) -> int:
+    """Count the HITs of the study's open batches that this annotator can still claim, up to MOST_AHEAD."""
+    rating = queue.for_rating(annotator, batches)
+    return queue.count_ahead(annotator, rating, arm_of_rater(annotator, draw=False), MOST_AHEAD)
 
 
 @transaction.atomic

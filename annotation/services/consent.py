@@ -3,10 +3,12 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.errors import ClaimRefused
 from annotation.models import Annotator, Assignment, Consent
+from annotation.prepared import Prepared
 from annotation.services.slots import reopen_slots
 
 
@@ -17,8 +19,15 @@ def latest_consent(annotator: Annotator) -> Consent | None:
 
 def has_consented(annotator: Annotator) -> bool:
     """Tell whether the current text was accepted, and not declined since."""
-    consent = latest_consent(annotator)
-    return consent is not None and consent.accepted
+    return bool(_ACCEPTED.first(annotator=annotator.pk, version=annotator.study.consent_version))
+
+
+def _accepted(annotator: int, version: int) -> "QuerySet[Consent, bool]":
+    answers = Consent.objects.filter(annotator=annotator, version=version).order_by("-pk")
+    return answers.values_list("accepted", flat=True)[:1]
+
+
+_ACCEPTED = Prepared(_accepted)
 
 
 def answer_consent(*, annotator: Annotator, accepted: bool, at: datetime) -> Consent:

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from annotation.models import Annotator, Assignment, Display
+from annotation.models import Annotator, Assignment, Display, HitPair
 from annotation.models.study import PairOrder
+from annotation.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def draw_displays(assignment: Assignment) -> list[Display]:
     half of the drawn numbers show A on the left, and a middle one is settled by its own coin. A repeat shows every
     pair the other way round than before.
     """
-    placed = assignment.hit.hit_pairs.order_by("position").values_list("pair_id", "pair__key")
+    placed = _PLACED.all(hit=assignment.hit_id)
     draws = [_draw(assignment.seed, pair_id, key) for pair_id, key in placed]
     lefts = _sides_swapped(assignment) if assignment.repeat_of_id else _sides(draws)
     if assignment.hit.batch.study.pair_order == PairOrder.RANDOM:
@@ -45,6 +46,13 @@ def draw_displays(assignment: Assignment) -> list[Display]:
         )
         for position, draw in enumerate(draws)
     ]
+
+
+def _placed(hit: int) -> "QuerySet[HitPair, tuple[int, str]]":
+    return HitPair.objects.filter(hit=hit).order_by("position").values_list("pair_id", "pair__key")
+
+
+_PLACED = Prepared(_placed)
 
 
 def derived_seed(*parts: object) -> int:
@@ -75,6 +83,11 @@ def _sides_swapped(assignment: Assignment) -> dict[int, bool]:
 
 def placebos_seen(annotator: Annotator) -> "QuerySet[Display, Any]":
     """Return the matchups, as a subquery, whose tables this annotator was shown beside pairs of other matchups."""
+    return placebos_seen_by(annotator.pk)
+
+
+def placebos_seen_by(annotator: int) -> "QuerySet[Display, Any]":
+    """Do the same as `placebos_seen`, for an annotator's primary key."""
     shown = Display.objects.filter(assignment__annotator=annotator, table__isnull=False).order_by()
     return shown.exclude(table__pair=F("pair")).values("table__pair__matchup_id")
 

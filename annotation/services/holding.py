@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.errors import AssignmentClosed, ConsentNeeded
-from annotation.models import Annotator, Assignment
+from annotation.models import Annotator, Assignment, Batch
+from annotation.prepared import Prepared
 from annotation.services.consent import has_consented
+from annotation.services.queue import for_rating
 from annotation.services.slots import take_free_slot
 
 EXPIRED, CLAIMED = Assignment.State.EXPIRED, Assignment.State.CLAIMED
@@ -21,27 +24,44 @@ class Held:
     late: bool
 
 
-def hold(assignment: Assignment, at: datetime) -> Held:
-    """Lock an assignment that isn't closed, and extend its lease.
+def _annotator(annotator: int) -> QuerySet[Annotator]:
+    return Annotator.objects.select_for_update().filter(pk=annotator).order_by()
+
+
+def _assignment(assignment: int) -> QuerySet[Assignment]:
+    locked = Assignment.objects.select_for_update(of=("self",)).filter(pk=assignment).order_by()
+    return locked.select_related("hit__batch__study", "slot")
+
+
+_ANNOTATOR, _ASSIGNMENT = Prepared(_annotator), Prepared(_assignment)
+LEAST_EXTENSION = 1 / 60  # of the lease: a vote every few seconds is not worth a write each
+
+
+def hold(assignment: Assignment, at: datetime, *, extend: bool = True) -> Held:
+    """Lock an assignment that isn't closed, and extend its lease, unless it ends at once.
 
     One whose time ran out goes on where it was if its slot is still unfilled and its annotator isn't at another HIT;
     otherwise it takes votes all the same, which are kept and don't count.
     Raises: AssignmentClosed; ConsentNeeded when the annotator hasn't accepted the current text, or no longer does.
     """
-    annotator = (
-        Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=assignment.annotator_id)
-    )
-    assignment = (
-        Assignment.objects.select_for_update(of=("self",)).select_related("hit__batch__study").get(pk=assignment.pk)
-    )
+    annotator = _ANNOTATOR.first(annotator=assignment.annotator_id)
+    found = _ASSIGNMENT.first(assignment=assignment.pk)
+    if annotator is None or found is None:
+        raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
+    assignment = found
+    annotator.study = assignment.hit.batch.study
     assignment.annotator = annotator
     refuse_over(assignment)
     late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
-    if assignment.state == EXPIRED and not at_another(annotator) and regain(assignment):
+    regained = assignment.state == EXPIRED and not at_another(annotator) and regain(assignment)
+    if regained:
         assignment.state = CLAIMED
-    if assignment.state == CLAIMED:
-        assignment.expires_at = at + timedelta(minutes=assignment.hit.batch.lease_minutes)
-        assignment.save(update_fields=["state", "expires_at"])
+    if assignment.state == CLAIMED and (regained or extend):
+        lease = timedelta(minutes=assignment.hit.batch.lease_minutes)
+        until, had = at + lease, assignment.expires_at
+        if regained or had is None or until - had >= lease * LEAST_EXTENSION:
+            assignment.expires_at = until
+            assignment.save(update_fields=["state", "expires_at"])
     return Held(assignment, late)
 
 
@@ -68,13 +88,20 @@ def at_another(annotator: Annotator) -> bool:
 def regain(assignment: Assignment) -> bool:
     """Give an assignment whose time ran out a slot of its HIT again; False when none is free or its matchup was rated.
 
-    A qualification or a check needs none. Whoever was blocked meanwhile finishes what they hold, and gets nothing back.
+    A qualification or a check needs none. Whoever was blocked meanwhile, or has as many HITs as one may have, finishes
+    what they hold, and gets nothing back; nor does anybody of a batch that is paused or closed by now.
     """
+    batch = assignment.hit.batch
+    batch.study = assignment.annotator.study
     if assignment.annotator.blocked_at is not None:
+        return False
+    if batch.status != Batch.Status.OPEN or batch.study.archived_at is not None:
         return False
     if assignment.purpose != Assignment.Purpose.RATING:
         return True
     others = assignment.annotator.assignments.exclude(pk=assignment.pk).exclude(state=EXPIRED)
     if others.filter(hit__matchup_id=assignment.hit.matchup_id).exists():
+        return False
+    if not for_rating(assignment.annotator, [batch]):
         return False
     return take_free_slot(assignment)

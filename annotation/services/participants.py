@@ -3,12 +3,13 @@
 import secrets
 from datetime import datetime
 
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.errors import ClaimRefused
-from annotation.models import Annotator, Channel, Participant, RoleGrant, Submission
+from annotation.models import Annotator, Channel, Participant, RoleGrant, Study, Submission
 from annotation.models.people import Role
 
 KINDS = {
@@ -28,16 +29,41 @@ def refuse_shut(channel: Channel) -> None:
         raise ClaimRefused(_("This study takes no new raters at the moment."))
 
 
-@transaction.atomic
+def new_username(channel: Channel) -> str:
+    """Draw a name for an account that is nobody's by name."""
+    return f"{channel.kind}-{secrets.token_hex(8)}"
+
+
 def new_rater(channel: Channel) -> Annotator:
     """Make a nameless account, without a password, and its place as a rater of the channel's study."""
-    user = User(username=f"{channel.kind}-{secrets.token_hex(8)}")
-    user.set_unusable_password()
-    user.save()
-    RoleGrant.objects.create(user=user, role=Role.ANNOTATOR, study=channel.study)
-    return Annotator.objects.create(
-        study=channel.study, user=user, kind=KINDS[Channel.Kind(channel.kind)], code=f"r-{secrets.token_hex(4)}"
+    return new_raters(channel, 1)[0]
+
+
+@transaction.atomic
+def new_raters(channel: Channel, count: int) -> list[Annotator]:
+    """Make so many nameless accounts, in as many statements as one takes."""
+    users = [User(username=new_username(channel), password=make_password(None)) for _number in range(count)]
+    return raters_of(channel, User.objects.bulk_create(users))
+
+
+@transaction.atomic
+def raters_of(channel: Channel, users: list[User]) -> list[Annotator]:
+    """Give new accounts their place as raters of the channel's study, under random codes."""
+    study, kind = channel.study, KINDS[Channel.Kind(channel.kind)]
+    RoleGrant.objects.bulk_create(RoleGrant(user=user, role=Role.ANNOTATOR, study=study) for user in users)
+    return Annotator.objects.bulk_create(
+        Annotator(study=study, user=user, kind=kind, code=code)
+        for user, code in zip(users, _fresh_codes(study, len(users)), strict=True)
     )
+
+
+def _fresh_codes(study: Study, count: int) -> list[str]:
+    """Draw codes that nobody in the study has: among thousands of short ones two may well be the same."""
+    codes: set[str] = set()
+    while len(codes) < count:
+        drawn = {f"r-{secrets.token_hex(4)}" for _number in range(count - len(codes))}
+        codes |= drawn - set(study.annotators.filter(code__in=drawn).values_list("code", flat=True))
+    return list(codes)
 
 
 @transaction.atomic

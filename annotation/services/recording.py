@@ -2,11 +2,13 @@
 
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.models import Assignment, Display, Rating, VoteChange
+from annotation.prepared import Prepared
 from annotation.services.holding import Held
 from annotation.services.scoring import screen_name, study_verdict
 from annotation.services.sending import Sent
@@ -21,10 +23,27 @@ def display_of(assignment: Assignment, pair_key: str) -> Display:
     Raises: UnknownName when it isn't on the HIT.
     """
     key = pair_key.replace("\x00", "")[:64]  # PostgreSQL would not even look for a NUL character
-    display = assignment.displays.select_related("pair").filter(pair__key=key).first()
+    display = _DISPLAY.first(assignment=assignment.pk, key=key)
     if display is None:
         raise UnknownName(_("That pair is not on this page. Please load the page again."))
+    display.assignment = assignment
     return display
+
+
+def _display(assignment: int, key: str) -> QuerySet[Display]:
+    displays = Display.objects.filter(assignment=assignment, pair__key=key).order_by()
+    return displays.select_related("pair__generation_a", "pair__generation_b")
+
+
+def _rating(display: int, stage: str) -> QuerySet[Rating]:
+    return Rating.objects.filter(display=display, stage=stage).order_by()
+
+
+def _changes(display: int) -> "QuerySet[VoteChange, tuple[str, datetime]]":
+    return VoteChange.objects.filter(display=display).order_by("pk").values_list("page", "received_at")
+
+
+_DISPLAY, _RATING, _CHANGES = Prepared(_display), Prepared(_rating), Prepared(_changes)
 
 
 def record(
@@ -37,10 +56,13 @@ def record(
     if choice not in held.assignment.hit.batch.study.offered_choices:
         raise Unacceptable(_("%(choice)s is not one of the choices on offer.") % {"choice": f"“{choice[:40]}”"})
     verdict = study_verdict(choice, display)
-    rating = Rating.objects.filter(display=display, stage=stage).first()
+    rating = _RATING.first(display=display.pk, stage=stage)
     if rating is not None and (rating.verdict, rating.reason) == (verdict, reason):
+        rating.display = display
+        display.version = len(_CHANGES.all(display=display.pk))  # type: ignore[attr-defined]
         return rating
-    changes = list(VoteChange.objects.filter(display=display).order_by("pk").values_list("page", "received_at"))
+    changes = _CHANGES.all(display=display.pk)
+    display.version = len(changes) + 1  # type: ignore[attr-defined]
     if len(changes) >= MOST_CHANGES:
         raise Unacceptable(_("This choice was changed too often. It stays as it is."))
     _refuse_stale(held.assignment, rating, changes, sent)
@@ -62,7 +84,8 @@ def record(
         page=sent.page[:32],
         **values,
     )
-    rating = rating or Rating(display=display, stage=stage)
+    rating = rating or Rating(stage=stage)
+    rating.display = display
     for name, value in {**values, "rated_at": at, "arm": arm}.items():
         setattr(rating, name, value)
     rating.table = display.table if stage == Rating.Stage.REVISED else None

@@ -1,6 +1,6 @@
 """The second stage: pair by pair a comparison table is shown, and the first vote is kept or revised with a reason."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -107,11 +107,16 @@ def shown_rows(display: Display) -> Sequence[ShownRow]:
     """Return the table that was shown beside a pair, turned to this rater's sides; empty when none was."""
     if display.table is None or display.second_shown_at is None:
         return []
-    left, right = ("only_a", "only_b") if display.a_is_left else ("only_b", "only_a")
     flagged = set(display.flags.filter(table=display.table_id, taken_back_at=None).values_list("row", flat=True))
+    return turned_rows(display.table, a_is_left=display.a_is_left, flagged=flagged)
+
+
+def turned_rows(table: ComparisonTable, *, a_is_left: bool, flagged: Collection[int | None] = ()) -> Sequence[ShownRow]:
+    """Turn a table to the sides that show A on the left, or on the right."""
+    left, right = ("only_a", "only_b") if a_is_left else ("only_b", "only_a")
     return [
         ShownRow(number, row["aspect"], row[left], row["both"], row[right], number in flagged)
-        for number, row in enumerate(display.table.rows)
+        for number, row in enumerate(table.rows)
     ]
 
 

@@ -1,32 +1,53 @@
 """Slots that come free again."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from itertools import groupby
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from annotation.models import Assignment, Batch, Hit, Slot, Study
+from annotation.services import slot_arms
 
-_CHUNK = 1000
+_MOST_AT_ONCE = 200
 
 
 def make_slots(*, batch: Batch, hits: Iterable[Hit], numbers: Collection[int]) -> None:
-    """Give each of these HITs of a batch free slots with these numbers."""
-    Slot.objects.bulk_create(
-        (Slot(hit=hit, batch=batch, position=hit.position, number=number) for hit in hits for number in numbers),
-        batch_size=_CHUNK,
+    """Give each of these HITs of a batch free slots with these numbers, kept for the arms where they are balanced.
+
+    The database makes them, from its own rows: row by row from here, a large batch would keep raters waiting.
+    """
+    ids = [hit.pk for hit in hits]
+    slot, hit = connection.ops.quote_name(Slot._meta.db_table), connection.ops.quote_name(Hit._meta.db_table)
+    insert = (
+        f"INSERT INTO {slot} (hit_id, batch_id, number, position, arm) "
+        f"SELECT id, batch_id, %s, position, '' FROM {hit} WHERE batch_id = %s AND id BETWEEN %s AND %s"
     )
+    with connection.cursor() as cursor:
+        for first, last in _runs(ids):
+            for number in numbers:
+                cursor.execute(insert, [number, batch.pk, first, last])
+    if slot_arms.are_kept(batch.study):
+        slot_arms.keep(Slot.objects.filter(batch=batch))
+
+
+def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Put numbers into runs without a gap, each as its first and its last."""
+    for _, run in groupby(enumerate(sorted(ids)), key=lambda place: place[1] - place[0]):
+        own = [number for _, number in run]
+        yield own[0], own[-1]
 
 
 @transaction.atomic
-def release_expired(*, study: Study, at: datetime) -> int:
-    """Free the slots of a study's claims that have run out; what was voted stays with the assignment."""
-    expired = list(
-        Assignment.objects.expired(at)
-        .filter(hit__batch__study=study)
-        .select_for_update(skip_locked=True, of=("self",))
-        .values_list("pk", "hit_id")
-    )
+def release_expired(*, at: datetime, study: Study | None = None) -> int:
+    """Free the slots of claims that have run out, of one study or of all; what was voted stays with the assignment.
+
+    At most _MOST_AT_ONCE, the oldest first, so that whoever does it in passing isn't kept long.
+    """
+    found = Assignment.objects.expired(at).select_for_update(skip_locked=True, of=("self",)).order_by("expires_at")
+    if study is not None:
+        found = found.filter(hit__batch__study=study)
+    expired = list(found.values_list("pk", "hit_id")[:_MOST_AT_ONCE])
     if expired:
         ids = [pk for pk, _ in expired]
         reopen_slots(ids, {hit_id for _, hit_id in expired})
@@ -37,7 +58,8 @@ def release_expired(*, study: Study, at: datetime) -> int:
 def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
     """Free these assignments' slots; a HIT's filled slots keep the lowest numbers, which tell how many they are."""
     by_hit: dict[int, list[Slot]] = {}
-    for slot in Slot.objects.filter(hit__in=hit_ids).select_for_update().order_by("pk"):
+    # Locked in the order in which `slot_arms.keep` locks them, so that two who do this don't wait for each other.
+    for slot in Slot.objects.filter(hit__in=hit_ids).select_for_update().order_by("hit_id", "number"):
         by_hit.setdefault(slot.hit_id, []).append(slot)
     moved = []
     for slots in by_hit.values():
@@ -49,11 +71,14 @@ def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
                 moved.append(slot)
     Slot.objects.filter(pk__in=[slot.pk for slot in moved]).update(assignment=None)  # an assignment fills one slot
     Slot.objects.bulk_update([slot for slot in moved if slot.assignment_id], ["assignment"])
+    if moved and slot_arms.are_kept(Study.objects.get(batches__hits=moved[0].hit_id)):
+        slot_arms.keep(Slot.objects.filter(hit__in=by_hit))
 
 
 def take_free_slot(assignment: Assignment) -> bool:
     """Put an assignment into the lowest free slot of its HIT, if there is one."""
-    free = Slot.objects.free().filter(hit=assignment.hit_id).select_for_update(skip_locked=True)
+    free = Slot.objects.free().filter(hit=assignment.hit_id, arm__in=(assignment.arm, ""))
+    free = free.select_for_update(skip_locked=True)
     slot = free.order_by("number").first()
     if slot is None:
         return False

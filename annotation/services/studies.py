@@ -1,18 +1,20 @@
 """Making studies and keeping a record of what was read into them."""
 
 import hashlib
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from annotation.errors import AnnotationError, SettingFixed, UnknownStudy
-from annotation.models import Batch, ImportRecord, Rating, Study
+from annotation.errors import AnnotationError, UnknownStudy
+from annotation.models import Batch, ImportRecord, Study
 from annotation.models.groups import main_group
+from annotation.services import slot_arms
+from annotation.services.amendments import log_amendment, needs_amendment, refuse_fixed
 from annotation.services.arm_tables import pairs_shown, refuse_missing_tables
-
-FIXED_BY_DRAWS = frozenset({"protocol", "arms", "arm_unit"})
-FIXED_BY_VOTES = FIXED_BY_DRAWS | {"ties_allowed", "pair_order"}
 
 
 def find_study(slug: str, *, lock: bool = False) -> Study:
@@ -28,10 +30,13 @@ def find_study(slug: str, *, lock: bool = False) -> Study:
 
 
 @transaction.atomic
-def ensure_study(*, slug: str, must_be_new: bool = False, **settings: Any) -> Study:
+def ensure_study(
+    *, slug: str, must_be_new: bool = False, on_made: Callable[[Study], None] | None = None, **settings: Any
+) -> Study:
     """Return the study with this slug, made with `settings` when it isn't there; an existing one keeps its own.
 
-    It belongs to the main group unless `settings` names another one.
+    It belongs to the main group unless `settings` names another one. `on_made` is called with a study that was made,
+    within the transaction: what it raises unmakes the study.
 
     Raises: AnnotationError naming the setting that isn't valid, or saying that a study that must be new is there.
     """
@@ -46,6 +51,8 @@ def ensure_study(*, slug: str, must_be_new: bool = False, **settings: Any) -> St
             study.save()
     except IntegrityError:
         raise AnnotationError(f"the name {slug} was taken a moment ago; please try again") from None
+    if on_made is not None:
+        on_made(study)
     return study
 
 
@@ -61,8 +68,8 @@ def validate(row: Any) -> None:
         raise AnnotationError("; ".join(problems).replace("__all__: ", "")) from None
 
 
-def _plain_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+def _plain(value: Any) -> Any:
+    return value.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(value, str) else value
 
 
 def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: dict[str, int], **options: Any) -> None:
@@ -78,40 +85,36 @@ def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: di
 
 
 @transaction.atomic
-def save_settings(*, study: Study, **settings: Any) -> Study:
+def save_settings(
+    *, study: Study, by: User | None = None, reason: str = "", at: datetime | None = None, **settings: Any
+) -> Study:
     """Change a study's settings; another consent text is a new version, to be asked for again.
 
+    Once rating has begun a change of anything but the title is an amendment: `reason` says why, and the study's log
+    keeps it with the values before and after.
     Raises: AnnotationError naming the setting that isn't valid; SettingFixed for what votes were given under;
-    NotChosen when raters are at work on pairs whose comparison tables would be missing.
+    AmendmentNeeded when a reason is missing; NotChosen when raters are at work on pairs whose comparison tables would
+    be missing.
     """
     study = Study.objects.select_for_update().get(pk=study.pk)
     # A browser sends every line's end as CR LF, which is no change of the text.
-    settings = {name: _plain_lines(value) if isinstance(value, str) else value for name, value in settings.items()}
-    if "consent_text" in settings and settings["consent_text"] != _plain_lines(study.consent_text):
+    settings = {name: _plain(value) for name, value in settings.items()}
+    before = {name: _plain(getattr(study, name)) for name in settings}
+    changed = {name for name, value in settings.items() if before[name] != value}
+    refuse_fixed(study, changed)
+    is_amendment = needs_amendment(study, changed, _plain(reason))
+    if "consent_text" in changed:
         study.consent_version += 1
-    changed = {name for name, value in settings.items() if getattr(study, name) != value}
-    _refuse_fixed(study, changed)
-    for name, value in settings.items():
-        setattr(study, name, value)
+    for name in changed:
+        setattr(study, name, settings[name])
     validate(study)
     if study.is_two_stage and changed & {"protocol", "arms"}:
         at_work = study.batches.open().filter(origin=Batch.Origin.COLLECTED)
         refuse_missing_tables(study, study.arms, pairs_shown(at_work))
     study.save()
+    if changed & {"protocol", "arms", "arm_unit", "balance_arms"}:
+        slot_arms.keep_all(study)
+    if is_amendment:
+        changes = {name: (before[name], getattr(study, name)) for name in settings if name in changed}
+        log_amendment(study=study, changes=changes, reason=_plain(reason), by=by, at=at)
     return study
-
-
-def _refuse_fixed(study: Study, changed: set[str]) -> None:
-    """Refuse to change what raters' answers depend on once there are any.
-
-    An arm is drawn when a HIT is claimed, before the first vote, and stays: draws fix the arms as votes do.
-    """
-    if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
-        raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
-    if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
-        raise SettingFixed(fixed, "arms have been drawn for raters or instances; choose this in a new study")
-
-
-def _has_votes(study: Study) -> bool:
-    collected = Rating.objects.filter(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED)
-    return collected.filter(display__assignment__hit__batch__study=study).exists()

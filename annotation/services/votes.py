@@ -4,10 +4,12 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.errors import FirstVotesLocked, Unacceptable, VotesMissing
-from annotation.models import Assignment, Rating
+from annotation.models import Assignment, Display, Rating
+from annotation.prepared import Prepared
 from annotation.services import checks, qualification
 from annotation.services.holding import hold, regain
 from annotation.services.recording import display_of, record
@@ -59,7 +61,7 @@ def submit_assignment(*, assignment: Assignment, at: datetime) -> Assignment:
     After its time it is taken too, marked late, and counts only if its slot is still unfilled.
     Raises: AssignmentClosed; VotesMissing naming the pairs by their place on the page.
     """
-    held = hold(assignment, at)
+    held = hold(assignment, at, extend=False)
     assignment = held.assignment
     _refuse_missing(assignment, FIRST)
     if assignment.arm:
@@ -73,7 +75,7 @@ def submit_assignment(*, assignment: Assignment, at: datetime) -> Assignment:
     assignment.expires_at = None
     assignment.late = held.late
     assignment.pay_due = _pay(assignment)
-    assignment.save()
+    assignment.save(update_fields=["state", "submitted_at", "expires_at", "late", "pay_due"])
     _judge_rater(assignment, at)
     return assignment
 
@@ -103,15 +105,22 @@ def _judge_rater(assignment: Assignment, at: datetime) -> None:
 
 def places_without_vote(assignment: Assignment, stage: str = FIRST) -> list[int]:
     """List the places on the page (from 1) of the pairs that have no vote of this stage."""
-    voted = Rating.objects.filter(display__assignment=assignment, stage=stage)
-    open_displays = assignment.displays.exclude(pk__in=voted.values("display_id")).order_by("position")
-    return [position + 1 for position in open_displays.values_list("position", flat=True)]
+    return [position + 1 for position in _WITHOUT_VOTE.all(assignment=assignment.pk, stage=stage)]
+
+
+def _without_vote(assignment: int, stage: str) -> "QuerySet[Display, int]":
+    voted = Rating.objects.filter(display=OuterRef("pk"), stage=stage)
+    displays = Display.objects.filter(~Exists(voted), assignment=assignment)
+    return displays.order_by("position").values_list("position", flat=True)
+
+
+_WITHOUT_VOTE = Prepared(_without_vote)
 
 
 def _refuse_missing(assignment: Assignment, stage: str) -> None:
     if missing := places_without_vote(assignment, stage):
         listed = ", ".join(str(place) for place in missing)
-        raise VotesMissing(_("Please rate every pair first; still open: %(places)s.") % {"places": listed})
+        raise VotesMissing(_("Please rate every pair first; still open: %(places)s.") % {"places": listed}, missing)
 
 
 def screen_choice(rating: Rating) -> str:

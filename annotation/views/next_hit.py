@@ -1,6 +1,10 @@
 """The way to the next HIT: past every question that comes before it, or to the reason why there is none."""
 
+from dataclasses import dataclass, field
+from datetime import datetime
+
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -9,14 +13,60 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation.access import account_of, for_eyes_only, holds_any
-from annotation.errors import ClaimRefused
-from annotation.models import Annotator, Assignment, Study
+from annotation.errors import ClaimRefused, ConsentNeeded
+from annotation.models import Annotator, Study
 from annotation.models.people import Role
+from annotation.prepared import Prepared
+from annotation.recruitment.base import Farewell
 from annotation.services.accounts import annotator_for
-from annotation.services.claims import claim_hit, has_work, release_expired, why_nothing
-from annotation.services.consent import has_consented, latest_consent
+from annotation.services.claims import claim_hit, has_work, why_nothing
+from annotation.services.consent import latest_consent
+from annotation.services.farewells import farewell_of
 from annotation.services.qualification import standing
 from annotation.services.waiting import ended
+
+
+@dataclass
+class _Round:
+    """What was met in going through the studies of one annotator, until a HIT was found or none."""
+
+    known: list[Annotator] = field(default_factory=list)
+    declined: list[Annotator] = field(default_factory=list)
+    failed: list[Annotator] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def go_on(self, annotator: Annotator, now: datetime) -> HttpResponse | None:
+        """Return the way on in this study, or None and remember why there is none."""
+        self.known.append(annotator)
+        try:
+            return redirect("annotation:hit", claim_hit(annotator=annotator, at=now).key)
+        except ConsentNeeded:
+            if not has_work(annotator):  # nobody is asked for consent to nothing
+                self.reasons.append(why_nothing(annotator, now))
+            elif latest_consent(annotator) is None:
+                return redirect("annotation:consent", annotator.study.key)
+            else:
+                self.declined.append(annotator)
+        except ClaimRefused as refusal:  # there may be another study
+            found = standing(annotator)
+            if found.awaits_retry and has_work(annotator):
+                return redirect("annotation:qualification", annotator.study.key)
+            if found.required and not found.attempts_left:
+                self.failed.append(annotator)
+            self.reasons.append(str(refusal))
+        return None
+
+    def farewell(self, now: datetime) -> Farewell | None:
+        """Return the way back to where the annotator came from, once no study has anything for them."""
+        found = (farewell_of(annotator=one, at=now) for one in self.known)
+        return next((farewell for farewell in found if farewell is not None), None)
+
+
+def _studies(user: int) -> QuerySet[Study]:
+    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user)
+
+
+_STUDIES = Prepared(_studies)
 
 
 @login_required
@@ -25,52 +75,32 @@ from annotation.services.waiting import ended
 @for_eyes_only
 def rate(request: HttpRequest) -> HttpResponse:
     """Lead an annotator to their current HIT, to a question that comes first, or to the next HIT."""
-    if not holds_any(request.user, Role.ANNOTATOR):
-        return render(request, "annotation/no_role.html", {"wanted": "annotator"}, status=403)
     user, now = account_of(request), timezone.now()
-    at_work = set(Assignment.objects.held_by(user).claimed().values_list("annotator__study_id", flat=True))
-    studies = Study.objects.seen_by(user, Role.ANNOTATOR).with_work_for(user)
-    declined: list[Annotator] = []
-    reasons: list[str] = []
-    failed: list[Study] = []
-    known: list[Study] = []
-    over: list[Study] = []
-    for study in sorted(studies, key=lambda study: study.pk not in at_work):
-        annotator = annotator_for(user=user, study=study)
-        known.append(study)
-        if has_consented(annotator):
-            try:
-                return redirect("annotation:hit", claim_hit(annotator=annotator, at=now).key)
-            except ClaimRefused as refusal:  # there may be another study
-                found = standing(annotator)
-                if found.awaits_retry and has_work(annotator):
-                    return redirect("annotation:qualification", study.key)
-                if found.required and not found.attempts_left:
-                    failed.append(study)
-                if ended(annotator):
-                    over.append(study)
-                reasons.append(str(refusal))
-            continue
-        release_expired(study=study, at=now)
-        if not has_work(annotator):  # nobody is asked for consent to nothing
-            reasons.append(why_nothing(annotator, now))
-        elif latest_consent(annotator) is None:
-            return redirect("annotation:consent", study.key)
-        else:
-            declined.append(annotator)
-    if failed and not declined:
-        return redirect("annotation:qualification", failed[0].key)  # says how it ended, in kind words
-    context: dict[str, object] = {
-        "reason": _why(reasons, declined),
-        "declined": declined,
-        "studies": known,
+    studies = _STUDIES.all(user=user.pk)
+    if not studies and not holds_any(user, Role.ANNOTATOR):
+        return render(request, "annotation/no_role.html", {"wanted": "annotator"}, status=403)
+    met = _Round()
+    for study in studies:
+        if (way := met.go_on(annotator_for(user=user, study=study), now)) is not None:
+            return way
+    farewell = met.farewell(now)
+    if met.failed and not met.declined and farewell is None:
+        return redirect("annotation:qualification", met.failed[0].study.key)  # says how it ended, in kind words
+    over = [annotator.study for annotator in met.known if ended(annotator)]
+    context = {
+        "reason": _why(met),
+        "farewell": farewell,
+        "declined": met.declined,
+        "studies": [annotator.study for annotator in met.known],
+        "all_over": bool(over) and len(over) == len(met.known),
+        "pays": any(study.pay_per_hit for study in over),
     }
-    context["all_over"] = bool(over) and len(over) == len(known)
-    context["pays"] = any(study.pay_per_hit for study in over)
     return render(request, "annotation/nothing_to_rate.html", context)
 
 
-def _why(reasons: list[str], declined: list[Annotator]) -> str:
-    if declined:
+def _why(met: _Round) -> str:
+    if met.declined:
         return _("You declined the consent question, so there is nothing for you to rate.")
-    return " ".join(dict.fromkeys(reasons)) or _("Nothing is open for rating at the moment. Please look again later.")
+    return " ".join(dict.fromkeys(met.reasons)) or _(
+        "Nothing is open for rating at the moment. Please look again later."
+    )

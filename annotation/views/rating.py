@@ -12,18 +12,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation.access import for_eyes_only, form_of_hit, own_assignment
-from annotation.cards import Told, card_of, displays_of, first_page, frame, second_page, status
-from annotation.errors import Unacceptable, VoteConflict
+from annotation.cards import Card, Told, card_of, displays_of, first_page, frame, second_page, status, voted_card
+from annotation.errors import AnnotationError, ConsentNeeded, Unacceptable, VoteConflict, VotesMissing
 from annotation.forms import VoteForm
 from annotation.middleware import status_of
 from annotation.models import Assignment, Display
 from annotation.services.checks import WARNING, warning_due
-from annotation.services.consent import has_consented
 from annotation.services.displays import mark_shown
 from annotation.services.holding import refuse_over
 from annotation.services.recording import display_of
 from annotation.services.second_stage import reveal
-from annotation.services.votes import REVISED, is_counted, places_without_vote, save_vote, submit_assignment
+from annotation.services.votes import is_counted, save_vote, submit_assignment
 
 OVER = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 
@@ -34,36 +33,50 @@ OVER = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 @for_eyes_only
 def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Show a HIT: one source text and its pairs, each on the sides drawn for this annotator."""
-    assignment = own_assignment(request, assignment_key)
+    assignment = own_assignment(request, assignment_key, with_source=True)
     if assignment.state in OVER:
         return redirect("annotation:rate")
-    if not has_consented(assignment.annotator):
+    try:
+        return show_hit(request, assignment)
+    except ConsentNeeded:
         return redirect("annotation:consent", assignment.annotator.study.key)
-    return show_hit(request, assignment)
 
 
 @form_of_hit
 def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
     assignment = own_assignment(request, assignment_key)
-    refuse_over(assignment)
-    display = display_of(assignment, request.POST.get("pair_key", ""))
     form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
-    told, code = None, 200
     try:
         if not form.is_valid():
             raise Unacceptable(form.problem)
-        save_vote(assignment=assignment, **form.vote, at=timezone.now())
+        rating = save_vote(assignment=assignment, **form.vote, at=timezone.now())
     except (Unacceptable, VoteConflict) as refusal:  # is told at the card; any other one is a page of its own
-        told, code = Told(display.pair.key, str(refusal)), status_of(refusal)
+        return _refused(request, assignment, refusal)
     if not asked_by_htmx(request):
-        if told:
-            return show_hit(request, assignment, told, code=code)
-        return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{display.pair.key}")
-    assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])  # a vote extends the lease
+        return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{rating.display.pair.key}")
+    return _vote_card(request, rating.display.assignment, voted_card(rating))
+
+
+def _refused(request: HttpRequest, assignment: Assignment, refusal: AnnotationError) -> HttpResponse:
+    """Say at its card why a choice was not taken; unless the whole HIT takes none, or doesn't have the pair."""
+    refuse_over(assignment)
+    display = display_of(assignment, request.POST.get("pair_key", ""))
+    told, code = Told(display.pair.key, str(refusal)), status_of(refusal)
+    if not asked_by_htmx(request):
+        return show_hit(request, assignment, told, code=code)
+    assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])
+    return _vote_card(request, assignment, card_of(_one_of(assignment, display.pk), told), code)
+
+
+def _one_of(assignment: Assignment, pk: int) -> Display:
+    return next(display for display in displays_of(assignment) if display.pk == pk)
+
+
+def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: int = 200) -> HttpResponse:
     context = {
         **frame(assignment, request.POST.get("page", "")[:32]),
-        "card": card_of(displays_of(assignment).get(pk=display.pk), told),
+        "card": card,
         "status": status(assignment, timezone.now()),
     }
     return TemplateResponse(request, "annotation/_vote.html", context, status=code)
@@ -74,13 +87,12 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Close the HIT and go on to the next; when votes are missing, say which."""
     assignment = own_assignment(request, assignment_key)
-    if assignment.state not in OVER:
-        missing = places_without_vote(assignment)
-        if not missing and assignment.arm:
-            missing = places_without_vote(assignment, REVISED)
-        if missing:
-            return show_hit(request, assignment, missing=missing, code=422)
-    done = submit_assignment(assignment=assignment, at=timezone.now())
+    try:
+        done = submit_assignment(assignment=assignment, at=timezone.now())
+    except VotesMissing as refusal:
+        if not refusal.places:
+            raise
+        return show_hit(request, assignment, missing=refusal.places, code=422)
     _thank(request, done)
     if done.purpose == Assignment.Purpose.QUALIFICATION:
         return redirect("annotation:feedback", done.key)
@@ -98,8 +110,8 @@ def show_hit(
     """Show the HIT page in its present stage, with what was refused."""
     refuse_over(assignment)
     now = timezone.now()
-    mark_shown(assignment=assignment, at=now)
     if assignment.locked_at is None:
+        mark_shown(assignment=assignment, at=now)
         context = first_page(assignment, now, told)
     else:
         opened = opened_display(assignment, told.key if told else request.GET.get("change", ""))
@@ -109,9 +121,9 @@ def show_hit(
 
 def opened_display(assignment: Assignment, wanted: str = "") -> Display | None:
     """Return the pair whose second vote is asked: a wanted one whose turn has been, or the one whose turn it is."""
-    shown = displays_of(assignment).filter(second_shown_at__isnull=False)
-    if wanted and (display := shown.filter(pair__key=wanted.replace("\x00", "")[:64]).first()):
-        return display
+    shown = {one.pair.key: one for one in displays_of(assignment) if one.second_shown_at is not None} if wanted else {}
+    if wanted in shown:
+        return shown[wanted]
     return reveal(assignment=assignment, at=timezone.now())
 
 

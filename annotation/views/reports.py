@@ -15,13 +15,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation.access import MANAGERS, READERS, form_of_hit, own_assignment, study_view
+from annotation.access import MANAGERS, READERS, account_of, form_of_hit, own_assignment, study_view
 from annotation.errors import Unacceptable
 from annotation.forms import PAIR_FLAGS, FlagForm, ReturnForm
 from annotation.models import Assignment, Display, Flag, Study
 from annotation.reports import RETURNED, flags_of, kind_counts, reported_raters, returned_of, with_rows
 from annotation.services import claims, flags
-from annotation.services.checks import unblock
+from annotation.services.exclusion import let_go_on
 from annotation.services.second_stage import shown_rows
 
 REPORTS_A_PAGE = 50
@@ -81,7 +81,7 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
             raise PermissionDenied
         blocked = study.annotators.present().exclude(blocked_at=None)
         rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
-        unblock(annotator=rater)
+        let_go_on(annotator=rater, by=account_of(request), at=timezone.now())
         messages.success(request, _("%(code)s may go on.") % {"code": rater.code})
         return redirect("annotation:reports", study.slug)
     kind = request.GET.get("kind", "")

@@ -8,26 +8,24 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
+from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
-from annotation.access import MANAGERS, READERS, account_of, group_of_new_study, holds_any, study_view
+from annotation.access import MANAGERS, READERS, holds_any, study_view
 from annotation.configurations import configurations, matchup_counts
-from annotation.errors import AnnotationError, NotChosen, SettingFixed
-from annotation.forms import BatchForm, NewStudyForm, UploadForm
+from annotation.errors import AnnotationError
+from annotation.forms import UploadForm, file_of
 from annotation.middleware import shown
-from annotation.models import Assignment, Batch, Instance, Study
-from annotation.reports import counts_of, kind_counts
-from annotation.services.accounts import keep_creator
-from annotation.services.batches import create_batch, lacks_gold, set_batch_status
+from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
+from annotation.reports import kind_counts
 from annotation.services.separability import latest_runs
-from annotation.services.studies import save_settings
 from annotation.services.uploads import read_upload
-from annotation.settings_form import StudySettingsForm
+from annotation.study_templates import ORIGINS, batch_plan
 from annotation.tasks import compute_separability_of, separability_state
 
 T = TypeVar("T")
@@ -36,32 +34,20 @@ T = TypeVar("T")
 @login_required
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    """List the studies that the user may read."""
+    """List the studies that the user may read: those in use, or those in the archive."""
     if not holds_any(request.user, *READERS):
         raise PermissionDenied
-    rows = Study.objects.seen_by(request.user, *READERS).annotate(
-        instance_count=Count("instances", distinct=True), batch_count=Count("batches", distinct=True)
-    )
-    return render(request, "annotation/studies.html", {"studies": rows})
-
-
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def new_study(request: HttpRequest) -> HttpResponse:
-    """Make a study from its first file."""
-    if not holds_any(request.user, *READERS):
-        raise PermissionDenied
-    form = NewStudyForm(request.POST or None, request.FILES or None)
-    if form.is_valid() and (
-        read := _try(
-            form,
-            lambda: read_upload(must_be_new=True, group=group_of_new_study(account_of(request)), **_new_study(form)),
-        )
-    ):
-        keep_creator(user=account_of(request), study=read[0])
-        messages.success(request, read[1])
-        return redirect("annotation:study", read[0].slug)
-    return render(request, "annotation/upload.html", {"form": form}, status=422 if form.is_bound else 200)
+    seen = Study.objects.seen_by(request.user, *READERS)
+    in_archive = request.GET.get("archived") == "1"
+    rows = seen.exclude(archived_at=None) if in_archive else seen.active()
+    context = {
+        "studies": rows.annotate(
+            instance_count=_count_of(Instance.objects.all()), batch_count=_count_of(Batch.objects.all())
+        ),
+        "in_archive": in_archive,
+        "archived_count": seen.exclude(archived_at=None).count(),
+    }
+    return render(request, "annotation/studies.html", context)
 
 
 @study_view(*READERS)
@@ -69,7 +55,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
     """Read a further file into a study."""
     form = UploadForm(request.POST or None, request.FILES or None)
-    if form.is_valid() and (read := _try(form, lambda: read_upload(slug=study.slug, **_file_of(form)))):
+    if form.is_valid() and (read := _try(form, lambda: read_upload(slug=study.slug, **file_of(form)))):
         messages.success(request, read[1])
         return redirect("annotation:study", study.slug)
     context = {"form": form, "study": study}
@@ -99,32 +85,14 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
             "instance_count": study.instances.count(),
             "systems": study.systems.all(),
             "batches": _with_progress(study.batches.all()),
-            "imports": study.imports.all(),
+            "imports": study.imports.exclude(kind__in=ORIGINS),
+            "origin": study.imports.filter(kind__in=ORIGINS).order_by("pk").first(),
+            "plan": batch_plan(study),
+            "amendment_count": study.events.filter(kind=Event.Kind.AMENDMENT).count(),
             "scripted": study.annotators.filter(kind="scripted").count(),
             **_report_counts(study),
         }
     return render(request, page or "annotation/study.html", context)
-
-
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
-def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
-    """Change what raters are told and asked."""
-    form = StudySettingsForm(request.POST or None, instance=study)
-    if request.method != "POST" or not form.is_valid():
-        status = 422 if request.method == "POST" else 200
-        return render(request, "annotation/study_settings.html", {"form": form, "study": study}, status=status)
-    try:
-        save_settings(study=study, **form.cleaned_data)
-    except SettingFixed as error:
-        for field in error.fields:
-            form.add_error(field, error.why)
-    except NotChosen as error:  # tables that the arms would show are missing
-        form.add_error("arms", str(error))
-    if form.errors:
-        return render(request, "annotation/study_settings.html", {"form": form, "study": study}, status=422)
-    messages.success(request, _("Saved."))
-    return redirect("annotation:study", study.slug)
 
 
 @study_view(*READERS)
@@ -138,49 +106,6 @@ def start_separability(request: HttpRequest, study: Study) -> HttpResponse:
         compute_separability_of.enqueue(study.pk, name, "configuration")
     messages.info(request, _("Separability is being computed; it shows below when it is done."))
     return redirect("annotation:study", study.slug)
-
-
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
-def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
-    """Make a batch."""
-    form = BatchForm(request.POST or None, study=study)
-    if form.is_valid() and (done := _try(form, lambda: create_batch(study=study, **_batch_of(form)))):
-        batch, made = done
-        told = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
-        messages.success(request, told % {"name": batch.name})
-        return redirect("annotation:batch", study.slug, batch.pk)
-    context = {"form": form, "study": study}
-    return render(request, "annotation/new_batch.html", context, status=422 if form.is_bound else 200)
-
-
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
-def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Watch one batch; a study admin opens, pauses and closes it."""
-    batch = get_object_or_404(_with_progress(study.batches.filter(pk=pk)))
-    may_manage = Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists()
-    if request.method == "POST":
-        if not may_manage:
-            raise PermissionDenied
-        set_batch_status(batch=batch, status=request.POST.get("status", ""))
-        return redirect("annotation:batch", study.slug, pk)
-    hits = batch.hits.select_related("matchup__instance").order_by("matchup__instance__position")
-    page = Paginator(_with_slots(hits), 100).get_page(request.GET.get("page"))
-    flag_count, returned_count = counts_of(batch)
-    submitted = Assignment.objects.present().filter(hit__batch=batch, state=Assignment.State.SUBMITTED)
-    context = {
-        "study": study,
-        "batch": batch,
-        "hits": page,
-        "may_manage": may_manage,
-        "states": Batch.Status.choices,
-        "lacks_gold": lacks_gold(batch),
-        "submitted_count": submitted.count(),
-        "flag_count": flag_count,
-        "returned_count": returned_count,
-    }
-    return render(request, "annotation/batch.html", context)
 
 
 @study_view(*READERS)
@@ -211,48 +136,24 @@ def _try(form: forms.Form, attempt: Callable[[], T]) -> T | None:
         return None
 
 
-def _new_study(form: NewStudyForm) -> dict[str, Any]:
-    settings = {key: form.cleaned_data[key] for key in ("title", "task_kind", "question") if form.cleaned_data[key]}
-    return {"slug": form.cleaned_data["slug"], **_file_of(form), **settings}
-
-
-def _batch_of(form: BatchForm) -> dict[str, Any]:
-    chosen = form.cleaned_data["configuration"]
-    names = {key: form.cleaned_data[key] for key in ("name", "pairs", "raters", "seed")}
-    names["purpose"] = form.cleaned_data["purpose"] or Batch.Purpose.RATING
-    names |= {key: form.cleaned_data[key] or 0.0 for key in ("gold_rate", "repeat_rate")}
-    names["lease_minutes"] = form.cleaned_data["lease_minutes"] or 60
-    names["similarity"] = form.cleaned_data["similarity"] or None
-    systems = (chosen.system_a.name, chosen.system_b.name)
-    return {**names, "dataset": chosen.dataset, "systems": systems, "select": form.cleaned_data["select"].strip()}
-
-
-def _file_of(form: UploadForm) -> dict[str, Any]:
-    cleaned = form.cleaned_data
-    names = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
-    return {"kind": cleaned["kind"], "data": cleaned["file"].read(), "name": cleaned["file"].name, **names}
+def _count_of(rows: Any, group: str = "study") -> Coalesce:
+    """Count rows by themselves, for each one of what they belong to: joined, every kind would meet every other."""
+    counted = rows.filter(**{group: OuterRef("pk")}).order_by().values(group).annotate(n=Count("pk"))
+    return Coalesce(Subquery(counted.values("n")), 0)
 
 
 def _with_progress(batches: Any) -> Any:
-    """Count each batch's slots by state, in one query."""
-    submitted = Q(hits__slots__assignment__state="submitted")
-    return batches.select_related("system_a", "system_b").annotate(
-        hit_count=Count("hits", distinct=True),
-        slot_count=Count("hits__slots", distinct=True),
-        filled_count=Count("hits__slots", filter=submitted, distinct=True),
-        claimed_count=Count("hits__slots", filter=Q(hits__slots__assignment__state="claimed"), distinct=True),
+    """Count each batch's HITs and slots. Who is neither free nor held by a claim is filled: that reads no assignment."""
+    counted = batches.select_related("system_a", "system_b").annotate(
+        hit_count=_count_of(Hit.objects.all(), "batch"),
+        slot_count=_count_of(Slot.objects.all(), "batch"),
+        free_count=_count_of(Slot.objects.free(), "batch"),
+        claimed_count=_count_of(Assignment.objects.claimed(), "slot__batch"),
     )
+    return counted.annotate(filled_count=F("slot_count") - F("free_count") - F("claimed_count"))
 
 
 def _report_counts(study: Study) -> dict[str, int]:
     kinds = kind_counts(study)
     blocked = study.annotators.present().exclude(blocked_at=None).count()
     return {"flag_count": kinds[0][2], "returned_count": kinds[-1][2], "blocked_count": blocked}
-
-
-def _with_slots(hits: Any) -> Any:
-    return hits.annotate(
-        slot_count=Count("slots"),
-        filled_count=Count("slots", filter=Q(slots__assignment__state="submitted")),
-        claimed_count=Count("slots", filter=Q(slots__assignment__state="claimed")),
-    )

@@ -16,6 +16,7 @@ from judging.services import leases
 from judging.services.judges import add_judge
 from judging.services.runs import queue_run
 from judging.services.status import count_judgments, count_runs, pairs_without_source
+from judging.sharing import judges_seen_by
 
 EXAMPLES = 20
 
@@ -24,16 +25,16 @@ EXAMPLES = 20
 @study_view(*READERS)
 def judges(request: HttpRequest, study: Study) -> HttpResponse:
     """List the judges' runs on a study, with forms to add a judge and to start a run."""
-    return _judges_page(request, study, JudgeForm(), RunForm(study=study))
+    return _judges_page(request, study)
 
 
 @require_POST
 @study_view(*READERS)
 def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
-    """Add a judge; it is then there for every study."""
-    form = JudgeForm(request.POST)
+    """Add a judge; it is then there for every study of the group."""
+    form = JudgeForm(request.POST, judges=judges_seen_by(request.user))
     if not form.is_valid():
-        return _judges_page(request, study, form, RunForm(study=study), status=422)
+        return _judges_page(request, study, judge_form=form, status=422)
     judge, is_new = add_judge(**form.cleaned_data)
     made, kept = _("Judge %(judge)s added."), _("Judge %(judge)s is there already, with these settings.")
     messages.success(request, (made if is_new else kept) % {"judge": judge})
@@ -44,9 +45,9 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Start a run, or resume it; a worker does the work."""
-    form = RunForm(request.POST, study=study)
+    form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if not form.is_valid():
-        return _judges_page(request, study, JudgeForm(), form, status=422)
+        return _judges_page(request, study, run_form=form, status=422)
     run = queue_run(study=study, **form.cleaned_data)
     return redirect("judging:run", study.slug, run.pk)
 
@@ -88,14 +89,20 @@ def _is_active(found: JudgeRun) -> bool:
 
 
 def _judges_page(
-    request: HttpRequest, study: Study, judge_form: JudgeForm, run_form: RunForm, *, status: int = 200
+    request: HttpRequest,
+    study: Study,
+    *,
+    judge_form: JudgeForm | None = None,
+    run_form: RunForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
+    seen = judges_seen_by(request.user)
     runs = list(study.judge_runs.select_related("judge__endpoint", "batch"))
     counts = count_runs(study)
     context = {
         "study": study,
         "runs": [(one, counts.get(one.pk)) for one in runs],
-        "judge_form": judge_form,
-        "run_form": run_form,
+        "judge_form": judge_form or JudgeForm(judges=seen),
+        "run_form": run_form or RunForm(study=study, judges=seen),
     }
     return TemplateResponse(request, "judging/judges.html", context, status=status)

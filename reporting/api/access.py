@@ -83,9 +83,13 @@ def seen_by(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": studies.values("pk")}))
 
 
-def in_study(rows: QuerySet[Any], slug: str) -> QuerySet[Any]:
-    """Keep the rows of one study."""
-    return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__slug": slug}))
+def in_study(user: Any, rows: QuerySet[Any], slug: str) -> QuerySet[Any]:
+    """Keep the rows of one study; none when `user` may not read it.
+
+    A completion serves every study that asked the same: its rows would tell who else did.
+    """
+    study = Study.objects.seen_by(user, *READERS).order_by().filter(slug=slug)
+    return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": study.values("pk")}))
 
 
 def _in_studies(rows: QuerySet[Any], condition: Q) -> QuerySet[Any]:

@@ -16,7 +16,7 @@ class StudyFilter(filters.FilterSet):
 
     def of_study(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         """Keep the rows of this study; none when there is no such study for the user."""
-        return in_study(queryset, value)
+        return in_study(self.request.user, queryset, value)
 
 
 class InstanceFilter(StudyFilter):

@@ -7,7 +7,6 @@ from rest_framework import serializers
 from annotation.models import (
     Annotator,
     Assignment,
-    Batch,
     ComparisonTable,
     Flag,
     Generation,
@@ -16,7 +15,6 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
-    Study,
     System,
     VoteChange,
 )
@@ -27,24 +25,6 @@ class ProblemSerializer(serializers.Serializer):
     """Why a request was refused."""
 
     detail = serializers.CharField()
-
-
-class StudySerializer(serializers.ModelSerializer):
-    """A study: what its raters are told and asked, how they are paid and checked."""
-
-    arms: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
-
-    class Meta:
-        model = Study
-        fields = [
-            *("slug", "title", "task_kind", "question", "source_label", "label_left", "label_right", "guidelines"),
-            *("consent_text", "consent_version", "content_warning", "contact", "language", "render_markdown"),
-            *("ties_allowed", "pair_order", "protocol", "arms", "arm_unit", "reason_min_length"),
-            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
-            *("qualification_share", "qualification_attempts", "check_pairs_needed"),
-            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
-            *("seed", "created_at"),
-        ]
 
 
 class InStudySerializer(serializers.ModelSerializer):
@@ -109,22 +89,6 @@ class PairSerializer(serializers.ModelSerializer):
     class Meta:
         model = Pair
         fields = ["key", "study", "instance_id", "matchup", "index", "generation_a_index", "generation_b_index"]
-
-
-class BatchSerializer(InStudySerializer):
-    """HITs published together."""
-
-    system_a = serializers.CharField(source="system_a.name", read_only=True)
-    system_b = serializers.CharField(source="system_b.name", read_only=True)
-    selection = serializers.JSONField(read_only=True)
-
-    class Meta:
-        model = Batch
-        fields = [
-            *("id", "study", "name", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
-            *("selection", "seed", "status", "origin", "purpose", "gold_rate", "repeat_rate", "lease_minutes"),
-            "created_at",
-        ]
 
 
 class HitSerializer(serializers.ModelSerializer):

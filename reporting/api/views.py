@@ -1,4 +1,4 @@
-"""Read-only lists and rows of everything in the studies that a user may read."""
+"""Lists and rows of everything in the studies that a user may read; what may be changed is done by the apps below."""
 
 from typing import Any, TypeVar
 
@@ -12,6 +12,11 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.access import READERS
+from annotation.api.batch_serializers import BatchSerializer
+from annotation.api.batches import BatchSetup
+from annotation.api.progress import BatchProgress
+from annotation.api.studies import StudySetup
+from annotation.api.study_serializers import StudySerializer
 from annotation.models import (
     Annotator,
     Assignment,
@@ -29,6 +34,7 @@ from annotation.models import (
     VoteChange,
 )
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.sharing import judges_seen_by
 from reporting.api import filters, serializers
 from reporting.api.access import IsReader, IsSiteAdmin, seen_by
 from reporting.findings import findings_under
@@ -71,18 +77,18 @@ class StudyRows(ReadOnlyModelViewSet):
 
 
 @documented
-class StudyViewSet(ReadOnlyModelViewSet):
+class StudyViewSet(StudySetup, ReadOnlyModelViewSet):
     """Studies, by slug."""
 
     permission_classes = [IsReader]
     queryset = Study.objects.all()
-    serializer_class = serializers.StudySerializer
+    serializer_class = StudySerializer
     lookup_field = "slug"
     lookup_value_regex = r"[-\w]+"
 
     def get_queryset(self) -> QuerySet[Study]:
         """Return the studies that this user may read."""
-        return Study.objects.seen_by(self.request.user, *READERS).order_by("slug")
+        return Study.objects.seen_by(self.request.user, *READERS).select_related("group").order_by("slug")
 
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
     @action(detail=True, pagination_class=None)
@@ -138,11 +144,11 @@ class PairViewSet(StudyRows):
 
 
 @documented
-class BatchViewSet(StudyRows):
+class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     """Batches of HITs."""
 
     queryset = Batch.objects.select_related("study", "system_a", "system_b")
-    serializer_class = serializers.BatchSerializer
+    serializer_class = BatchSerializer
     filterset_class = filters.BatchFilter
 
 
@@ -214,7 +220,7 @@ class ComparisonTableViewSet(StudyRows):
 
 @documented
 class JudgeViewSet(ReadOnlyModelViewSet):
-    """Judges, by name. They belong to no study: every reader may use them."""
+    """Judges, by name: those that ran in the user's groups, and those that never ran."""
 
     permission_classes = [IsReader]
     queryset = Judge.objects.select_related("endpoint").order_by("name")
@@ -222,6 +228,10 @@ class JudgeViewSet(ReadOnlyModelViewSet):
     filterset_class = filters.JudgeFilter
     lookup_field = "name"
     lookup_value_regex = KEY
+
+    def get_queryset(self) -> QuerySet[Judge]:
+        """Return the judges that this user may know of."""
+        return judges_seen_by(self.request.user).order_by("name")
 
 
 @documented

@@ -194,7 +194,7 @@ def test_grant_makes_a_user_without_a_password_once(capsys: pytest.CaptureFixtur
     assert first.splitlines()[0] == "ann is now annotator in study study"
     assert "sign in: manage.py login_link ann" in first
     assert again.splitlines()[0] == "ann was already annotator in study study"
-    assert everywhere.splitlines()[0] == "ann is now researcher in all studies"
+    assert everywhere.splitlines()[0] == "ann is now researcher in group main"
     user = User.objects.get()
     assert not user.has_usable_password()
     assert not user.is_superuser

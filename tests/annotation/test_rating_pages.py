@@ -194,7 +194,7 @@ def test_any_other_answer_is_asked_again(study: Study, answer: str) -> None:
 
 def test_a_changed_text_is_asked_for_again_before_the_hit_goes_on(study: Study) -> None:
     client, address, _ = at_hit(study)
-    save_settings(study=study, consent_text="Another text.")
+    save_settings(study=study, consent_text="Another text.", reason="Clearer.")
 
     assert client.get(address).headers["Location"] == f"/rate/consent/{study.key}/"
     assert client.get("/rate/").headers["Location"] == f"/rate/consent/{study.key}/"
@@ -515,14 +515,14 @@ def test_no_choice_is_lost_to_what_a_page_says_beside_it(study: Study, said: dic
 def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
     client, address, assignment = at_hit(study)
     first, second = Forms(client.get(address).text).pairs
-    before = Assignment.objects.get(pk=assignment.pk).expires_at
+    before = timezone.now() + timedelta(minutes=50)
+    Assignment.objects.filter(pk=assignment.pk).update(expires_at=before)  # it was claimed ten minutes ago
 
     one = send(client, address, "vote", pair_key=first, choice="left").text
     assert 'hx-swap-oob="true"' in one
     assert "1 of 2 rated." in one
     assert f'<a href="#pair-{second}">' in one
     after = Assignment.objects.get(pk=assignment.pk).expires_at
-    assert before is not None
     assert after is not None
     assert after > before
     assert f'data-expires="{after.isoformat()}"' in one  # an answer extends the time
@@ -606,8 +606,8 @@ def test_hits_are_counted_so_that_no_count_gives_a_check_away(monkeypatch: pytes
 
 def test_a_rater_with_very_many_hits_ahead_is_not_told_how_many(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     client, address, _ = at_hit(study)
-    monkeypatch.setattr("annotation.cards.hits_ahead", lambda annotator: 500)
-    assert "HIT 1 of more than 500" in " ".join(client.get(address).text.split())
+    monkeypatch.setattr("annotation.cards.hits_ahead", lambda annotator, batches: 100)
+    assert "HIT 1 of more than 100" in " ".join(client.get(address).text.split())
 
 
 # Two stages

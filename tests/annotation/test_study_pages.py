@@ -297,7 +297,7 @@ def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study,
 
 
 def batch_fields(**changes: str) -> dict[str, str]:
-    return {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "select": " all ", "seed": "", **changes}
+    return {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "how": "all", "seed": "", **changes}
 
 
 def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
@@ -324,8 +324,8 @@ def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
         ({"gold_rate": "0.3", "repeat_rate": "0.3"}, 422, "together they may be 0.5 at most"),
         ({"purpose": "fun"}, 422, "Select a valid choice"),
         ({"purpose": "gold"}, 422, "2 without a gold preference for these systems"),
-        ({"select": "best"}, 422, "selection is &#x27;best&#x27;"),
-        ({"select": "random:99"}, 422, "random:99 of news"),
+        ({"how": "best"}, 422, "Select a valid choice"),
+        ({"how": "random", "number": "99"}, 422, "random:99 of news"),
     ],
     ids=str,
 )
@@ -349,18 +349,18 @@ def test_a_batch_page_counts_slots_and_its_state_is_the_managers(
 
     assert "0 of 4 slots filled, 1 being worked on" in researcher.get(address).text
     assert "Pause" not in researcher.get(address).text
-    assert researcher.post(address, {"status": "paused"}).status_code == 403
-    assert manager.post(address, {"status": "paused"}).status_code == 302
+    assert researcher.post(f"{address}status/", {"status": "paused"}).status_code == 404
+    assert manager.post(f"{address}status/", {"status": "paused"}).status_code == 302
     batch.refresh_from_db()
     assert batch.status == "paused"
-    assert manager.post(address, {"status": "burnt"}).status_code == 409
+    assert manager.post(f"{address}status/", {"status": "burnt"}).status_code == 409
 
 
 # Errors, text, queries
 
 
 def test_a_domain_error_is_a_card_for_htmx(study: Study, manager: Client) -> None:
-    address = f"/studies/study/batches/{make_batch(study).pk}/"
+    address = f"/studies/study/batches/{make_batch(study).pk}/status/"
     response = manager.post(address, {"status": "bogus"}, headers={"HX-Request": "true"})
 
     assert response.status_code == 409
@@ -441,8 +441,8 @@ def test_every_object_has_its_place_in_the_admin(study: Study) -> None:
         assert admin.get(f"/admin/annotation/{name}/add/").status_code == 403
     assert admin.post(f"/admin/annotation/batch/{batch.pk}/delete/", {"post": "yes"}).status_code == 403
     page = admin.get(f"/admin/annotation/study/{study.pk}/change/")
-    assert 'name="question"' in page.text
-    for name in ("consent_text", "protocol", "arms", "ties_allowed"):
+    assert 'name="title"' in page.text
+    for name in ("consent_text", "protocol", "arms", "ties_allowed", "question", "pay_per_hit", "archived_at"):
         assert f'name="{name}"' not in page.text
     assert Rating.objects.count() == 0
 

@@ -58,7 +58,7 @@ def test_the_page_shows_every_setting_in_a_group() -> None:
     assert sorted(grouped) == sorted(StudySettingsForm.base_fields)
     for name in grouped:
         assert page.count(f'id="id_{name}"') == 1
-    for legend in ("What raters read", "What they are asked", "Two stages", "Pay", "Qualification and checks"):
+    for legend in ("What raters read", "What they are asked", "Two stages", "HITs", "Pay", "Qualification and checks"):
         assert f"<h2>{legend}</h2>" in page
 
 
@@ -151,7 +151,9 @@ def test_other_settings_and_the_same_ones_may_be_saved_after_votes() -> None:
     make_batch(study)
     rate(claim(make_annotator(study)), submit=False)
 
-    saved = save_settings(study=study, question="Which is clearer?", arms=["table:c1"], pair_order="random")
+    saved = save_settings(
+        study=study, question="Which is clearer?", arms=["table:c1"], pair_order="random", reason="Too vague."
+    )
 
     assert saved.question == "Which is clearer?"
     with pytest.raises(SettingFixed, match="arms, pair order: votes have been given"):
@@ -166,7 +168,7 @@ def test_drawn_arms_stay_as_they_are_before_any_vote() -> None:
 
     with pytest.raises(SettingFixed, match="arms have been drawn"):
         save_settings(study=study, arms=["none"])
-    assert save_settings(study=study, pair_order="fixed").pair_order == "fixed"
+    assert save_settings(study=study, pair_order="fixed", reason="Easier to follow.").pair_order == "fixed"
 
 
 # Tables that arms need

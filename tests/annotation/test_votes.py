@@ -108,7 +108,7 @@ def test_a_choice_that_is_not_offered_is_refused(choice: str) -> None:
 
 def test_no_preference_is_refused_where_it_is_not_offered() -> None:
     assignment = claimed()
-    save_settings(study=assignment.hit.batch.study, ties_allowed=False)
+    save_settings(study=assignment.hit.batch.study, ties_allowed=False, reason="Too many ties.")
 
     with pytest.raises(Unacceptable, match="“none” is not one of the choices"):
         save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="none", at=NOON)
@@ -167,7 +167,8 @@ def test_a_vote_after_the_time_ran_out_is_marked_late_and_a_further_one_is_not()
 @pytest.mark.parametrize(("pays_late", "due"), [(False, "0.00"), (True, "1.50")])
 def test_late_work_is_kept_and_not_counted_once_another_has_its_place(pays_late: bool, due: str) -> None:
     assignment = claimed(raters=1)
-    save_settings(study=assignment.hit.batch.study, pay_per_hit=Decimal("1.50"), currency="EUR", pay_late=pays_late)
+    study = assignment.hit.batch.study
+    save_settings(study=study, pay_per_hit=Decimal("1.50"), currency="EUR", pay_late=pays_late, reason="Now paid.")
     taken = rate(claim(make_annotator(assignment.hit.batch.study, "next"), LATER))
 
     for key in keys(assignment):

@@ -62,7 +62,7 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
     researcher.get_by_role("button", name="New study").click()
     researcher.get_by_label("Short name").fill("boats")
     researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
-    researcher.get_by_role("button", name="Read the file").click()
+    researcher.get_by_role("button", name="Make the study").click()
     expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
 
     researcher.get_by_role("button", name="Compute").click()
@@ -72,7 +72,7 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
     researcher.get_by_label("Name").fill("first")
     researcher.get_by_label("Pairs per HIT").fill("3")
     researcher.get_by_label("Raters per HIT").fill("2")
-    researcher.get_by_role("button", name="Make the batch").click()
+    researcher.get_by_role("button", name="Make and launch").click()
     expect(researcher.locator("main")).to_contain_text("0 of 4 slots filled")
 
     for name in ("ann", "ben"):
@@ -98,7 +98,7 @@ def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:
     researcher.goto("/studies/new/")
     researcher.get_by_label("Short name").fill("boats")
     researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
-    researcher.get_by_role("button", name="Read the file").click()
+    researcher.get_by_role("button", name="Make the study").click()
     researcher.get_by_role("link", name="Judges").click()
 
     add = researcher.locator("form", has=researcher.get_by_label("Method"))

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.errors import AnnotationError
+from annotation.models import Assignment, Slot
 from judging.errors import BadSettings, EndpointRefused, UnknownJudge
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.services import leases
@@ -13,6 +15,8 @@ from judging.services.endpoints import add_endpoint, find_endpoint
 from judging.services.judges import add_judge, find_judge
 from judging.services.requeue import requeue_runs
 from judging.services.runs import find_batch, queue_run, start_run
+from judging.worker import look_after
+from tests import factories as annotators
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
 
 pytestmark = pytest.mark.django_db
@@ -188,3 +192,18 @@ def test_run_with_a_living_worker_is_not_requeued_and_a_silent_one_is() -> None:
     assert requeue_runs() == 0
     JudgeRun.objects.update(heartbeat_at=held.heartbeat_at - 2 * leases.LEASE)  # type: ignore[operator]
     assert requeue_runs() == 1
+
+
+def test_the_worker_frees_the_slots_of_claims_whose_time_has_run_out() -> None:
+    study = annotators.make_study("claims")
+    annotators.make_batch(study)
+    stale, fresh = (
+        annotators.claim(annotators.make_annotator(study, name), timezone.now()) for name in ("gone", "here")
+    )
+    Assignment.objects.filter(pk=stale.pk).update(expires_at=timezone.now())
+
+    look_after()
+
+    assert set(Slot.objects.exclude(assignment=None).values_list("assignment", flat=True)) == {fresh.pk}
+    stale.refresh_from_db()
+    assert stale.state == "expired"

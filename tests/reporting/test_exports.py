@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.formats.ratings_file import _as_it_was
+from annotation.formats.spreadsheet import defuse
 from annotation.models import Annotator, Assignment, Rating
 from annotation.services.rating_files import import_ratings
 from reporting import exports
 from reporting import rows as rows_of
-from reporting.exports import JUDGMENT_COLUMNS, defuse
+from reporting.exports import JUDGMENT_COLUMNS
 from reporting.findings import findings
 from reporting.rows import RATING_COLUMNS, rating_rows
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate

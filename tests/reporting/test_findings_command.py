@@ -24,7 +24,7 @@ def slug(db: None) -> str:
 def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", slug, "--format", "json", "--seed", "7", "--batch", "news-batch", "--drop-incomplete")
     found = json.loads(capsys.readouterr().out)
-    assert list(found) == ["study", "version", "filters", "configurations", "pooled", "rankings"]
+    assert list(found) == ["study", "version", "filters", "configurations", "pooled", "rankings", "amendments"]
     assert (found["study"], found["version"]) == ("shown", VERSION)
     assert found["filters"]["seed"] == 7
     assert found["filters"]["batches"] == ["news-batch"]

@@ -1,9 +1,16 @@
-"""Options with which several commands set up a study that is new."""
+"""Settings of a study as several commands take them."""
 
+import json
 from argparse import ArgumentParser
+from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
+from django.core.management.base import CommandError
+from django.forms import BooleanField
+
 from annotation.models.study import TaskKind
+from annotation.settings_form import SWITCHED, StudySettingsForm
 
 _SETTINGS = ("title", "task", "question")
 
@@ -22,3 +29,39 @@ def study_settings(options: dict[str, Any]) -> dict[str, Any]:
     if "task" in given:
         given["task_kind"] = given.pop("task")
     return given
+
+
+def named_settings(items: Iterable[str]) -> dict[str, str]:
+    """Read NAME=VALUE settings.
+
+    Raises: CommandError for one that is no setting, or no value of a switch.
+    """
+    return dict(_setting(item) for item in items)
+
+
+def _setting(item: str) -> tuple[str, str]:
+    name, equals, value = item.partition("=")
+    field = StudySettingsForm.base_fields.get(name)
+    if field is None or not equals:
+        raise CommandError(f"{item}: give NAME=VALUE with NAME one of {', '.join(StudySettingsForm.base_fields)}")
+    if isinstance(field, BooleanField) and value.lower() not in SWITCHED:
+        raise CommandError(f"{item}: the value must be true or false")
+    return name, value
+
+
+def as_json(value: dict[str, Any]) -> str:
+    """Write the one JSON document of a command; amounts of money as text."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=_as_text)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{value!r} has no place in JSON")
+
+
+def add_format(parser: ArgumentParser) -> None:
+    """Declare in which form the command answers."""
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="json: one document and nothing else"
+    )

@@ -3,14 +3,17 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._batches import SELECT, asked_of, document, named
+from annotation.management.commands._settings import add_format, as_json
 from annotation.models import Batch
 from annotation.services.batches import create_batch, lacks_gold
 from annotation.services.studies import find_study
+from annotation.study_templates import batch_plan
 
 
 class Command(TandemCommand):
-    """`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S [--purpose …]`."""
+    """`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S [--draft] …`."""
 
     help = "Choose instances of one data set and two systems, and publish them as HITs."
 
@@ -20,16 +23,16 @@ class Command(TandemCommand):
         parser.add_argument("--name", required=True)
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--systems", required=True, nargs=2, metavar=("A", "B"))
-        parser.add_argument("--pairs", type=int, default=5, help="pairs per HIT")
-        parser.add_argument("--raters", type=int, default=3, help="raters per HIT")
-        parser.add_argument(
-            "--select", default="all", help="all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE"
-        )
+        parser.add_argument("--pairs", type=int, help="pairs per HIT (default: the study's)")
+        parser.add_argument("--raters", type=int, help="raters per HIT (default: the study's)")
+        parser.add_argument("--select", help=f"{SELECT} (default: as the study's template says, else all)")
         parser.add_argument("--similarity", help="which separability to choose by (default: the latest computed)")
         parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
         parser.add_argument(
             "--lease-minutes", type=int, default=60, help="how long a HIT stays claimed without a sign of its rater"
         )
+        parser.add_argument("--max-hits-per-rater", type=int, help="of this batch (default: no limit but the study's)")
+        parser.add_argument("--draft", action="store_true", help="give out nothing until the batch is launched")
         parser.add_argument(
             "--purpose",
             default=Batch.Purpose.RATING,
@@ -39,33 +42,35 @@ class Command(TandemCommand):
         checks = parser.add_argument_group("hidden checks, of a batch for rating")
         checks.add_argument("--gold-rate", type=float, default=0.0, help="share of a rater's HITs that are gold HITs")
         checks.add_argument("--repeat-rate", type=float, default=0.0, help="share that repeat an earlier HIT")
+        add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the batch and say what it holds."""
-        select, instance_ids = options["select"], []
-        if select.startswith("ids:"):
-            data, _ = read_file(select.removeprefix("ids:"))
-            instance_ids = [
-                line.strip() for line in data.decode("utf-8-sig", errors="replace").splitlines() if line.strip()
-            ]
-            select = "ids"
+        given = None if options["select"] is None else asked_of(options["select"], options["similarity"])
+        study = find_study(options["study"])
+        plan = batch_plan(study)
+        asked = given or asked_of(plan.select, options["similarity"])
         batch, made = create_batch(
-            study=find_study(options["study"]),
+            study=study,
             name=options["name"],
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
-            pairs=options["pairs"],
-            raters=options["raters"],
-            select=select,
+            pairs=plan.pairs if options["pairs"] is None else options["pairs"],
+            raters=plan.raters if options["raters"] is None else options["raters"],
             seed=options["seed"],
-            instance_ids=instance_ids,
-            similarity=options["similarity"],
             lease_minutes=options["lease_minutes"],
+            most_hits_per_rater=options["max_hits_per_rater"],
             purpose=options["purpose"],
             gold_rate=options["gold_rate"],
             repeat_rate=options["repeat_rate"],
+            status=Batch.Status.DRAFT if options["draft"] else Batch.Status.OPEN,
+            **named(asked),
         )
-        self._report(batch, made)
+        if options["format"] == "json":
+            self.say(as_json(document(study, batch, made=made)))
+        else:
+            self._report(batch, made)
+        self._notices(batch, made)
 
     def _report(self, batch: Batch, made: bool) -> None:
         hits = batch.hits.count()
@@ -77,7 +82,12 @@ class Command(TandemCommand):
             outcome = f"for {batch.raters_per_hit} raters each = {ratings} ratings"
         else:
             outcome = f"for every rater ({batch.get_purpose_display()})"
-        self.say(f"batch {batch.name}: {hits} HITs of {batch.pairs_per_hit} pairs {outcome} (seed {batch.seed})")
+        state = "; a draft, not launched yet" if batch.status == Batch.Status.DRAFT else ""
+        self.say(f"batch {batch.name}: {hits} HITs of {batch.pairs_per_hit} pairs {outcome} (seed {batch.seed}){state}")
+
+    def _notices(self, batch: Batch, made: bool) -> None:
+        if not made:
+            return
         for reason, count in batch.selection["left_out"].items():
             self.stderr.write(f"notice: {count} instances {reason} were left out")
         if lacks_gold(batch):

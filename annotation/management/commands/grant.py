@@ -3,28 +3,52 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._place import add_place, place_of
 from annotation.models.people import Role
 from annotation.services.accounts import grant_role
-from annotation.services.studies import find_study
 
 
 class Command(TandemCommand):
-    """`grant USER --role annotator|researcher|study-admin|admin`."""
+    """`grant USER --role annotator|researcher|study-admin|admin [--study SLUG | --group SLUG]`."""
 
-    help = "Give a user a role in one study or in all; the user is made, without a password, when missing."
+    help = (
+        "Give a user a role in one study or in all studies of a group; the user is made, without a password, when "
+        "missing."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("user")
         parser.add_argument("--role", required=True, choices=Role.values)
-        parser.add_argument("--study", metavar="SLUG", help="in this study only (default: in all)")
+        add_place(parser)
+        parser.add_argument(
+            "--any-account", action="store_true", help="also to an account that came through a channel: anybody's"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Grant it and say how the user gets in."""
-        study = find_study(options["study"]) if options["study"] else None
-        user, changed = grant_role(username=options["user"], role=options["role"], study=study)
-        where = f"study {study.slug}" if study else "all studies"
-        self.say(f"{user} {'is now' if changed else 'was already'} {options['role']} in {where}")
+        role = options["role"]
+        place = place_of(options, role)
+        before = User.objects.filter(username=options["user"]).first()
+        user, changed = grant_role(
+            username=options["user"],
+            role=role,
+            study=place.study,
+            group=place.group,
+            any_account=options["any_account"],
+        )
+        self.say(f"{user} {'is now' if changed else 'was already'} {role} in {place}")
+        self.say(_of_account(before))
         if not user.has_usable_password():
             self.say(f"sign in: manage.py login_link {user}   (or set a password: manage.py changepassword {user})")
+
+
+def _of_account(before: User | None) -> str:
+    """Say whether there was such an account: a name may be somebody else's than whom it was meant for."""
+    if before is None:
+        return "the account was made now"
+    came = f"last signed in on {before.last_login:%Y-%m-%d}" if before.last_login else "never signed in"
+    return f"the account was there already: made on {before.date_joined:%Y-%m-%d}, {came}"

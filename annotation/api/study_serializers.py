@@ -1,0 +1,126 @@
+"""What the API takes and shows of a study's set-up. The pages' forms do the checking; these say what it looks like."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework import serializers
+
+from annotation.models import Event, Study
+from annotation.settings_form import StudySettingsForm
+from annotation.study_templates import TEMPLATES
+
+
+class StudySerializer(serializers.ModelSerializer):
+    """A study: what its raters are told and asked, how they are paid and checked."""
+
+    group = serializers.CharField(source="group.slug", read_only=True)
+    arms: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Study
+        fields = [
+            *("slug", "group", "title", "task_kind", "question", "source_label", "label_left", "label_right"),
+            *("guidelines", "consent_text", "consent_version", "content_warning", "contact", "language"),
+            *("render_markdown", "ties_allowed", "pair_order", "protocol", "arms", "arm_unit", "balance_arms"),
+            *("reason_min_length", "pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
+            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
+            *("qualification_share", "qualification_attempts", "check_pairs_needed"),
+            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
+            *("seed", "created_at", "archived_at"),
+        ]
+
+
+class RefusalSerializer(serializers.Serializer):
+    """Why a request was refused; `fields` and `lines` where it is about fields, or lines of a file."""
+
+    detail = serializers.CharField()
+    fields = serializers.DictField(  # type: ignore[assignment]
+        child=serializers.ListField(child=serializers.CharField()), required=False
+    )
+    lines = serializers.ListField(child=serializers.DictField(), required=False)
+    bad_lines = serializers.IntegerField(required=False)
+
+
+class StudySettingsSerializer(serializers.ModelSerializer):
+    """Settings of a study, those to be changed; and why, once rating has begun."""
+
+    arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
+    amendment_reason = serializers.CharField(required=False, help_text="Needed once rating has begun.")
+
+    class Meta:
+        model = Study
+        fields = [*StudySettingsForm.Meta.fields, "amendment_reason"]
+        extra_kwargs = {name: {"required": False} for name in StudySettingsForm.Meta.fields if name != "arms"}
+
+
+class NewStudySerializer(serializers.ModelSerializer):
+    """A study to be made: its short name, and whatever its template is not to decide."""
+
+    arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
+    template = serializers.ChoiceField(choices=list(TEMPLATES), required=False)
+    group = serializers.CharField(required=False, help_text="Short name of a group that you may make studies in.")
+
+    class Meta:
+        model = Study
+        fields = ["slug", "template", "group", *StudySettingsForm.Meta.fields]
+        extra_kwargs = {name: {"required": False} for name in StudySettingsForm.Meta.fields if name != "arms"}
+
+
+class CopySerializer(serializers.Serializer):
+    """A copy to be made."""
+
+    slug = serializers.SlugField(max_length=80)
+    title = serializers.CharField(required=False, max_length=200)
+    group = serializers.CharField(required=False)
+    with_instances = serializers.BooleanField(required=False)
+
+
+class ReasonSerializer(serializers.Serializer):
+    """Why something is done."""
+
+    reason = serializers.CharField(required=False)
+
+
+class UploadSerializer(serializers.Serializer):
+    """A file to be read into a study."""
+
+    kind = serializers.ChoiceField(choices=["study", "mturk", "ratings", "tables"])
+    file = serializers.FileField()
+    dataset = serializers.CharField(required=False)
+    system_1 = serializers.CharField(required=False)
+    system_2 = serializers.CharField(required=False)
+
+
+class UploadedSerializer(serializers.Serializer):
+    """What came of a file."""
+
+    study = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class EventSerializer(serializers.ModelSerializer):
+    """One decision about a study; raters by their codes, nobody else by name."""
+
+    batch = serializers.CharField(source="batch.name", default=None, read_only=True)
+    annotator = serializers.CharField(source="annotator.code", default=None, read_only=True)
+    assignment = serializers.CharField(source="assignment.key", default=None, read_only=True)
+    changes = serializers.JSONField(read_only=True)
+
+    class Meta:
+        model = Event
+        fields = ["id", "happened_at", "kind", "batch", "annotator", "assignment", "reason", "changes"]
+
+
+def refusals(*codes: int) -> dict[int, Any]:
+    """Return what the schema says of answers that refuse, with these codes beside those that every address has."""
+    told = {
+        400: "Not readable: no JSON, no object, or text that can't be stored.",
+        401: "No token, or not a valid one.",
+        403: "Not a study admin of this study; or of a session, without its CSRF token.",
+        404: "There is no such study for this user.",
+        409: "Votes or draws fix it, or a name is taken.",
+        413: "Too large.",
+        415: "A media type that is not taken.",
+        422: "Values that can't be taken, or lines of a file; nothing was stored.",
+    }
+    return {code: OpenApiResponse(RefusalSerializer, told[code]) for code in (400, 401, 403, 404, 415, *codes)}

@@ -1,0 +1,35 @@
+"""What the commands about raters share: whom, or which of their HITs, a decision is about."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.errors import UnknownName
+from annotation.models import Annotator, Assignment
+from annotation.services.studies import find_study
+
+
+def add_whom(parser: ArgumentParser) -> None:
+    """Declare the study, and the rater or the assignment."""
+    parser.add_argument("study", metavar="STUDY")
+    whom = parser.add_mutually_exclusive_group(required=True)
+    whom.add_argument("--rater", metavar="CODE", help="everything of this rater")
+    whom.add_argument("--assignment", metavar="KEY", help="this one HIT of a rater, by the key in exports")
+
+
+def whom(options: Mapping[str, Any]) -> Annotator | Assignment:
+    """Return whom the options name.
+
+    Raises: UnknownStudy; UnknownName.
+    """
+    study = find_study(options["study"])
+    found: Annotator | Assignment | None
+    if options["rater"]:
+        found = study.annotators.present().filter(code=options["rater"]).first()
+    else:
+        of_study = Assignment.objects.present().filter(hit__batch__study=study)
+        found = of_study.select_related("annotator").filter(key=options["assignment"]).first()
+    if found is None:
+        named = f"rater {options['rater']!r}" if options["rater"] else f"assignment {options['assignment']!r}"
+        raise UnknownName(f"study {study.slug} has no {named}")
+    return found

@@ -1,0 +1,33 @@
+"""Put a study into the archive, or take it out, from a shell."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._settings import add_format, as_json
+from annotation.services.archive import archive_study, restore_study
+from annotation.services.studies import find_study
+
+
+class Command(TandemCommand):
+    """`archive_study STUDY [--restore]`."""
+
+    help = "Put a study into the archive: nothing of it is given out any more, and it can still be read and exported."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("study", metavar="STUDY")
+        parser.add_argument("--restore", action="store_true", help="take it out again")
+        parser.add_argument("--reason", default="", help="kept in the study's log")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it and say what is so now."""
+        study = find_study(options["study"])
+        act = restore_study if options["restore"] else archive_study
+        changed = act(study=study, reason=options["reason"])
+        if options["format"] == "json":
+            self.say(as_json({"study": study.slug, "archived": study.archived_at is not None, "changed": changed}))
+            return
+        place = "in use" if options["restore"] else "in the archive"
+        self.say(f"study {study.slug} is {'now' if changed else 'already'} {place}")

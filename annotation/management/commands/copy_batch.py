@@ -1,0 +1,45 @@
+"""Make a batch after the pattern of another one."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.configurations import configuration
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._batches import add_batch, batch_of, document
+from annotation.management.commands._settings import add_format, as_json
+from annotation.models import Batch
+from annotation.services.batch_changes import copy_batch
+
+
+class Command(TandemCommand):
+    """`copy_batch STUDY --batch NAME --to NAME [--dataset NAME] [--systems A B] [--seed S] [--launch]`."""
+
+    help = "Make a batch after the pattern of another one, of the same or another data set and systems."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        add_batch(parser)
+        parser.add_argument("--to", required=True, metavar="NAME", help="name of the new batch")
+        parser.add_argument("--dataset", help="default: the same")
+        parser.add_argument("--systems", nargs=2, metavar=("A", "B"), help="default: the same")
+        parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
+        parser.add_argument("--launch", action="store_true", help="open it at once; else it is a draft")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the copy and say what it holds."""
+        batch = batch_of(options)
+        systems = options["systems"] or (batch.system_a.name, batch.system_b.name)
+        found = configuration(batch.study, dataset=options["dataset"] or batch.dataset, systems=tuple(systems))
+        copy, made = copy_batch(
+            batch=batch,
+            name=options["to"],
+            configuration=found,
+            seed=options["seed"],
+            status=Batch.Status.OPEN if options["launch"] else Batch.Status.DRAFT,
+        )
+        if options["format"] == "json":
+            self.say(as_json(document(batch.study, copy, made=made)))
+            return
+        told = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
+        self.say(f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {told}")

@@ -1,0 +1,43 @@
+"""Copy a study from a shell."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._settings import add_format, as_json
+from annotation.management.commands.create_study import find_group
+from annotation.services.copying import copy_study
+from annotation.services.studies import find_study
+
+
+class Command(TandemCommand):
+    """`copy_study STUDY --to SLUG [--with-instances]`."""
+
+    help = "Make a study with the settings of another one; its ratings, batches and raters are never copied."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("study", metavar="STUDY")
+        parser.add_argument("--to", required=True, metavar="SLUG", help="short name of the copy")
+        parser.add_argument("--title", default="", help="of the copy (default: the same one)")
+        parser.add_argument("--group", metavar="SLUG", help="the group that it belongs to (default: the study's own)")
+        parser.add_argument(
+            "--with-instances", action="store_true", help="also systems, texts, pairs and comparison tables"
+        )
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the copy and say what it holds."""
+        study = find_study(options["study"])
+        copy = copy_study(
+            study=study,
+            slug=options["to"],
+            group=find_group(options["group"]) if options["group"] else study.group,
+            title=options["title"],
+            with_instances=options["with_instances"],
+        )
+        count = copy.instances.count()
+        if options["format"] == "json":
+            self.say(as_json({"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count}))
+        else:
+            self.say(f"study {copy.slug} made with the settings of {study.slug}, {count} instances")

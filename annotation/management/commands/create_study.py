@@ -1,0 +1,94 @@
+"""Make a study from a shell."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.formats.study_file import DEFAULT_DATASET
+from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._settings import add_format, as_json, named_settings
+from annotation.models import ResearchGroup, Study
+from annotation.models.groups import main_group
+from annotation.services.new_studies import create_study, settings_of
+from annotation.settings_form import StudySettingsForm, checked_settings
+from annotation.study_templates import BLANK, TEMPLATES, batch_plan, find_template
+
+
+class Command(TandemCommand):
+    """`create_study SLUG --template paper-004 [--title …] [--set NAME=VALUE …] [--group SLUG] [--file FILE]`."""
+
+    help = "Make a study, from a template or from nothing, with its first file or without."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("study", metavar="SLUG")
+        told = "; ".join(f"{one.name}: {one.title}" for one in TEMPLATES.values())
+        parser.add_argument("--template", default=BLANK, help=f"one of {', '.join(TEMPLATES)} ({told})")
+        parser.add_argument("--title", help="for researchers; raters never see it")
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            dest="values",
+            metavar="NAME=VALUE",
+            help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}; may be given several times",
+        )
+        parser.add_argument("--group", metavar="SLUG", help="the group that it belongs to (default: the main one)")
+        parser.add_argument("--file", help="a study file: instances and generations (JSON Lines or CSV)")
+        parser.add_argument("--dataset", default=DEFAULT_DATASET, help="data set of the file's lines that name none")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check the settings as the page does, make the study and say what comes next."""
+        template = find_template(options["template"])
+        given = {"title": options["title"] or options["study"], **named_settings(options["values"])}
+        begun = template.study()
+        checked = checked_settings(begun, given)
+        study, said = create_study(
+            slug=options["study"],
+            group=find_group(options["group"]),
+            settings={**settings_of(begun), **checked},
+            template=template,
+            file=_file(options["file"], options["dataset"]),
+        )
+        self._report(study, template.name, said, as_document=options["format"] == "json")
+
+    def _report(self, study: Study, template: str, said: str, *, as_document: bool) -> None:
+        plan = batch_plan(study)
+        following = (
+            f"manage.py create_batch {study.slug} --name NAME --dataset NAME --systems A B "
+            f"--pairs {plan.pairs} --raters {plan.raters} --select {plan.select}"
+        )
+        if as_document:
+            batch = {"pairs": plan.pairs, "raters": plan.raters, "select": plan.select}
+            made = {"study": study.slug, "key": study.key, "group": study.group.slug, "template": template}
+            self.say(as_json({**made, "settings": settings_of(study), "batch": batch, "file": said or None}))
+            return
+        self.say(f"study {study.slug} made from template {template}, in group {study.group.slug}")
+        if said:
+            self.say(said)
+        else:
+            self.say(f"next: manage.py import_study FILE --study {study.slug}")
+        self.say(f"then: {following}")
+
+
+def find_group(slug: str | None) -> ResearchGroup:
+    """Return a group by its short name; the main one when none is named.
+
+    Raises: CommandError listing those that there are.
+    """
+    if slug is None:
+        return main_group()
+    group = ResearchGroup.objects.filter(slug=slug).first()
+    if group is None:
+        known = ", ".join(ResearchGroup.objects.values_list("slug", flat=True)[:20])
+        raise CommandError(f"there is no group {slug}; known: {known}")
+    return group
+
+
+def _file(path: str | None, dataset: str) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    data, name = read_file(path)
+    return {"kind": "study", "data": data, "name": name, "dataset": dataset, "system_1": "", "system_2": ""}

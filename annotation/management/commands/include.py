@@ -1,0 +1,31 @@
+"""Take a rater, or one of their HITs, back into results."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._raters import add_whom, whom
+from annotation.models import Annotator
+from annotation.services.exclusion import accept_assignment, include_annotator
+
+
+class Command(TandemCommand):
+    """`include STUDY --rater CODE | --assignment KEY [--reason TEXT]`."""
+
+    help = "Take an exclusion or a rejection back; what others have rated meanwhile stays uncounted."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        add_whom(parser)
+        parser.add_argument("--reason", default="", help="shown with the results")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Decide, and say what came of it."""
+        found = whom(options)
+        if isinstance(found, Annotator):
+            effect = include_annotator(annotator=found, reason=options["reason"], by=None, at=timezone.now())
+        else:
+            effect = accept_assignment(assignment=found, reason=options["reason"], by=None, at=timezone.now())
+        self.say(effect.told)

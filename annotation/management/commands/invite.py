@@ -1,0 +1,80 @@
+"""Make one-time links for raters."""
+
+import csv
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.errors import UnknownName
+from annotation.management.commands._base import TandemCommand
+from annotation.models import Batch, Study
+from annotation.services.channels import channel_of_rater, invitation_channel
+from annotation.services.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, reissue
+from annotation.services.studies import find_study
+
+
+class Command(TandemCommand):
+    """`invite STUDY --count N [--format json|csv|text]`, or `invite STUDY --rater CODE` for one who can't get in."""
+
+    help = "Make nameless raters and print a one-time link for each. The links can't be printed again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("study", metavar="STUDY")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--count", type=int, metavar="N", help=f"how many new raters, 1 to {MOST_LINKS:,}")
+        what.add_argument("--rater", metavar="CODE", help="a new link for this rater, who has lost the old way in")
+        parser.add_argument("--batch", metavar="NAME", help="they rate this batch only (default: every open batch)")
+        parser.add_argument(
+            "--days",
+            type=int,
+            help=f"how long a link can be used, 1 to {LONGEST_DAYS} (default {VALID_DAYS}); with --rater it is one",
+        )
+        parser.add_argument("--base-url", default=settings.BASE_URL, help="address of the server (default: BASE_URL)")
+        parser.add_argument("--format", choices=("text", "csv", "json"), default="text")
+
+    @transaction.atomic  # a refused count leaves no channel behind
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the links and print them."""
+        study = find_study(options["study"])
+        common = {"base_url": options["base_url"], "at": timezone.now()}
+        if options["rater"] is not None:
+            if options["batch"] is not None:
+                raise CommandError("--batch is for new raters: one who is there stays in the channel they came through")
+            if options["days"] is not None:
+                raise CommandError("--days is for new raters: a link for one who is there is good for one day")
+            code = options["rater"]
+            links = [reissue(channel=channel_of_rater(study=study, code=code), code=code, **common)]
+        else:
+            batch = _batch(study, options["batch"]) if options["batch"] is not None else None
+            days = VALID_DAYS if options["days"] is None else options["days"]
+            channel = invitation_channel(study=study, batch=batch)
+            links = invite(channel=channel, count=options["count"], valid_days=days, **common)
+        self._print(study, links, options["format"])
+
+    def _print(self, study: Study, links: list[Link], as_format: str) -> None:
+        rows = [{"rater": one.rater, "link": one.link, "valid_until": one.valid_until.isoformat()} for one in links]
+        if as_format == "json":
+            self.say(json.dumps({"study": study.slug, "links": rows}, indent=2))
+        elif as_format == "csv":
+            writer = csv.DictWriter(self.stdout, ["rater", "link", "valid_until"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        else:
+            for row in rows:
+                self.say(f"{row['rater']}  {row['link']}")
+            self.stderr.write(
+                f"each works once, until {rows[0]['valid_until']}; they are not stored and can't be shown again"
+            )
+
+
+def _batch(study: Study, name: str) -> Batch:
+    found = study.batches.filter(purpose=Batch.Purpose.RATING, name=name, origin=Batch.Origin.COLLECTED).first()
+    if found is None:
+        raise UnknownName(f"study {study.slug} has no batch {name} for rating")
+    return found

@@ -1,0 +1,41 @@
+"""Show who holds which role."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._place import add_place, place_of
+from annotation.memberships import grants_in
+from annotation.models.people import Role
+
+
+class Command(TandemCommand):
+    """`list_members [--study SLUG | --group SLUG] [--format text|json]`."""
+
+    help = "List who holds which role in a study (those of its group included) or in a group, and the site admins."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        add_place(parser)
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """List them."""
+        place = place_of(options)
+        grants = list(grants_in(study=place.study, group=place.group))
+        if place.study is not None:
+            grants += grants_in(group=place.study.group)
+        admins = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+        rows = [
+            (str(one.user), one.role, f"study {one.study}" if one.study else f"group {one.group}") for one in grants
+        ]
+        rows += [(str(admin), Role.ADMIN.value, "all studies") for admin in admins]
+        if options["format"] == "json":
+            keys = ("user", "role", "in")
+            self.say(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False))
+            return
+        for user, role, where in rows:
+            self.say(f"{user}: {role} in {where}")

@@ -1,0 +1,28 @@
+"""Move a study to another group."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand
+from annotation.services.groups import find_group, move_study
+from annotation.services.studies import find_study
+
+
+class Command(TandemCommand):
+    """`move_study STUDY --group SLUG`."""
+
+    help = "Move a study to another group: its researchers and study admins are that group's from now on."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("study")
+        parser.add_argument("--group", required=True, metavar="SLUG")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Move it, and say what that ended."""
+        study, group = find_study(options["study"]), find_group(options["group"])
+        if study.group_id == group.pk:
+            self.say(f"study {study} is in group {group} already")
+            return
+        ended = move_study(study=study, group=group)
+        self.say(f"study {study} is in group {group} now; {ended} roles of readers in the study itself ended")

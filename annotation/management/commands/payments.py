@@ -1,0 +1,31 @@
+"""Say what a study owes to its raters."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.formats.spreadsheet import csv_lines
+from annotation.management.commands._base import TandemCommand
+from annotation.services.payments import COLUMNS, payment_rows, payments_of
+from annotation.services.studies import find_study
+
+
+class Command(TandemCommand):
+    """`payments STUDY [--format csv|json] [--platforms]`."""
+
+    help = "List what is owed to each rater whom the study itself pays; with --platforms also those of platforms."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("study", metavar="STUDY")
+        parser.add_argument("--format", choices=["csv", "json"], default="csv")
+        parser.add_argument("--platforms", action="store_true", help="also raters whom Prolific or MTurk pays")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Add up and print."""
+        study = find_study(options["study"])
+        rows = payment_rows(payments_of(study, platforms=options["platforms"]))
+        if options["format"] == "json":
+            self.say(json.dumps({"study": study.slug, "payments": rows}, indent=2, ensure_ascii=False))
+        else:
+            self.stdout.write("".join(csv_lines(rows, COLUMNS)), ending="")

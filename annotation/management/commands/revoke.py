@@ -1,0 +1,39 @@
+"""Take a role from a user."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from annotation.errors import AnnotationError, UnknownName
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._place import add_place, place_of
+from annotation.models.people import Role
+from annotation.services.groups import revoke_role
+
+
+class Command(TandemCommand):
+    """`revoke USER --role annotator|researcher|study-admin|admin [--study SLUG | --group SLUG]`."""
+
+    help = "Take a role that a user holds in one study or in all studies of a group; what they made stays."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("user")
+        parser.add_argument("--role", required=True, choices=Role.values)
+        add_place(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Take it, and say what the user still holds."""
+        role = options["role"]
+        user = User.objects.filter(username=options["user"]).first()
+        if user is None:
+            raise UnknownName(f"there is no user {options['user']}")
+        place = place_of(options, role)
+        if role == Role.ADMIN and (place.study or place.group):
+            raise AnnotationError("a site admin is one in all studies; leave the study or group out")
+        revoke_role(user=user, role=role, study=place.study, group=place.group)
+        self.say(f"{user} is no longer {role} in {place}")
+        for grant in user.role_grants.select_related("study", "group").order_by("pk"):
+            where = f"study {grant.study}" if grant.study else f"group {grant.group}"
+            self.say(f"still: {grant.role} in {where}")

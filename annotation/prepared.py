@@ -1,0 +1,167 @@
+"""Queries that are written with the ORM, turned into SQL once, and then run with other values.
+
+Building a queryset and its SQL takes Python many times as long as a database takes to answer it, and on the pages that
+raters wait for it is most of the work. A query of such a page is prepared: written as any other, and built once in a
+process. What it returns are the same objects that the queryset would return.
+
+This leans on the insides of Django 5.2's compiler (`SQLCompiler.as_sql`, `ModelIterable`), in this module only;
+tests/annotation/test_prepared.py holds a prepared query against the plain one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from inspect import signature
+from typing import Any, Generic, TypeVar
+
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django.db.models.query import ModelIterable, get_related_populators
+from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import TransactionManagementError
+from psycopg import Cursor
+
+Row = TypeVar("Row")
+# Stand-ins that no real value equals, and that every kind of column takes.
+_NUMBERS, _MOMENTS = 1_987_654_000, datetime(1901, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+class Prepared(Generic[Row]):
+    """One query with named values: ints, texts or moments, as the annotations of `build` say.
+
+    build : takes the values and returns a queryset of model instances, or one of `values_list`. It is called once,
+            with stand-ins, so it may not look at the values, nor leave a condition out for some of them.
+    """
+
+    def __init__(self, build: Callable[..., "QuerySet[Any, Row]"]) -> None:
+        self._build = build
+        self._plans: dict[str, _Plan] = {}
+        kinds = {name: parameter.annotation for name, parameter in signature(build).parameters.items()}
+        self._stand_ins = {name: _stand_in(kind, place) for place, (name, kind) in enumerate(kinds.items())}
+
+    def all(self, **values: Any) -> list[Row]:
+        """Run it and return every row."""
+        plan = self._plans.get(connection.vendor) or self._compile()
+        if plan.locks and connection.get_autocommit():
+            raise TransactionManagementError("select_for_update cannot be used outside of a transaction.")
+        stored = {name: _stored(value) for name, value in values.items()}
+        parameters = [stored[one.name] if isinstance(one, _Place) else one for one in plan.parameters]
+        rows = [list(row) for row in _fetch(plan.sql, parameters)]
+        for place, convert, expression in plan.converters:
+            for row in rows:
+                row[place] = convert(row[place], expression, connection)
+        return [plan.read(row) for row in rows]
+
+    def first(self, **values: Any) -> Row | None:
+        """Run it and return the first row, or None."""
+        return next(iter(self.all(**values)), None)
+
+    def _compile(self) -> "_Plan":
+        queryset = self._build(**self._stand_ins)
+        compiler = queryset.query.get_compiler(connection=connection)
+        sql, parameters = compiler.as_sql()
+        names = {_stored(stand_in): name for name, stand_in in self._stand_ins.items()}
+        known = (int, str, datetime)
+        plan = _Plan(
+            sql=sql,
+            parameters=[_Place(names[one]) if isinstance(one, known) and one in names else one for one in parameters],
+            converters=[
+                (place, convert, expression)
+                for place, (converts, expression) in compiler.get_converters(
+                    [one[0] for one in compiler.select]
+                ).items()
+                for convert in converts
+            ],
+            read=_model_reader(compiler)
+            if issubclass(queryset._iterable_class, ModelIterable)
+            else _plain_reader(compiler),
+            locks=bool(queryset.query.select_for_update),
+        )
+        self._plans[connection.vendor] = plan
+        return plan
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a value goes."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A query as the database takes it, and what becomes of its rows."""
+
+    sql: str
+    parameters: list[Any]
+    converters: list[tuple[int, Callable[[Any, Any, Any], Any], Any]]
+    read: Callable[[Sequence[Any]], Any]
+    locks: bool
+
+
+def _fetch(sql: str, parameters: list[Any]) -> list[Any]:
+    """Run SQL; PostgreSQL keeps the plan as well, which takes it longer to make than to carry out."""
+    if connection.vendor == "postgresql" and not connection.queries_logged and not connection.execute_wrappers:
+        connection.ensure_connection()
+        connection.validate_no_broken_transaction()
+        with connection.wrap_database_errors, Cursor(connection.connection) as bound_by_server:
+            return bound_by_server.execute(sql, parameters, prepare=True).fetchall()
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall()
+
+
+def _plain_reader(compiler: SQLCompiler) -> Callable[[Sequence[Any]], Any]:
+    return (lambda row: row[0]) if compiler.col_count == 1 else tuple
+
+
+def _model_reader(compiler: SQLCompiler) -> Callable[[Sequence[Any]], Any]:
+    """Make instances of rows, with those that were selected along, as Django's `ModelIterable` does."""
+    info: Any = compiler.klass_info
+    model, places = info["model"], info["select_fields"]
+    start, end = places[0], places[-1] + 1
+    names = [column[0].target.attname for column in compiler.select[start:end]]
+    related = get_related_populators(info, compiler.select, connection.alias)  # type: ignore[call-arg]
+    annotations = list(compiler.annotation_col_map.items())
+
+    def read(row: Sequence[Any]) -> Any:
+        found = model.from_db(connection.alias, names, row[start:end])
+        for one in related:
+            one.populate(row, found)
+        for name, place in annotations:
+            setattr(found, name, row[place])
+        return found
+
+    return read
+
+
+def _stand_in(kind: Any, place: int) -> Any:
+    if kind is int:
+        return _NUMBERS + place
+    if kind is str:
+        return f"stand-in {place} for a text"
+    if kind is datetime:
+        return _MOMENTS.replace(microsecond=place)
+    raise TypeError(f"a prepared query takes int, str and datetime, not {kind}")
+
+
+def _stored(value: Any) -> Any:
+    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+
+
+def with_related(rows: Sequence[Model], name: str, found: Iterable[Model], owner: str) -> None:
+    """Hang rows that another query found on those that they belong to, as `prefetch_related` does.
+
+    name  : of the relation from an owner to them
+    owner : their foreign key to it
+    """
+    by_owner: dict[int, list[Model]] = {row.pk: [] for row in rows}
+    owners = {row.pk: row for row in rows}
+    for one in found:
+        pk = getattr(one, f"{owner}_id")
+        by_owner[pk].append(one)
+        setattr(one, owner, owners[pk])
+    for row in rows:
+        queryset = getattr(row, name).get_queryset()
+        queryset._result_cache, queryset._prefetch_done = by_owner[row.pk], True
+        row.__dict__.setdefault("_prefetched_objects_cache", {})[name] = queryset

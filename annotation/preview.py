@@ -1,0 +1,157 @@
+"""A HIT's page as a rater would see it, made of objects that are never stored."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from annotation.arms import Arm
+from annotation.cards import Card, HitPlace, SecondCard, Status, frame, texts_of
+from annotation.errors import UnknownName
+from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Hit, Pair
+from annotation.services.displays import derived_seed, draw_displays
+from annotation.services.second_stage import LONGEST_REASON, turned_rows
+
+KEY = "preview"  # no assignment has it: keys are longer
+
+
+def previewed_hit(batch: Batch, position: int) -> Hit:
+    """Return the HIT at a place of a batch's queue, from 1.
+
+    Raises: UnknownName when it has fewer.
+    """
+    hits = batch.hits.select_related("matchup__instance").order_by("position")
+    hit = hits[position - 1 : position].first() if position >= 1 else None
+    if hit is None:
+        raise UnknownName(f"batch {batch.name} has {batch.hits.count()} HITs, and none at {position}")
+    hit.batch = batch
+    return hit
+
+
+def arms_of(batch: Batch) -> Sequence[str]:
+    """Return the arms under which a batch's HITs have a second stage."""
+    second = batch.study.is_two_stage and batch.purpose != Batch.Purpose.QUALIFICATION
+    return list(batch.study.arms) if second else []
+
+
+def first_stage(hit: Hit, *, number: int, viewer: User, at: datetime) -> dict[str, object]:
+    """Return the context of the page before any vote."""
+    assignment = _assignment(hit, viewer, at, arm=next(iter(arms_of(hit.batch)), ""))
+    displays = _displays(assignment)
+    return {
+        **_around(assignment, number),
+        "cards": [_card(display) for display in displays],
+        "status": _status(assignment, displays, at),
+    }
+
+
+def second_stage(hit: Hit, *, number: int, viewer: User, at: datetime, arm: str) -> dict[str, object]:
+    """Return the context of the page with the first votes closed, as if all had been for the left text.
+
+    The first pair is open, beside what the arm shows; the others wait for their turn.
+    Raises: UnknownName for an arm that the batch doesn't have.
+    """
+    if arm not in arms_of(hit.batch):
+        raise UnknownName(f"there is no arm {arm!r} in batch {hit.batch.name}")
+    assignment = _assignment(hit, viewer, at, arm=arm)
+    assignment.locked_at = at
+    displays = _displays(assignment)
+    return {
+        **_around(assignment, number),
+        "cards": [_second_card(display, is_open=display is displays[0]) for display in displays],
+        "longest_reason": LONGEST_REASON,
+        "changing": False,
+        "status": _status(assignment, displays, at),
+    }
+
+
+def _assignment(hit: Hit, viewer: User, at: datetime, *, arm: str) -> Assignment:
+    return Assignment(
+        key=KEY,
+        hit=hit,
+        annotator=Annotator(study=hit.batch.study, user=viewer, kind=Annotator.Kind.ACCOUNT),
+        seed=derived_seed(hit.batch.seed, hit.key, KEY),
+        arm=arm,
+        claimed_at=at,
+        expires_at=at + timedelta(minutes=hit.batch.lease_minutes),
+    )
+
+
+def _displays(assignment: Assignment) -> list[Display]:
+    """Draw the displays, and hang on them the pairs with their texts."""
+    drawn = draw_displays(assignment)
+    pairs = Pair.objects.select_related("generation_a", "generation_b", "matchup").in_bulk(
+        [display.pair_id for display in drawn]
+    )
+    for display in drawn:
+        display.pair = pairs[display.pair_id]
+    return drawn
+
+
+def _around(assignment: Assignment, number: int) -> dict[str, object]:
+    batch = assignment.hit.batch
+    is_practice = batch.purpose == Batch.Purpose.QUALIFICATION
+    hits = batch.hits.count()
+    return {
+        **frame(assignment, secrets.token_urlsafe(9)),
+        "source": assignment.hit.matchup.instance.source,
+        "hit_place": HitPlace(number, hits, practice=is_practice),
+        "may_return": not is_practice,
+    }
+
+
+def _card(display: Display, *, choice: str | None = None, texts: bool = True) -> Card:
+    left, right = texts_of(display) if texts else ("", "")
+    return Card(
+        key=display.pair.key,
+        place=display.position + 1,
+        left=left,
+        right=right,
+        choice=choice,
+        saved_at=None,
+        version=0,
+        flags=(),
+    )
+
+
+def _second_card(display: Display, *, is_open: bool) -> SecondCard:
+    first = "left"
+    table = _table(display) if is_open else None
+    return SecondCard(
+        card=_card(display, choice=first, texts=is_open),
+        state="open" if is_open else "closed",
+        first=first,
+        first_label=display.assignment.hit.batch.study.offered_choices[first],
+        second=None,
+        second_label="",
+        reason="",
+        rows=turned_rows(table, a_is_left=display.a_is_left) if table else (),
+    )
+
+
+def _table(display: Display) -> ComparisonTable | None:
+    """Return one that the arm may show: which one a rater gets is drawn for the rater, and for a placebo depends on them."""
+    arm, pair = Arm.parse(display.assignment.arm), display.pair
+    if not arm.shows_table:
+        return None
+    tables = ComparisonTable.objects.filter(study=display.assignment.hit.batch.study, variant=arm.variant)
+    if arm.kind == "table":
+        return tables.filter(pair=pair).order_by("table_id").first()
+    others = tables.exclude(pair__matchup__instance_id=pair.matchup.instance_id)
+    alike = others.filter(
+        pair__matchup__system_a=pair.matchup.system_a_id, pair__matchup__system_b=pair.matchup.system_b_id
+    )
+    return alike.order_by("table_id").first() or others.order_by("table_id").first()
+
+
+def _status(assignment: Assignment, displays: Sequence[Display], at: datetime) -> Status:
+    return Status(
+        rated=0,
+        total=len(displays),
+        open=[(display.position + 1, display.pair.key) for display in displays],
+        expires_at=assignment.expires_at,
+        now=at,
+        locks=bool(assignment.arm) and assignment.locked_at is None,
+        second=assignment.locked_at is not None,
+    )

@@ -1,0 +1,64 @@
+"""Asking Prolific for the submissions of a channel's study, and taking over what it says."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.errors import Unacceptable
+from annotation.models import Channel, Submission
+from annotation.services.prolific_client import MOST_PAGES, Json, ProlificClient
+from annotation.services.prolific_site import ID
+from annotation.services.prolific_submissions import hear, status_named
+
+OTHER_PARTICIPANT = "other-participant"
+
+
+@dataclass
+class Synced:
+    """What came of it. seen: submissions that Prolific lists; new: not known here before; changed: with news."""
+
+    seen: int = 0
+    new: int = 0
+    changed: int = 0
+    unreadable: int = 0
+
+
+def sync(*, channel: Channel, client: ProlificClient, at: datetime, most_pages: int = MOST_PAGES) -> Synced:
+    """Take over the state of every submission of the channel's study; one that nobody came for is written down too.
+
+    Raises: Unacceptable without a study id; ProlificRefused; ProlificUnreachable; TokenMissing.
+    """
+    if not client.given.study_id:
+        raise Unacceptable(_("Name Prolific’s study in the channel’s settings first."))
+    found = Synced()
+    for row in client.submissions(most_pages=most_pages):
+        external_id, status = row.get("id"), status_named(row.get("status"))
+        if not (isinstance(external_id, str) and ID.fullmatch(external_id) and status):
+            found.unreadable += 1
+            continue
+        found.seen += 1
+        submission, made = _known(channel, external_id, row, at)
+        found.new += made
+        found.changed += hear(submission=submission, status=status, at=at) and not made
+    return found
+
+
+@transaction.atomic
+def _known(channel: Channel, external_id: str, row: Json, at: datetime) -> tuple[Submission, bool]:
+    """Return the submission of this id, noted as one of the study, and whose Prolific says it is."""
+    submission, made = Submission.objects.select_for_update(of=("self",)).get_or_create(
+        channel=channel, external_id=external_id, defaults={"started_at": at}
+    )
+    participant: Any = row.get("participant_id")
+    noted: dict[str, Any] = {"in_study": True}
+    if isinstance(participant, str) and ID.fullmatch(participant):
+        noted["participant_id"] = participant
+        if submission.participant is not None and submission.participant.external_id != participant:
+            noted["problem"] = OTHER_PARTICIPANT
+    if submission.details | noted != submission.details:
+        submission.details = {**submission.details, **noted}
+        submission.save(update_fields=["details"])
+    return submission, made

@@ -1,0 +1,20 @@
+"""What a study's admins tell the rater who looks at a page."""
+
+from typing import Any
+
+from django import template
+
+from annotation.keys import message_key
+from annotation.services.messages import unread
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def unread_notes(context: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages that this page's reader hasn't put away, each with its key; one query."""
+    request = context.get("request")
+    user = getattr(request, "user", None)
+    if user is None:
+        return []
+    return [{"key": message_key(one.pk), "text": one.text, "sent_at": one.sent_at} for one in unread(user)]

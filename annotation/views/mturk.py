@@ -1,0 +1,89 @@
+"""What MTurk's window leads to: the state of one assignment, and the way into the rating pages."""
+
+import secrets
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.access import for_eyes_only
+from annotation.errors import AnnotationError, ClaimRefused
+from annotation.middleware import status_of
+from annotation.models import Channel, Submission
+from annotation.recruitment.arriving import (
+    KEPT,
+    about,
+    is_robot,
+    is_signed_in_as,
+    lead_on,
+    sign_in,
+    with_secret_address,
+)
+from annotation.recruitment.mturk_frames import FRAME, framed, read_frame, read_link, state_of, told
+from annotation.services.mturk_site import MturkSettings
+from annotation.services.mturk_work import begin
+
+BROWSER_COOKIE = "tandem-mturk"
+BROWSER_SALT = "tandem.mturk.browser"
+
+
+def _channel(key: str) -> Channel:
+    return get_object_or_404(Channel.objects.select_related("study"), key=key, kind=Channel.Kind.MTURK)
+
+
+@never_cache
+@require_safe
+@for_eyes_only
+def status(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
+    """Show in MTurk's window how far an assignment is: the page, or the part of it that htmx asks for."""
+    channel = _channel(channel_key)
+    submission = read_frame(channel, token)
+    if submission is None:
+        return told(request, channel, _("This page is too old. Please open the HIT on MTurk again."), status=404)
+    settings = MturkSettings.of(channel)
+    try:
+        context = state_of(submission, settings, timezone.now())
+    except AnnotationError as error:  # the middleware's page may not be framed
+        return told(request, channel, str(error), status=status_of(error))
+    template = f"{FRAME}#state" if getattr(request, "htmx", False) else FRAME
+    return framed(request, settings.site, template, context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_eyes_only
+def task(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
+    """Sign a worker in, in a window of its own, and lead them to their HIT.
+
+    Whoever looks like a program, or is signed in as somebody else, gets a button first: a link that is sent to them
+    swaps nobody's session, and looking at it doesn't use it up.
+    """
+    channel, link = _channel(channel_key), read_link(token)
+    found = Submission.objects.filter(channel=channel).select_related("participant__annotator")
+    submission = found.filter(pk=link.submission).first() if link else None
+    if link is None or submission is None or submission.participant is None:
+        raise ClaimRefused(_("This link is too old. Please take the one in the MTurk window."))
+    own = is_signed_in_as(request, submission.participant.annotator)
+    if request.method != "POST" and (is_robot(request) or (request.user.is_authenticated and not own)):
+        response = render(request, "annotation/recruitment/begin.html", about(channel))
+        return with_secret_address(response, holds_form=True)
+    browser = request.get_signed_cookie(BROWSER_COOKIE, default="", salt=BROWSER_SALT) or secrets.token_urlsafe(24)
+    annotator = begin(submission=submission, opens=link.opens, device=browser, at=timezone.now())
+    if annotator.user is None:
+        raise ClaimRefused(_("Your work in this study has ended. Thank you."))
+    if request.user.pk != annotator.user.pk:
+        sign_in(request, annotator)
+    response = lead_on()
+    response.set_signed_cookie(
+        BROWSER_COOKIE,
+        browser,
+        salt=BROWSER_SALT,
+        max_age=KEPT,
+        httponly=True,
+        samesite="Lax",
+        secure=request.is_secure(),
+    )
+    return response

@@ -1,0 +1,80 @@
+"""Fills an empty database for `bench.serving`: so many pairs, one on each HIT, and raters; prints their login links.
+
+    python -m bench._serving_study PAIRS RATERS_PER_HIT RATERS ADDRESS
+
+The rows are made by the database itself, which takes a minute for a million pairs where an import takes an hour.
+"""
+
+import json
+import os
+import sys
+
+import django
+
+_NUMBERS = "WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < {pairs})"
+# 1,000,003 is a prime and no divisor of any size here, so that each place in the queue comes once.
+_PLACE = "((i * 1000003) % {pairs})"
+_TEXT = "'A text of some length, as a system would write it about the matter at hand, number ' || i || '.'"
+_STEPS = (
+    (
+        "annotation_instance",
+        "id, study_id, instance_id, dataset, source, gold, metadata, position",
+        f"i, {{study}}, 'i' || i, 'bench', {_TEXT}, NULL, '{{{{}}}}', i",
+    ),
+    ("annotation_generation", 'id, instance_id, system_id, text, "index"', f"i, i, {{first}}, {_TEXT}, 0"),
+    ("annotation_generation", 'id, instance_id, system_id, text, "index"', f"i + {{pairs}}, i, {{second}}, {_TEXT}, 0"),
+    ("annotation_matchup", "id, instance_id, system_a_id, system_b_id", "i, i, {first}, {second}"),
+    (
+        "annotation_pair",
+        'id, key, matchup_id, "index", generation_a_id, generation_b_id',
+        "i, 'pair-' || i, i, 0, i, i + {pairs}",
+    ),
+    (
+        "annotation_hit",
+        "id, key, batch_id, matchup_id, position, external_id",
+        f"i, 'hit-' || i, {{batch}}, i, {_PLACE}, ''",
+    ),
+    ("annotation_hitpair", "hit_id, pair_id, position", "i, i, 0"),
+)
+
+
+def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
+    """Fill the database and print the links as JSON."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    # Django's apps can be imported only now.
+    from django.core.management import call_command
+    from django.db import connection, transaction
+
+    from annotation.models import Batch, Study, System
+    from annotation.models.groups import main_group
+    from annotation.services.accounts import annotator_for, grant_role, login_link
+    from annotation.services.consent import answer_consent
+
+    call_command("migrate", verbosity=0)
+    study = Study.objects.create(slug="bench", title="bench", group=main_group())
+    first, second = (System.objects.create(study=study, name=name, position=n) for n, name in enumerate(("a", "b")))
+    batch = Batch.objects.create(
+        study=study, name="all", dataset="bench", system_a=first, system_b=second,
+        pairs_per_hit=1, raters_per_hit=raters_per_hit,
+    )  # fmt: skip
+    values = {"pairs": pairs, "study": study.pk, "first": first.pk, "second": second.pk, "batch": batch.pk}
+    slots = (
+        ("annotation_slot", "hit_id, batch_id, position, arm, number", f"i, {{batch}}, {_PLACE}, '', {number}")
+        for number in range(1, raters_per_hit + 1)
+    )
+    with transaction.atomic(), connection.cursor() as cursor:
+        for table, columns, what in (*_STEPS, *slots):
+            numbers, made = _NUMBERS.format(**values), what.format(**values)
+            cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # as a server at work has done by itself
+    users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
+    for user in users:
+        annotator = annotator_for(user=user, study=study)
+        answer_consent(annotator=annotator, accepted=True, at=study.created_at)
+    json.dump([login_link(user=user, base_url=address) for user in users], sys.stdout)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -1,0 +1,239 @@
+"""How many claims and votes a second the server takes, however many pairs there are, beside a bare view.
+
+    make bench-serving
+
+One pair a HIT, so that a rater claims as often as they vote. Each rater's browser goes on without a pause: to the next
+HIT (the claim), its page, a vote, the submission. The plain way beside it, in the same run on the same server: as many
+browsers send a form to a view that inserts one row, behind the same middleware and as the same signed-in people.
+"""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import quantiles
+
+import aiohttp
+
+from bench.rating import token
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = float(os.environ.get("BENCH_SECONDS", "8"))
+RATERS = (1, 8, 32)
+SIZES = ((1_000, 60), (100_000, 2), (1_000_000, 2))  # pairs, raters a HIT: nobody is to run out of HITs
+_PAIR = re.compile(r'data-pair="([^"]+)"')
+_PAGE = re.compile(r'name="page" value="([^"]+)"')
+
+
+@dataclass
+class Tally:
+    """Milliseconds by kind of request, over a time."""
+
+    seconds: float
+    times: dict[str, list[float]] = field(default_factory=dict)
+
+    def rate(self, *steps: str) -> float:
+        """Requests of these kinds in a second; of all kinds when none is named."""
+        return sum(len(self.times[step]) for step in steps or self.times) / self.seconds
+
+    def percentiles(self, step: str) -> tuple[float, float]:
+        """Median and 95th percentile in milliseconds."""
+        cuts = quantiles(self.times[step], n=100, method="inclusive")
+        return cuts[49], cuts[94]
+
+
+@dataclass
+class Browser:
+    """One rater's browser, signed in."""
+
+    session: aiohttp.ClientSession
+    address: str
+    study: str = ""
+
+    async def ask(self, tally: Tally, step: str, method: str, url: str, **what: object) -> tuple[str, str]:
+        """Ask for something, note how long it took, and return the body and where it leads on to."""
+        begun = time.perf_counter()
+        async with self.session.request(method, url, allow_redirects=False, **what) as answer:  # type: ignore[arg-type]
+            text = await answer.text()
+            if answer.status not in (200, 302):
+                raise SystemExit(f"{step}: {answer.status} {text[:300]}")
+            location = answer.headers.get("Location", "")
+        tally.times.setdefault(step, []).append(1000 * (time.perf_counter() - begun))
+        return text, location
+
+    async def rate(self, tally: Tally, until: float) -> None:
+        """Claim, vote and submit until the time is over."""
+        while time.perf_counter() < until:
+            _, hit = await self.ask(tally, "claim", "GET", f"{self.address}/rate/")
+            if "/hit/" not in hit:
+                raise SystemExit(f"no HIT to be had: {hit!r}")
+            hit = self.address + hit
+            page, _ = await self.ask(tally, "page", "GET", hit)
+            sent = {"csrfmiddlewaretoken": token(page), "pair_key": found(_PAIR, page), "choice": "left"}
+            told = {"page": found(_PAGE, page), "version": "0", "active_seconds": "0.01", "wall_seconds": "0.01"}
+            await self.ask(tally, "vote", "POST", f"{hit}vote/", data={**sent, **told}, headers={"HX-Request": "true"})
+            form = {"csrfmiddlewaretoken": token(page)}
+            await self.ask(tally, "submit", "POST", f"{hit}submit/", data=form)
+
+    async def insert(self, tally: Tally, until: float) -> None:
+        """Send the bare view's form until the time is over."""
+        page = await (await self.session.get(f"{self.address}/rate/progress/")).text()
+        form = {"csrfmiddlewaretoken": token(page), "study": self.study}
+        while time.perf_counter() < until:
+            await self.ask(tally, "bare", "POST", f"{self.address}/bare/", data=form)
+
+
+def found(pattern: re.Pattern[str], page: str) -> str:
+    """Return what a pattern finds on a page that must have it."""
+    match = pattern.search(page)
+    if match is None:
+        raise SystemExit(f"not on this page: {pattern.pattern}: {page[:300]}")
+    return match[1]
+
+
+async def compare(links: list[str], address: str, database: str, pairs: int) -> dict[int, float]:
+    """Measure both ways with each number of raters; return the 95th percentile of a claim by that number."""
+    most: dict[int, float] = {}
+    async with asyncio.timeout(3600):
+        browsers = [await sign_in(link, address) for link in links]
+        for raters in RATERS:
+            await together(browsers[:raters], "rate", 1.0)  # warm: queries and templates are prepared once in a process
+            ours = await together(browsers[:raters], "rate", SECONDS)
+            plain = await together(browsers[:raters], "insert", SECONDS)
+            most[raters] = report(database, pairs, raters, ours, plain)
+        for browser in browsers:
+            await browser.session.close()
+    return most
+
+
+async def sign_in(link: str, address: str) -> Browser:
+    """Open a rater's link."""
+    session = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
+    await (await session.get(link)).read()
+    study = await (await session.get(f"{address}/bare/study/")).text()
+    return Browser(session, address, study)
+
+
+async def together(browsers: list[Browser], way: str, seconds: float) -> Tally:
+    """Send everybody off at once, and return what was measured when the time is over."""
+    tally, begun = Tally(seconds), time.perf_counter()
+    await asyncio.gather(*(getattr(browser, way)(tally, begun + seconds) for browser in browsers))
+    tally.seconds = time.perf_counter() - begun
+    return tally
+
+
+def report(database: str, pairs: int, raters: int, ours: Tally, plain: Tally) -> float:
+    """Print one line, and return the 95th percentile of a claim."""
+    claim, vote, bare = ours.percentiles("claim"), ours.percentiles("vote"), plain.percentiles("bare")
+    print(
+        f"{database:<10} {pairs:>9,} pairs {raters:>2} raters: "
+        f"{ours.rate('claim', 'vote'):6.1f} claims + votes/s, "
+        f"claim p50 {claim[0]:6.1f} p95 {claim[1]:6.1f} ms, vote p50 {vote[0]:6.1f} p95 {vote[1]:6.1f} ms; "
+        f"{ours.rate():6.1f} requests/s, bare view {plain.rate():6.1f} (p95 {bare[1]:5.1f} ms): "
+        f"ratio {ours.rate() / plain.rate():.2f}",
+        flush=True,
+    )
+    return claim[1]
+
+
+@contextmanager
+def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> Iterator[tuple[list[str], str]]:
+    """Fill a database and serve it with two processes of four threads, as `make run` does; say memory and start."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    environment = {
+        **os.environ,
+        "TANDEM_DATA_DIR": folder,
+        "DATABASE_URL": database_url,
+        "LOG_LEVEL": "ERROR",
+        "DJANGO_SETTINGS_MODULE": "bench._serving_settings",
+    }
+    filled = [sys.executable, "-m", "bench._serving_study", str(pairs), str(raters_per_hit), str(max(RATERS)), address]
+    begun = time.perf_counter()
+    made = subprocess.run(filled, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    print(f"filled {pairs:,} pairs in {time.perf_counter() - begun:.0f} s", flush=True)
+    command = [
+        *(sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}"),
+        *("--workers", "2", "--threads", "4", "--log-level", "error", "--no-control-socket"),
+    ]
+    begun = time.perf_counter()
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+    try:
+        wait_for(port, server)
+        print(f"first answer {time.perf_counter() - begun:.2f} s after the start", flush=True)
+        yield json.loads(made.stdout), address
+        print(f"memory (PSS) of the server and its two processes: {memory_of(server.pid):.0f} MB", flush=True)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
+    """Return when the server answers a request."""
+    while server.poll() is None:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+                connection.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                if connection.recv(16).startswith(b"HTTP/1."):
+                    return
+        except OSError:
+            time.sleep(0.01)
+    raise SystemExit(f"the server ended with exit code {server.returncode}")
+
+
+def memory_of(group: int) -> float:
+    """Proportional set size, in MB, of a process and those that it started (Linux)."""
+    pids = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False).stdout
+    total = 0
+    for pid in pids.split():
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+        total += int(found(re.compile(r"(?m)^Pss:\s+(\d+)"), rollup))
+    return total / 1024
+
+
+def measure(database: str, url_of: str) -> None:
+    """Measure every size on one kind of database; `url_of` has a place for a folder and for a name."""
+    claims: dict[int, dict[int, float]] = {}
+    for pairs, raters_per_hit in SIZES:
+        with tempfile.TemporaryDirectory() as folder:
+            url = url_of.format(folder=folder, name=f"bench_{pairs}")
+            with serving(url, pairs, raters_per_hit, folder) as (links, address):
+                claims[pairs] = asyncio.run(compare(links, address, database, pairs))
+    least, most = SIZES[0][0], SIZES[-1][0]
+    for raters in RATERS:
+        ratio = claims[most][raters] / claims[least][raters]
+        print(f"{database:<10} claim p95 at {most:,} pairs / at {least:,} pairs, {raters:>2} raters: {ratio:.2f}")
+    sys.stdout.flush()
+
+
+def on_postgresql() -> None:
+    """Measure on the server that DATABASE_URL names, each size in a database of its own."""
+    import psycopg
+
+    server = os.environ["DATABASE_URL"].rsplit("/", 1)[0]
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        for pairs, _ in SIZES:
+            connection.execute(f"CREATE DATABASE bench_{pairs}")
+    measure("PostgreSQL", f"{server}/{{name}}")
+
+
+def main() -> None:
+    """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
+    measure("SQLite", "sqlite:///{folder}/bench.sqlite3")
+    postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.serving"]
+    subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
+
+
+if __name__ == "__main__":
+    on_postgresql()

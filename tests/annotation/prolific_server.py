@@ -1,0 +1,295 @@
+"""A stand-in for Prolific's API: a real HTTP server that takes and refuses what Prolific does, and fails as it does."""
+
+import base64
+import hashlib
+import json
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+Json = dict[str, Any]
+TOKEN = "stand-in-token"
+STUDY = "60f6acb180a7b59ac0621f9e"
+CATEGORIES = [
+    "TOO_QUICKLY",
+    "TOO_SLOWLY",
+    "FAILED_INSTRUCTIONS",
+    "INCOMP_LONGITUDINAL",
+    "FAILED_CHECK",
+    "LOW_EFFORT",
+    "MALINGERING",
+    "NO_CODE",
+    "BAD_CODE",
+    "NO_DATA",
+    "UNSUPP_DEVICE",
+    "OTHER",
+]
+DECIDED = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What goes wrong with one request: a `status` instead of an answer; else no answer, or none until the end.
+
+    takes_effect : the request is carried out all the same
+    """
+
+    status: int = 0
+    retry_after: str = ""
+    held: bool = False
+    takes_effect: bool = False
+
+
+BUSY = Trouble(status=429)
+FAULT = Trouble(status=500)
+FAULT_AFTERWARDS = Trouble(status=500, takes_effect=True)
+CUT = Trouble()
+LOST = Trouble(takes_effect=True)
+HELD = Trouble(held=True)
+HELD_AND_DONE = Trouble(held=True, takes_effect=True)
+
+
+class Refusal(Exception):
+    """An answer that says no, in the form of Prolific's errors."""
+
+    def __init__(self, status: int, detail: Any, title: str = "Error") -> None:
+        self.status = status
+        self.body = {"error": {"status": status, "error_code": 140000 + status, "title": title, "detail": detail}}
+        super().__init__(title)
+
+
+@dataclass
+class ProlificServer:
+    """A workspace. `troubles` are met by the next requests whose path holds their text.
+
+    pays_at_once : otherwise bonuses are listed when `settle` is called, as Prolific lists them minutes later
+    """
+
+    submissions: dict[str, Json] = field(default_factory=dict)
+    bulk: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    queue: list[tuple[str, int]] = field(default_factory=list)
+    troubles: list[tuple[str, Trouble]] = field(default_factory=list)
+    requests: list[tuple[str, str, Json]] = field(default_factory=list)
+    keys: list[Json] = field(default_factory=list)
+    pays_at_once: bool = True
+    funds: int = 100_000
+
+    def __enter__(self) -> Self:
+        self._lock, self._over = threading.Lock(), threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server._serve(self)
+
+            def do_POST(self) -> None:
+                server._serve(self)
+
+            def log_message(self, *args: Any) -> None:
+                """Say nothing."""
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = False  # joined at the end, so that none outlives its test
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        """The address of the API."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def add(self, submission: str, participant: str, status: str = "ACTIVE", study: str = STUDY) -> None:
+        """Have a participant take a place in a study."""
+        self.submissions[submission] = {
+            "id": submission,
+            "participant": participant,
+            "study_id": study,
+            "status": status,
+            "started_at": "2024-05-01T12:00:00Z",
+            "completed_at": None,
+            "bonus_payments": [],
+        }
+
+    def fail(self, *troubles: Trouble, on: str = "/") -> None:
+        """Have the next requests go wrong."""
+        self.troubles.extend((on, trouble) for trouble in troubles)
+
+    def asked(self, text: str) -> list[Json]:
+        """Return what requests to paths with this text held."""
+        return [body for _method, path, body in self.requests if text in path]
+
+    def settle(self) -> None:
+        """Let minutes go by: bonuses that were taken are paid."""
+        for submission, cents in self.queue:
+            self.submissions[submission]["bonus_payments"].append(float(cents))
+        self.queue.clear()
+
+    def paid(self, submission: str) -> list[float]:
+        """Return the bonuses of a submission, on their way or paid."""
+        waiting = [float(cents) for one, cents in self.queue if one == submission]
+        return self.submissions[submission]["bonus_payments"] + waiting
+
+    # Serving
+
+    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+        length = int(handler.headers.get("Content-Length") or 0)
+        body = json.loads(handler.rfile.read(length) or b"{}")
+        with self._lock:
+            self.requests.append((handler.command, handler.path, body))
+            trouble = self._trouble(handler.path)
+            try:
+                if trouble is not None and not trouble.takes_effect:
+                    raise Refusal(trouble.status, "Something went wrong")
+                answer = self._answer(handler, body)
+            except Refusal as refusal:
+                answer = (refusal.status, refusal.body)
+        if trouble is not None and trouble.held:
+            self._over.wait()
+        if trouble is not None and not trouble.status:
+            handler.close_connection = True
+            return
+        status, told = answer if trouble is None else (trouble.status, {"error": "down"})
+        content = json.dumps(told).encode()
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(content)))
+        if trouble is not None and trouble.retry_after:
+            handler.send_header("Retry-After", trouble.retry_after)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    def _trouble(self, path: str) -> Trouble | None:
+        for place, (text, trouble) in enumerate(self.troubles):
+            if text in path:
+                del self.troubles[place]
+                return trouble
+        return None
+
+    def _answer(self, handler: BaseHTTPRequestHandler, body: Json) -> tuple[int, Any]:
+        parts = urlsplit(handler.path)
+        if parts.path == "/.well-known/study/jwks.json":
+            return 200, {"keys": self.keys}
+        if handler.headers.get("Authorization") != f"Token {TOKEN}":
+            raise Refusal(401, f"Invalid token {handler.headers.get('Authorization')}", "Unauthorized")
+        asked = (handler.command, parts.path)
+        if asked == ("GET", "/api/v1/submissions/"):
+            return 200, self._list({name: values[0] for name, values in parse_qs(parts.query).items()})
+        if asked == ("POST", "/api/v1/submissions/bonus-payments/"):
+            return 201, self._set_up(body)
+        if found := re.fullmatch(r"/api/v1/submissions/(\w+)/", parts.path):
+            return 200, self._found(found[1])
+        if found := re.fullmatch(r"/api/v1/submissions/(\w+)/transition/", parts.path):
+            return 200, self._transition(self._found(found[1]), body)
+        if found := re.fullmatch(r"/api/v1/bulk-bonus-payments/(\w+)/pay/", parts.path):
+            return 202, self._pay(found[1])
+        raise Refusal(404, "Not found.")
+
+    def _found(self, submission: str) -> Json:
+        if submission not in self.submissions:
+            raise Refusal(404, "Not found.")
+        return self.submissions[submission]
+
+    def _list(self, asked: dict[str, str]) -> Json:
+        rows = [one for one in self.submissions.values() if one["study_id"] == asked["study"]]
+        size, page = int(asked.get("page_size", "20")), int(asked.get("page", "1"))
+        part = rows[(page - 1) * size : page * size]
+        if page > 1 and not part:
+            raise Refusal(404, "Invalid page.")
+        names = ("id", "status", "started_at", "completed_at")
+        results = [{"participant_id": one["participant"], **{name: one[name] for name in names}} for one in part]
+        return {"results": results, "meta": {"count": len(rows)}}
+
+    def _transition(self, submission: Json, body: Json) -> Json:
+        wanted = DECIDED.get(body.get("action", ""))
+        if wanted is None:
+            raise Refusal(400, {"action": ["Not a valid choice."]}, "Validation error")
+        if wanted == "REJECTED":
+            wrong = {}
+            if len(body.get("message", "")) < 100:
+                wrong["message"] = ["Ensure this field has at least 100 characters."]
+            if body.get("rejection_category") not in CATEGORIES:
+                wrong["rejection_category"] = ["Not a valid choice."]
+            if wrong:
+                raise Refusal(400, wrong, "Validation error")
+        if submission["status"] not in ("AWAITING REVIEW", "TIMED-OUT", wanted):
+            raise Refusal(400, f"A submission that is {submission['status']} can't be {wanted}")
+        submission["status"] = wanted
+        return {name: submission[name] for name in ("id", "participant", "study_id", "status", "started_at")}
+
+    def _set_up(self, body: Json) -> Json:
+        lines = [line.split(",") for line in body["csv_bonuses"].splitlines()]
+        strange = [one for one, _amount in lines if one not in self.submissions]
+        if strange or body.get("study_id") != STUDY:
+            raise Refusal(400, f"These ids have not taken part in the study: {strange}")
+        name = f"{len(self.bulk):024x}"
+        self.bulk[name] = [(one, round(float(amount) * 100)) for one, amount in lines]
+        amount = sum(cents for _one, cents in self.bulk[name])
+        return {"id": name, "study": STUDY, "amount": float(amount), "fees": 0.0, "total_amount": float(amount)}
+
+    def _pay(self, name: str) -> str:
+        total = sum(cents for _one, cents in self.bulk[name])
+        if total > self.funds:
+            raise Refusal(400, "You do not have enough funds.")
+        self.funds -= total
+        self.queue.extend(self.bulk[name])  # each time that it is asked for: the real one is not idempotent
+        if self.pays_at_once:
+            self.settle()
+        return f"Bulk bonus payment with ID {name} is being processed asynchronously."
+
+
+# Signed links
+
+
+@cache
+def signing_key(seed: int = 1) -> tuple[int, int]:
+    """Make an RSA key of 2048 bits, the same for one seed: its modulus and its private exponent; e is 65537."""
+    random = Random(seed)
+    while True:
+        p, q = (_prime(random) for _side in range(2))
+        phi = (p - 1) * (q - 1)
+        if p != q and phi % 65537:
+            return p * q, pow(65537, -1, phi)
+
+
+def _prime(random: Random) -> int:
+    small = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47]
+    while True:
+        number = random.getrandbits(1024) | 3 << 1022 | 1
+        if all(number % divisor for divisor in small) and all(pow(base, number - 1, number) == 1 for base in (2, 3, 5)):
+            return number
+
+
+def public_key(kid: str = "key-1", seed: int = 1, **changes: Any) -> Json:
+    """Return a key as Prolific publishes it."""
+    modulus, _private = signing_key(seed)
+    numbers = {"n": encoded(modulus.to_bytes(256, "big")), "e": "AQAB"}
+    return {"kty": "RSA", "kid": kid, "alg": "RS256", "use": "sig", "key_ops": ["verify"], **numbers, **changes}
+
+
+def encoded(content: bytes) -> str:
+    """Write base64url without padding."""
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def signed_token(claims: Json, *, kid: str = "key-1", seed: int = 1, header: Json | None = None, **payload: Any) -> str:
+    """Write a token as Prolific puts it into a secured URL."""
+    modulus, private = signing_key(seed)
+    top = header or {"alg": "RS256", "typ": "JWT", "kid": kid}
+    body = {"iss": "https://www.prolific.com", "exp": int(time.time()) + 600, "prolific": claims, **payload}
+    text = ".".join(encoded(json.dumps(part).encode()) for part in (top, body))
+    info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
+    padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(info)) + b"\x00" + info
+    return f"{text}.{encoded(pow(int.from_bytes(padded, 'big'), private, modulus).to_bytes(256, 'big'))}"

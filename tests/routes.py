@@ -1,0 +1,182 @@
+"""Every address of the project, with real values for what varies in it, and what came of asking for it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpResponseBase
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from reporting.api.access import in_study
+from tests.whole_study import Whole
+
+ADMIN = "admin:index"  # one row stands for all of Django's admin, which is guarded in one place
+
+
+@dataclass(frozen=True)
+class Route:
+    """One address: its name, as `reverse` takes it, and how it looks."""
+
+    name: str
+    address: str
+    callback: Any
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of what varies in the address."""
+        return re.findall(r"<(\w+)>", self.address)
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods to try; the API says itself which it takes."""
+        actions = getattr(self.callback, "actions", None)
+        return [method.upper() for method in actions if method != "head"] if actions else ["GET", "POST"]
+
+
+def routes() -> list[Route]:
+    """List every address; Django's admin is one."""
+    return list(_walk(get_resolver(), "/", ""))
+
+
+def _walk(resolver: URLResolver, prefix: str, namespace: str) -> Iterator[Route]:
+    for one in resolver.url_patterns:
+        address = prefix + _readable(str(one.pattern))
+        if isinstance(one, URLPattern):
+            yield Route(
+                f"{namespace}{one.name}" if one.name else f"an address without a name: {address}", address, one.callback
+            )
+        elif one.namespace == "admin":
+            yield Route(ADMIN, address, None)
+        else:
+            yield from _walk(one, address, f"{namespace}{one.namespace}:" if one.namespace else namespace)
+
+
+def _readable(pattern: str) -> str:
+    """Show a path's or an expression's variable parts by their names."""
+    named = re.sub(r"\(\?P<(\w+)>(?:\[[^]]*\]|\\.|[^)])*\)", r"<\1>", pattern)
+    return re.sub(r"<\w+:(\w+)>", r"<\1>", named).replace("\\", "").strip("^$").replace("$", "")
+
+
+def values_of(route: Route, whole: Whole) -> dict[str, Any]:
+    """Return what stands in an address for this study."""
+    if model := _model_of(route):
+        row = in_study(_site_admin(), model.objects.order_by("pk"), whole.study.slug).first() if model else None
+        field = route.callback.cls.lookup_field
+        return {field: getattr(row, field)} if field in route.arguments else {}
+    known = {**_usual(whole), **_special(whole).get(route.name, {})}
+    missing = [name for name in route.arguments if name not in known]
+    assert not missing, f"say in tests/routes.py what stands for {missing} in {route.address} ({route.name})"
+    return {name: known[name] for name in route.arguments}
+
+
+def _site_admin() -> User:
+    return User(is_superuser=True)
+
+
+def _model_of(route: Route) -> Any:
+    """Return the model of an address of the API whose rows belong to a study."""
+    queryset = getattr(getattr(route.callback, "cls", None), "queryset", None)
+    name = queryset.model.__name__ if queryset is not None else ""
+    return queryset.model if name and name not in ("Study", "Judge", "Endpoint") else None
+
+
+def _usual(whole: Whole) -> dict[str, Any]:
+    return {
+        "slug": whole.study.slug,
+        "pk": whole.batch.pk,
+        "study_key": whole.study.key,
+        "assignment_key": whole.open_hit.key,
+        "channel_key": whole.channel.key,
+        "token": whole.token,
+        "run_id": whole.run.pk,
+        "judgment_id": whole.run.judgments.earliest("pk").pk,
+    }
+
+
+def _special(whole: Whole) -> dict[str, dict[str, Any]]:
+    """What isn't as usual: an address whose `pk` is no batch's, or whose slug is no study's."""
+    group = {"slug": whole.group.slug}
+    return {
+        **{f"annotation:{name}": group for name in ("group", "rename-group", "revoke-in-group", "link-in-group")},
+        "annotation:join": {"channel_key": whole.anonymous.key},
+        "annotation:instance": {"pk": whole.study.instances.earliest("pk").pk},
+        "annotation:rater": {"pk": whole.annotator.pk},
+        "annotation:feedback": {"assignment_key": whole.first_hit.key},
+        "annotation:new-channel": {"kind": "accounts"},
+        "reporting:chart": {"name": "separability", "form": "svg"},
+        "reporting:export": {"kind": "ratings", "form": "csv"},
+        "judge-detail": {"name": whole.judge.name},
+        "endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},
+    }
+
+
+def sent_to(route: Route, whole: Whole, method: str) -> dict[str, Any]:
+    """Return what is sent: without it some would not be found by those who may."""
+    configuration = {"dataset": whole.batch.dataset, "a": whole.batch.system_a.name, "b": whole.batch.system_b.name}
+    display = whole.open_hit.displays.select_related("pair").earliest("pk")
+    vote = {"pair_key": display.pair.key, "choice": "left"}
+    in_study, in_group = (place.role_grants.order_by("pk").first() for place in (whole.study, whole.group))
+    return {
+        ("GET", "reporting:chart"): configuration,
+        ("POST", "annotation:save-vote"): vote,
+        ("POST", "annotation:save-second-vote"): vote,
+        ("POST", "annotation:flag"): {**vote, "kind": "empty"},
+        ("POST", "annotation:reports"): {"unblock": whole.blocked.code},
+        ("POST", "annotation:revoke-in-study"): {"grant": in_study.pk if in_study else ""},
+        ("POST", "annotation:link-in-study"): {"grant": in_study.pk if in_study else ""},
+        ("POST", "annotation:revoke-in-group"): {"grant": in_group.pk if in_group else ""},
+        ("POST", "annotation:link-in-group"): {"grant": in_group.pk if in_group else ""},
+    }.get((method, route.name), {})
+
+
+def session_of(user: User | None) -> str:
+    """Sign an account in; returns its session's key."""
+    client = Client()
+    if user is not None:
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    cookie = client.cookies.get(settings.SESSION_COOKIE_NAME)
+    return cookie.value if cookie else ""
+
+
+def ask(client: Client, route: Route, method: str, whole: Whole, session: str, **more: Any) -> HttpResponseBase:
+    """Ask for an address as whoever the session is of, with nothing else kept; what that changed is undone.
+
+    One client asks for all: each new one would set up the whole program again. `more` goes to its request.
+    """
+    client.raise_request_exception = False
+    client.cookies.clear()
+    if session:
+        client.cookies[settings.SESSION_COOKIE_NAME] = session
+    address = reverse(route.name, kwargs=values_of(route, whole))
+    sent = sent_to(route, whole, method)
+    with transaction.atomic():
+        if method in ("GET", "POST"):
+            answer = getattr(client, method.lower())(address, sent, **more)
+        else:
+            answer = client.generic(method, address, **more)
+        if answer.streaming:
+            answer.content_read = b"".join(answer.streaming_content)
+        transaction.set_rollback(True)
+    return answer
+
+
+def body_of(answer: Any) -> str:
+    """Return what was answered, streamed or not."""
+    content: bytes = answer.content_read if answer.streaming else answer.content
+    return content.decode("utf-8", "replace")
+
+
+def outcome(answer: Any) -> str:
+    """Say in one word what came of it: `ok` is everything that lies behind the guard, such as a form that is empty."""
+    if (
+        answer.status_code == 302 and "login/?next=" in answer["Location"]
+    ):  # Django's admin has a page of its own for it
+        return "login"
+    if answer.status_code >= 500:
+        return f"{answer.status_code}: {getattr(answer, 'exc_info', [None, ''])[1]}"
+    return str(answer.status_code) if answer.status_code in (401, 403, 404, 405) else "ok"

@@ -1,0 +1,120 @@
+"""The database's side of a stress run, as a program of its own: it fills the database, makes claims run out, and counts.
+
+    python -m tests.stress.world
+
+Reads one JSON command a line from its input and answers each with one line of JSON.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import django
+
+STUDY = "stress"
+
+
+def fill(*, raters: int, hits: int, pairs: int, raters_per_hit: int, address: str) -> list[str]:
+    """Make a study with one batch, and return a sign-in link for each rater."""
+    from django.core.management import call_command
+
+    from annotation.services.accounts import grant_role, login_link
+    from annotation.services.batches import create_batch
+    from annotation.services.study_files import import_study
+
+    call_command("migrate", verbosity=0)
+    lines = [
+        {
+            "instance_id": f"i{number}",
+            "dataset": "stress",
+            "source": f"Source {number}.",
+            "generations": {
+                name: [f"Text {place * pairs + k} on {number}." for k in range(pairs)]
+                for place, name in enumerate(("alpha", "beta"))
+            },
+        }
+        for number in range(hits)
+    ]
+    study, _ = import_study(data="\n".join(map(json.dumps, lines)).encode(), name="stress.jsonl", slug=STUDY)
+    create_batch(
+        study=study,
+        name="all",
+        dataset="stress",
+        systems=("alpha", "beta"),
+        pairs=pairs,
+        raters=raters_per_hit,
+        seed=1,
+    )
+    users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
+    return [login_link(user=user, base_url=address) for user in users]
+
+
+def expire(*, share: float, seed: int) -> int:
+    """Let a share of the open claims run out, as if their time were over."""
+    from django.utils import timezone
+
+    from annotation.models import Assignment
+
+    draw = Random(seed)
+    chosen = [pk for pk in Assignment.objects.claimed().values_list("pk", flat=True) if draw.random() < share]
+    past = timezone.now() - timedelta(seconds=1)
+    return Assignment.objects.claimed().filter(pk__in=chosen).update(expires_at=past)
+
+
+def open_slots() -> int:
+    """Count the slots that no submitted HIT fills."""
+    from annotation.models import Slot
+
+    return Slot.objects.exclude(assignment__state="submitted").count()
+
+
+def count() -> dict[str, Any]:
+    """Count what must hold at the end: by pairs, by slots, by votes."""
+    from annotation.models import Assignment, Batch, HitPair, Rating, Slot
+
+    batch = Batch.objects.get()
+    counted = Assignment.objects.counted()
+    ratings = Rating.objects.filter(stage="first", display__assignment__in=counted)
+    per_pair = Counter(ratings.values_list("display__pair_id", flat=True))
+    by_whom = Counter(ratings.values_list("display__pair_id", "display__assignment__annotator_id"))
+    numbers: dict[int, list[int]] = {}
+    for hit_id, number in Slot.objects.values_list("hit_id", "number"):
+        numbers.setdefault(hit_id, []).append(number)
+    return {
+        "ratings_per_pair": dict(
+            Counter(per_pair.get(pair, 0) for pair in HitPair.objects.values_list("pair", flat=True))
+        ),
+        "twice_by_one_rater": sum(times > 1 for times in by_whom.values()),
+        "slots_of_hits": sorted({tuple(sorted(own)) for own in numbers.values()}),
+        "wanted": batch.raters_per_hit,
+        "states": dict(Counter(Assignment.objects.values_list("state", flat=True))),
+        "submitted_without_a_slot": Assignment.objects.filter(state="submitted", slot=None, late=False).count(),
+        "incomplete": sum(one.displays.filter(ratings=None).exists() for one in counted),
+        "votes": {
+            f"{assignment} {pair}": [verdict, a_is_left]
+            for assignment, pair, verdict, a_is_left in Rating.objects.values_list(
+                "display__assignment__key", "display__pair__key", "verdict", "display__a_is_left"
+            )
+        },
+    }
+
+
+COMMANDS = {"fill": fill, "expire": expire, "open_slots": open_slots, "count": count}
+
+
+def main() -> None:
+    """Answer commands until the input ends."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = COMMANDS[asked.pop("command")](**asked)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Every route × role: what docs/roles.md says is what comes of it, and no address is without its row."""
+
+import logging
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.routes import Route, ask, outcome, routes, session_of
+from tests.whole_study import ROLES, Whole, build_whole_study, member
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "roles.md"
+COLUMNS = ("nobody", "annotator", "researcher", "study admin", "site admin", "other group")
+ROW = re.compile(r"^\| `([\w:-]+)` \| `([^`]+)` \| ([A-Z, ]+) \|(.*)\|$", re.M)
+# Sent by a platform, which signs what it sends and has no cookie of ours.
+WITHOUT_CSRF = {"annotation:prolific-webhook"}
+
+Table = dict[tuple[str, str], tuple[str, ...]]
+
+
+def documented() -> tuple[Table, dict[str, str]]:
+    """Read the table: (route, method) → outcomes by column; and the address that each route is said to have."""
+    table: Table = {}
+    addresses = {}
+    for name, address, methods, cells in ROW.findall(DOCUMENT.read_text(encoding="utf-8")):
+        addresses[name] = address
+        for method in methods.split(", "):
+            assert (name, method) not in table, f"two rows for {method} {name}"
+            table[name, method] = tuple(cell.strip() for cell in cells.split("|"))
+    return table, addresses
+
+
+def lines_of(table: Table, every: dict[str, Route]) -> str:
+    """Write rows as the document has them, methods with the same outcomes on one line."""
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (name, method), outcomes in table.items():
+        grouped[name, outcomes].append(method)
+    return "\n".join(
+        f"| `{name}` | `{every[name].address}` | {', '.join(methods)} | {' | '.join(outcomes)} |"
+        for (name, outcomes), methods in grouped.items()
+    )
+
+
+@pytest.fixture
+def whole(db: None) -> Whole:
+    return build_whole_study("mine")
+
+
+@pytest.fixture
+def sessions(whole: Whole) -> dict[str, str]:
+    """A signed-in browser of every role; the stranger holds every role there is, in another group."""
+    other = build_whole_study("theirs")
+    people: dict[str, User | None] = {
+        "nobody": None,
+        **{role.replace("-", " "): whole.people[role.value] for role in ROLES},
+        "site admin": User.objects.create_superuser("root", password="a long enough one"),
+        "other group": member("stranger", *ROLES, group=other.group),
+    }
+    return {column: session_of(people[column]) for column in COLUMNS}
+
+
+def found(client: Client, route: Route, whole: Whole, sessions: dict[str, str]) -> Table:
+    """Ask for a route by every method as everybody; a method is taken unless somebody who is let in hears that it isn't."""
+    table: Table = {}
+    for method in route.methods:
+        answers = {"site admin": outcome(ask(client, route, method, whole, sessions["site admin"]))}
+        if answers["site admin"] == "405":
+            continue
+        for column in COLUMNS:
+            if column not in answers:
+                answers[column] = outcome(ask(client, route, method, whole, sessions[column]))
+        if "405" not in answers.values():
+            table[route.name, method] = tuple(answers[column] for column in COLUMNS)
+    return table
+
+
+def test_every_route_does_for_every_role_what_the_table_says(
+    client: Client, whole: Whole, sessions: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, logger="django.request")  # every refusal would be a line of the report
+    every = {route.name: route for route in routes()}
+    table, _ = documented()
+    seen: Table = {}
+    for route in every.values():
+        seen |= found(client, route, whole, sessions)
+
+    wrong = {key: outcomes for key, outcomes in seen.items() if table.get(key) != outcomes}
+    gone = sorted(set(table) - set(seen))
+    assert not wrong, f"docs/roles.md should have these rows, if that is what is meant:\n{lines_of(wrong, every)}"
+    assert not gone, f"docs/roles.md has rows of what isn't there: {gone}"
+
+
+def test_every_route_has_a_name_and_a_row_with_its_address() -> None:
+    every = {route.name: route.address for route in routes()}
+    _, addresses = documented()
+    assert len(every) == len(routes()) > 60
+    assert addresses == every
+
+
+def test_nobody_outside_a_study_gets_past_its_pages() -> None:
+    table, addresses = documented()
+    pages = {key: row for key, row in table.items() if addresses[key[0]].startswith("/studies/<slug>/")}
+    assert len(pages) > 30
+    for key, row in pages.items():
+        got = dict(zip(COLUMNS, row, strict=True))
+        assert (got["nobody"], got["annotator"], got["other group"]) == ("login", "404", "404"), key
+        assert got["site admin"] == "ok", key
+        assert got["study admin"] in ("ok", "403"), key
+
+
+def test_nobody_but_its_annotator_gets_at_a_hit() -> None:
+    table, addresses = documented()
+    pages = {key: row for key, row in table.items() if addresses[key[0]].startswith("/rate/hit/")}
+    assert len(pages) > 8
+    for (name, method), row in pages.items():
+        got = dict(zip(COLUMNS, row, strict=True))
+        assert (got.pop("nobody"), got.pop("annotator")) == ("login", "ok"), name
+        # A form's address that is opened again leads anybody back to the HIT, which isn't there for them.
+        leads_back = method == "GET" and (name, "POST") in pages and name != "annotation:return"
+        assert set(got.values()) == ({"ok"} if leads_back else {"404"}), (name, method)
+
+
+def test_the_api_shows_strangers_none_of_a_groups_rows() -> None:
+    table, addresses = documented()
+    api = {key: row for key, row in table.items() if addresses[key[0]].startswith("/api/v1/")}
+    details = {key: row for key, row in api.items() if "<" in addresses[key[0]]}
+    assert len(details) > 15
+    for key, row in details.items():
+        got = dict(zip(COLUMNS, row, strict=True))
+        assert (got["nobody"], got["annotator"]) == ("401", "403"), key
+        assert got["other group"] in ("403", "404"), key
+
+
+def test_pages_of_groups_are_for_those_in_them() -> None:
+    table, addresses = documented()
+    pages = {key: row for key, row in table.items() if addresses[key[0]].startswith("/groups/<slug>/")}
+    assert len(pages) > 4
+    for key, row in pages.items():
+        got = dict(zip(COLUMNS, row, strict=True))
+        assert (got["nobody"], got["annotator"], got["other group"]) == ("login", "404", "404"), key
+
+
+def test_forms_are_guarded_against_other_sites() -> None:
+    views = {route.name: route.callback for route in routes() if not hasattr(route.callback, "cls")}
+    without = {name for name, view in views.items() if getattr(view, "csrf_exempt", False)}
+    assert without <= WITHOUT_CSRF
+    assert len(views) > 60
