@@ -59,16 +59,17 @@ class PasswordForm(UserCreationForm):
 
     def __init__(self, *args: Any, channel: Channel, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.channel = channel
+        self.channel, self.typed = channel, ""
 
     def clean_username(self) -> str:
         """Return the name that the account gets, if nobody in the channel has it in another spelling."""
-        self.cleaned_data["username"] = registered_name(self.cleaned_data["username"], self.channel.key)
+        self.typed = self.cleaned_data["username"]
+        self.cleaned_data["username"] = registered_name(self.typed, self.channel.key)
         return super().clean_username()
 
     def save(self, commit: bool = True) -> User:
         """Keep the name as it was typed too: it is what the study's admins call the rater."""
-        self.instance.first_name = self.data["username"].strip()
+        self.instance.first_name = self.typed
         return super().save(commit)
 
 

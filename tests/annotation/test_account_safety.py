@@ -186,7 +186,7 @@ def test_a_name_that_somebody_gave_themselves_gets_nobodys_role(channel: Channel
 
     assert said.splitlines()[:2] == ["prof.weber is now admin in all studies", "the account was made now"]
     assert squatter.get("/admin/").status_code == 302
-    account = User.objects.get(pk=who(squatter))
+    account = User.objects.get(pk=who(squatter) or 0)
     assert (account.username, account.first_name) == (f"prof.weber@@{channel.key}", "prof.weber")
     assert not account.is_superuser
 
@@ -204,7 +204,7 @@ def test_a_name_that_an_admin_gave_is_free_for_a_rater_and_the_other_way_round(c
 def test_an_account_that_came_through_a_channel_gets_a_role_only_when_that_is_meant(
     channel: Channel, study: Study
 ) -> None:
-    rater = User.objects.get(pk=who(register(channel, "ann")))
+    rater = User.objects.get(pk=who(register(channel, "ann")) or 0)
     other = make_study("other", instances=0)
     boss = make_user("boss", Role.STUDY_ADMIN)
     _link, nameless = invited(channel)
