@@ -140,7 +140,8 @@ def test_a_choice_of_a_hit_left_behind_waits_for_consent_too(page: Page, study: 
     page.evaluate("kept => Object.entries(JSON.parse(kept)).forEach(one => localStorage.setItem(...one))", elsewhere)
     page.reload()
     told = page.locator("#refused")
-    expect(told).to_contain_text("as soon as you have answered the consent question")
+    # The choice of this page may be tried first, and after each failure there is a longer pause.
+    expect(told).to_contain_text("as soon as you have answered the consent question", timeout=60_000)
     assert told.get_by_role("link").evaluate("link => link.pathname") == "/rate/hit/an-earlier-one/"
     assert kept(page) == 2
 
