@@ -69,6 +69,8 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # as a server at work has done by itself
+        if connection.vendor == "sqlite":  # else every commit would carry a gigabyte of this log along
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
     for user in users:
         annotator = annotator_for(user=user, study=study)
