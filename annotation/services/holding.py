@@ -30,7 +30,7 @@ def _annotator(annotator: int) -> QuerySet[Annotator]:
 
 def _assignment(assignment: int) -> QuerySet[Assignment]:
     locked = Assignment.objects.select_for_update(of=("self",)).filter(pk=assignment).order_by()
-    return locked.select_related("hit__batch__study", "slot")
+    return locked.select_related("hit__batch__study")
 
 
 _ANNOTATOR, _ASSIGNMENT = Prepared(_annotator), Prepared(_assignment)
