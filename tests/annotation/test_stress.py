@@ -39,8 +39,8 @@ def test_each_pair_gets_as_many_ratings_as_wanted_whatever_is_killed_or_sent_twi
         raters_per_hit=3,
         processes=processes,
         threads=4,
-        kill_every=1.5,
-        expire_every=0.3,
+        kill_every=80,
+        expire_every=20,
         expire_share=0.6,
     )
     with empty_database() as url:

@@ -8,7 +8,7 @@ import time
 from tests.stress.run import ROOT, Plan, broken_promises, stress
 
 ON_POSTGRESQL = Plan(raters=50, hits=120, raters_per_hit=5, processes=4, threads=2)
-ON_SQLITE = Plan(raters=50, hits=60, raters_per_hit=5, processes=1, threads=8, kill_every=5.0)
+ON_SQLITE = Plan(raters=50, hits=60, raters_per_hit=5, processes=1, threads=8, kill_every=500)
 
 
 def run(name: str, plan: Plan, database_url: str = "") -> None:

@@ -29,7 +29,10 @@ _LOST = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError)
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything, and how often a rater does what a rater shouldn't."""
+    """How much of everything, and how often a rater does what a rater shouldn't.
+
+    Trouble comes after so many answers, not so many seconds: on a slow machine just as often as on a fast one.
+    """
 
     raters: int
     hits: int
@@ -37,8 +40,8 @@ class Plan:
     processes: int
     threads: int
     pairs: int = 2
-    kill_every: float = 2.0  # seconds between kills of a server process; 0 kills none
-    expire_every: float = 0.7
+    kill_every: int = 250  # answers between kills of a server process
+    expire_every: int = 80  # and between moments at which claims run out
     expire_share: float = 0.2
     returns: float = 0.08
     leaves: float = 0.08
@@ -54,6 +57,13 @@ class Seen:
     unsure: set[tuple[str, str]] = field(default_factory=set)  # an answer was lost: it may have been taken or not
     steps: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+    answers: int = 0
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def count_answer(self) -> None:
+        """Note that the server has answered."""
+        self.answers += 1
+        self.answered.set()
 
 
 class World:
@@ -164,6 +174,7 @@ class Rater:
                     headers={"HX-Request": "true"},
                 ) as answer:
                     text = await answer.text()
+                    self.seen.count_answer()
             except _LOST:
                 self.seen.steps["answer lost"] += 1
                 continue
@@ -190,6 +201,7 @@ class Rater:
             try:
                 async with self.session.request(method, url, data=data) as answer:
                     text = await answer.text()
+                    self.seen.count_answer()
                     if answer.status >= 500:
                         self.problem(method, answer.status, text)
                     return str(answer.url), text
@@ -216,11 +228,13 @@ async def _trouble(
     plan: Plan, world: World, server: "subprocess.Popen[bytes]", done: asyncio.Event, seen: Seen
 ) -> None:
     """Kill server processes and let claims run out, until every slot is filled."""
-    draw, loop, turn = Random(plan.seed), asyncio.get_running_loop(), 0
-    next_kill = loop.time() + plan.kill_every
+    draw, turn = Random(plan.seed), 0
+    next_kill, next_expiry = plan.kill_every, plan.expire_every
     while True:
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(done.wait(), plan.expire_every)
+        while seen.answers < next_expiry:
+            seen.answered.clear()
+            await seen.answered.wait()
+        next_expiry = seen.answers + plan.expire_every
         turn += 1
         if await asyncio.to_thread(world.ask, "open_slots") == 0:
             done.set()
@@ -232,10 +246,8 @@ async def _trouble(
         seen.steps["ran out"] += await asyncio.to_thread(
             world.ask, "expire", share=plan.expire_share, seed=plan.seed + turn
         )
-        if not seen.acknowledged:  # still starting
-            next_kill = loop.time() + plan.kill_every
-        elif plan.kill_every and loop.time() >= next_kill:
-            next_kill = loop.time() + plan.kill_every
+        if seen.answers >= next_kill:
+            next_kill = seen.answers + plan.kill_every
             if workers := children_of(server.pid):
                 with suppress(ProcessLookupError):
                     os.kill(draw.choice(workers), signal.SIGKILL)
