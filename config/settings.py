@@ -28,7 +28,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "rest_framework",
     "rest_framework.authtoken",
-    "template_partials",
+    "template_partials.apps.SimpleAppConfig",
     "annotation",
     "judging",
     "reporting",
@@ -63,8 +63,18 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            "loaders": [
+                (
+                    "template_partials.loader.Loader",
+                    [
+                        (
+                            "config.folding.Loader",
+                            [f"django.template.loaders.{kind}.Loader" for kind in ("filesystem", "app_directories")],
+                        )
+                    ],
+                )
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
