@@ -7,7 +7,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
-from rest_framework.views import APIView
 
 
 class LanguageMiddleware(LocaleMiddleware):
@@ -17,7 +16,7 @@ class LanguageMiddleware(LocaleMiddleware):
         self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Speak the source language to programs, whatever their requests' headers say."""
-        if issubclass(getattr(view, "cls", object), APIView):
+        if hasattr(view, "cls"):  # the REST framework's mark of its own views, which is not imported for pages
             translation.activate(settings.LANGUAGE_CODE)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

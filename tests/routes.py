@@ -110,8 +110,8 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "annotation:new-channel": {"kind": "accounts"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
-        "judge-detail": {"name": whole.judge.name},
-        "endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},
+        "api:judge-detail": {"name": whole.judge.name},
+        "api:endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},
     }
 
 

@@ -64,7 +64,7 @@ class BatchSetup(GenericViewSet):
         return study
 
     def _shown(self, batch: Batch, code: int = status.HTTP_200_OK) -> Response:
-        where = {"Location": reverse("batch-detail", args=[batch.pk])} if code == status.HTTP_201_CREATED else None
+        where = {"Location": reverse("api:batch-detail", args=[batch.pk])} if code == status.HTTP_201_CREATED else None
         return Response(BatchSerializer(Batch.objects.get(pk=batch.pk)).data, status=code, headers=where)
 
     @extend_schema(request=NewBatchSerializer, responses={200: _MADE, 201: BatchSerializer, **refusals(409, 413, 422)})

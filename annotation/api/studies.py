@@ -49,7 +49,9 @@ class StudySetup(GenericViewSet):
         return study
 
     def _shown(self, study: Study, code: int = status.HTTP_200_OK) -> Response:
-        where = {"Location": reverse("study-detail", args=[study.slug])} if code == status.HTTP_201_CREATED else None
+        where = (
+            {"Location": reverse("api:study-detail", args=[study.slug])} if code == status.HTTP_201_CREATED else None
+        )
         return Response(self.get_serializer(Study.objects.get(pk=study.pk)).data, status=code, headers=where)
 
     @extend_schema(request=NewStudySerializer, responses={201: StudySerializer, **refusals(409, 413, 422)})

@@ -92,8 +92,8 @@ def test_the_other_group_would_be_seen_by_whoever_may_see_it(
     session = session_of(root)
     lists = [route for route in routes() if route.address.startswith("/api/v1/") and "<" not in route.address]
     seen = {route.name for route in lists if THEIRS in body_of(ask(client, route, "GET", mine, session))}
-    of_rows = {"study-list", "instance-list", "generation-list", "batch-list", "annotator-list", "comparisontable-list"}
-    assert of_rows | {"judge-list", "judgerun-list", "judgment-list", "rating-list", "flag-list"} <= seen
+    of_rows = {"study", "instance", "generation", "batch", "annotator", "comparisontable"}
+    assert {f"api:{one}-list" for one in of_rows | {"judge", "judgerun", "judgment", "rating", "flag"}} <= seen
 
 
 def test_what_two_groups_asked_alike_doesnt_tell_of_the_other(mine: Whole, theirs: Whole) -> None:
