@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Exists, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -21,6 +21,9 @@ from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.groups import main_group
 from annotation.models.people import Role
 from annotation.prepared import Prepared
+from annotation.services.consent import accepted
+from annotation.services.holding import locked, with_annotator
+from annotation.services.messages import unread_by
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
 MANAGERS = (Role.STUDY_ADMIN,)
@@ -101,19 +104,26 @@ def _held(key: str, user: int) -> QuerySet[Assignment]:
     # A role that was taken away ends the work.
     mine = Study.objects.granted(user, Role.ANNOTATOR).order_by().values("pk")
     held = Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key)
-    return held.select_related("annotator", "hit__batch__study").order_by()
+    held = held.select_related("annotator", "hit__batch__study").order_by()
+    return held.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version"))
 
 
 def _held_with_source(key: str, user: int) -> QuerySet[Assignment]:
-    return _held(key, user).select_related("hit__matchup__instance")
+    with_source = _held(key, user).select_related("hit__matchup__instance")
+    return with_source.annotate(has_notes=Exists(unread_by(user)))
 
 
-_HELD, _HELD_WITH_SOURCE = Prepared(_held), Prepared(_held_with_source)
+def _locked(key: str, user: int) -> QuerySet[Assignment]:
+    return locked(_held(key, user))
 
 
-def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False) -> Assignment:
+_HELD, _HELD_WITH_SOURCE, _LOCKED = Prepared(_held), Prepared(_held_with_source), Prepared(_locked)
+
+
+def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False, lock: bool = False) -> Assignment:
     """Return the signed-in annotator's own assignment; a stranger's is a 404, as if it weren't there.
 
+    lock : within a transaction, lock it as `hold` does, which then need not look it up once more
     Raises: OtherAccount when the form was made for another account: what it holds is still wanted, from its owner.
     """
     owner = request.POST.get("owner")
@@ -121,11 +131,12 @@ def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False)
         raise OtherAccount(
             _("Somebody else has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
         )
-    assignment = (_HELD_WITH_SOURCE if with_source else _HELD).first(key=key, user=account_of(request).pk)
+    query = _LOCKED if lock else _HELD_WITH_SOURCE if with_source else _HELD
+    assignment = query.first(key=key, user=account_of(request).pk)
     if assignment is None:
         raise Http404(f"no assignment {key}")
-    assignment.annotator.study = assignment.hit.batch.study
-    return assignment
+    vars(assignment)["is_locked"] = lock
+    return with_annotator(assignment)
 
 
 def for_eyes_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.forms import PAIR_FLAGS
 from annotation.keys import owner_key
 from annotation.markdown import render_generation
-from annotation.models import Assignment, Batch, Display, Flag, Rating, VoteChange
+from annotation.models import Assignment, Batch, Display, Flag, Rating
 from annotation.prepared import Prepared, with_related
 from annotation.services.checks import CHECKS, gold_ahead
 from annotation.services.claims import MOST_AHEAD, hits_ahead
 from annotation.services.qualification import qualification_hits
 from annotation.services.queue import open_batches
+from annotation.services.recording import change_count
 from annotation.services.second_stage import LONGEST_REASON, ShownRow, shown_rows
 from annotation.services.votes import screen_choice
 from annotation.wording import spoken
@@ -100,16 +100,22 @@ def displays_of(assignment: Assignment) -> list[Display]:
     displays = _DISPLAYS.all(assignment=assignment.pk)
     for display in displays:
         display.assignment = assignment
-    with_related(displays, "ratings", _RATINGS.all(assignment=assignment.pk), "display")
-    with_related(displays, "flags", _FLAGS.all(assignment=assignment.pk), "display")
+    # The first look at a HIT is the most frequent one, and there is nothing of either yet.
+    rated = any(display.has_ratings for display in displays)  # type: ignore[attr-defined]
+    reported = any(display.has_flags for display in displays)  # type: ignore[attr-defined]
+    with_related(displays, "ratings", _RATINGS.all(assignment=assignment.pk) if rated else [], "display")
+    with_related(displays, "flags", _FLAGS.all(assignment=assignment.pk) if reported else [], "display")
     return displays
 
 
 def _displays(assignment: int) -> QuerySet[Display]:
     related = Display.objects.select_related("pair__generation_a", "pair__generation_b", "table")
-    counted = VoteChange.objects.filter(display=OuterRef("pk")).order_by().values("display")
-    version = Coalesce(Subquery(counted.annotate(count=Count("pk")).values("count")), 0)
-    return related.filter(assignment=assignment).annotate(version=version).order_by("position")
+    found = related.filter(assignment=assignment).annotate(
+        version=change_count(),
+        has_ratings=Exists(Rating.objects.filter(display=OuterRef("pk"))),
+        has_flags=Exists(Flag.objects.filter(display=OuterRef("pk"))),
+    )
+    return found.order_by("position")
 
 
 def _ratings(assignment: int) -> QuerySet[Rating]:
@@ -293,6 +299,7 @@ def _around(assignment: Assignment, page: str = "") -> dict[str, object]:
         "source": assignment.hit.matchup.instance.source,
         "hit_place": hit_place(assignment),
         "may_return": assignment.purpose != QUALIFICATION,
+        "has_notes": getattr(assignment, "has_notes", True),  # unknown: then they are looked for
     }
 
 

@@ -18,8 +18,8 @@ from django.db import connection
 from django.db.models import Model, QuerySet
 from django.db.models.query import ModelIterable, get_related_populators
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
-from psycopg import Cursor
 
 Row = TypeVar("Row")
 # Stand-ins that no real value equals, and that every kind of column takes.
@@ -36,21 +36,15 @@ class Prepared(Generic[Row]):
     def __init__(self, build: Callable[..., "QuerySet[Any, Row]"]) -> None:
         self._build = build
         self._plans: dict[str, _Plan] = {}
-        kinds = {name: parameter.annotation for name, parameter in signature(build).parameters.items()}
-        self._stand_ins = {name: _stand_in(kind, place) for place, (name, kind) in enumerate(kinds.items())}
+        self._stand_ins = _stand_ins(build)
 
     def all(self, **values: Any) -> list[Row]:
         """Run it and return every row."""
         plan = self._plans.get(connection.vendor) or self._compile()
         if plan.locks and connection.get_autocommit():
             raise TransactionManagementError("select_for_update cannot be used outside of a transaction.")
-        stored = {name: _stored(value) for name, value in values.items()}
-        parameters = [stored[one.name] if isinstance(one, _Place) else one for one in plan.parameters]
-        rows = [list(row) for row in _fetch(plan.sql, parameters)]
-        for place, convert, expression in plan.converters:
-            for row in rows:
-                row[place] = convert(row[place], expression, connection)
-        return [plan.read(row) for row in rows]
+        found = _fetch(plan.sql, _filled(plan.parameters, values))
+        return [plan.read(row) for row in (_converted(found, plan) if plan.converters else found)]
 
     def first(self, **values: Any) -> Row | None:
         """Run it and return the first row, or None."""
@@ -60,11 +54,9 @@ class Prepared(Generic[Row]):
         queryset = self._build(**self._stand_ins)
         compiler = queryset.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
-        names = {_stored(stand_in): name for name, stand_in in self._stand_ins.items()}
-        known = (int, str, datetime)
         plan = _Plan(
             sql=sql,
-            parameters=[_Place(names[one]) if isinstance(one, known) and one in names else one for one in parameters],
+            parameters=_with_places(parameters, self._stand_ins),
             converters=[
                 (place, convert, expression)
                 for place, (converts, expression) in compiler.get_converters(
@@ -78,6 +70,33 @@ class Prepared(Generic[Row]):
             locks=bool(queryset.query.select_for_update),
         )
         self._plans[connection.vendor] = plan
+        return plan
+
+
+class PreparedUpdate:
+    """An UPDATE with named values.
+
+    build : takes the values and returns a queryset and what to set; called once, with stand-ins, as by `Prepared`
+    """
+
+    def __init__(self, build: Callable[..., "tuple[QuerySet[Any], dict[str, Any]]"]) -> None:
+        self._build = build
+        self._plans: dict[str, tuple[str, list[Any]]] = {}
+        self._stand_ins = _stand_ins(build)
+
+    def run(self, **values: Any) -> int:
+        """Run it and return how many rows it changed."""
+        sql, parameters = self._plans.get(connection.vendor) or self._compile()
+        with connection.cursor() as cursor:
+            cursor.execute(sql, _filled(parameters, values))
+            return int(cursor.rowcount)
+
+    def _compile(self) -> tuple[str, list[Any]]:
+        queryset, changes = self._build(**self._stand_ins)
+        query: Any = queryset.order_by().query.chain(UpdateQuery)
+        query.add_update_values(changes)
+        sql, parameters = query.get_compiler(connection=connection).as_sql()
+        plan = self._plans[connection.vendor] = (sql, _with_places(parameters, self._stand_ins))
         return plan
 
 
@@ -102,6 +121,8 @@ class _Plan:
 def _fetch(sql: str, parameters: list[Any]) -> list[Any]:
     """Run SQL; PostgreSQL keeps the plan as well, which takes it longer to make than to carry out."""
     if connection.vendor == "postgresql" and not connection.queries_logged and not connection.execute_wrappers:
+        from psycopg import Cursor  # 8 MB of each process, which SQLite has no use for
+
         connection.ensure_connection()
         connection.validate_no_broken_transaction()
         with connection.wrap_database_errors, Cursor(connection.connection) as bound_by_server:
@@ -109,6 +130,15 @@ def _fetch(sql: str, parameters: list[Any]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return cursor.fetchall()
+
+
+def _converted(rows: Iterable[Sequence[Any]], plan: _Plan) -> list[list[Any]]:
+    """Return rows with what the database stores in other types as Python's own."""
+    converted = [list(row) for row in rows]
+    for place, convert, expression in plan.converters:
+        for row in converted:
+            row[place] = convert(row[place], expression, connection)
+    return converted
 
 
 def _plain_reader(compiler: SQLCompiler) -> Callable[[Sequence[Any]], Any]:
@@ -133,6 +163,23 @@ def _model_reader(compiler: SQLCompiler) -> Callable[[Sequence[Any]], Any]:
         return found
 
     return read
+
+
+def _stand_ins(build: Callable[..., Any]) -> dict[str, Any]:
+    """Return a value for each parameter by which its places are known again in the SQL."""
+    kinds = {name: parameter.annotation for name, parameter in signature(build).parameters.items()}
+    return {name: _stand_in(kind, place) for place, (name, kind) in enumerate(kinds.items())}
+
+
+def _with_places(parameters: Iterable[Any], stand_ins: dict[str, Any]) -> list[Any]:
+    names = {_stored(stand_in): name for name, stand_in in stand_ins.items()}
+    known = (int, str, datetime)
+    return [_Place(names[one]) if isinstance(one, known) and one in names else one for one in parameters]
+
+
+def _filled(parameters: Iterable[Any], values: dict[str, Any]) -> list[Any]:
+    stored = {name: _stored(value) for name, value in values.items()}
+    return [stored[one.name] if isinstance(one, _Place) else one for one in parameters]
 
 
 def _stand_in(kind: Any, place: int) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
@@ -15,7 +15,7 @@ from annotation.prepared import Prepared
 from annotation.services import qualification, queue
 from annotation.services.arms import arm_of, arm_of_rater
 from annotation.services.checks import CHECKS, next_check
-from annotation.services.consent import has_consented
+from annotation.services.consent import accepted, has_consented
 from annotation.services.displays import draw_displays
 from annotation.services.holding import refuse_over
 from annotation.services.slots import release_expired, reopen_slots
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 
-def _any_expired(at: datetime) -> "QuerySet[Assignment, int]":
-    return Assignment.objects.expired(at).order_by().values_list("pk", flat=True)[:1]
-
-
 def _begun(annotator: int) -> QuerySet[Assignment]:
     states = (Assignment.State.CLAIMED, Assignment.State.EXPIRED)
     return Assignment.objects.filter(annotator=annotator, state__in=states).order_by("pk")
 
 
-def _with_lock(annotator: int) -> QuerySet[Annotator]:
-    return Annotator.objects.select_for_update(of=("self",)).select_related("study").filter(pk=annotator).order_by()
+def _with_lock(annotator: int, at: datetime) -> QuerySet[Annotator]:
+    locked = Annotator.objects.select_for_update(of=("self",)).select_related("study").filter(pk=annotator).order_by()
+    return locked.annotate(
+        accepted=accepted("pk", "study__consent_version"),
+        any_expired=Exists(Assignment.objects.expired(at).order_by()),
+    )
 
 
-_ANY_EXPIRED, _BEGUN, _LOCKED = Prepared(_any_expired), Prepared(_begun), Prepared(_with_lock)
+_BEGUN, _LOCKED = Prepared(_begun), Prepared(_with_lock)
 MOST_AHEAD = 100
 LONGEST_COMMENT = 2000
 
@@ -59,14 +59,21 @@ def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
     arms. None is given twice to one annotator (declared repeats aside), nor one of a matchup that they have rated.
     Raises: ConsentNeeded; ClaimRefused saying why there is nothing to rate.
     """
-    if _ANY_EXPIRED.all(at=at):
+    claimed = _claim(annotator, at)
+    if claimed is None:
         release_expired(at=at)  # a transaction of its own: it stands even if there is nothing for this annotator
-    return _claim(annotator, at)
+        claimed = _claim(annotator, at, look_for_expired=False)
+    if claimed is None:
+        raise TypeError("a claim that looks for no expired one has an outcome")
+    return claimed
 
 
 @transaction.atomic
-def _claim(annotator: Annotator, at: datetime) -> Assignment:
-    annotator = _locked(annotator)
+def _claim(annotator: Annotator, at: datetime, *, look_for_expired: bool = True) -> Assignment | None:
+    """Do what `claim_hit` does; None, and nothing done, when others' claims have run out and are to be freed first."""
+    annotator = _locked(annotator, at)
+    if look_for_expired and annotator.any_expired:  # type: ignore[attr-defined]
+        return None
     if ended(annotator):
         raise ClaimRefused(why_nothing(annotator, at))
     if not has_consented(annotator):
@@ -124,9 +131,9 @@ def _fill(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
     return assignment
 
 
-def _locked(annotator: Annotator) -> Annotator:
+def _locked(annotator: Annotator, at: datetime) -> Annotator:
     """Lock an annotator, so that two tabs of one person take turns."""
-    found = _LOCKED.first(annotator=annotator.pk)
+    found = _LOCKED.first(annotator=annotator.pk, at=at)
     if found is None:
         raise Annotator.DoesNotExist(annotator.pk)
     return found
@@ -183,7 +190,7 @@ def return_hit(*, assignment: Assignment, reason: str, comment: str, at: datetim
     Raises: Unacceptable for an unknown reason; AssignmentClosed when it was submitted or given back before, belongs to
     the qualification, or the annotator has withdrawn; ConsentNeeded.
     """
-    annotator = _locked(assignment.annotator)
+    annotator = _locked(assignment.annotator, at)
     assignment = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     assignment.annotator = annotator
     refuse_over(assignment)

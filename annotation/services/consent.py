@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from annotation.errors import ClaimRefused
@@ -18,8 +18,19 @@ def latest_consent(annotator: Annotator) -> Consent | None:
 
 
 def has_consented(annotator: Annotator) -> bool:
-    """Tell whether the current text was accepted, and not declined since."""
+    """Tell whether the current text was accepted, and not declined since.
+
+    Asks nothing of an annotator that a query has brought along with its answer, as `accepted`.
+    """
+    if "accepted" in vars(annotator):
+        return bool(vars(annotator)["accepted"])
     return bool(_ACCEPTED.first(annotator=annotator.pk, version=annotator.study.consent_version))
+
+
+def accepted(annotator: str, version: str) -> Subquery:
+    """Return an annotation with the last answer to the current text; the two name the columns of the outer query."""
+    answers = Consent.objects.filter(annotator=OuterRef(annotator), version=OuterRef(version)).order_by("-pk")
+    return Subquery(answers.values("accepted")[:1])
 
 
 def _accepted(annotator: int, version: int) -> "QuerySet[Consent, bool]":

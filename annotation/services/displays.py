@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 
 from annotation.models import Annotator, Assignment, Display, HitPair
 from annotation.models.study import PairOrder
-from annotation.prepared import Prepared
+from annotation.prepared import Prepared, PreparedUpdate
 
 
 @dataclass(frozen=True)
@@ -94,4 +94,11 @@ def placebos_seen_by(annotator: int) -> "QuerySet[Display, Any]":
 
 def mark_shown(*, assignment: Assignment, at: datetime) -> None:
     """Record when a HIT's pairs were first sent to the rater's browser; later visits change nothing."""
-    assignment.displays.filter(shown_at=None).update(shown_at=at)
+    _SHOWN.run(assignment=assignment.pk, at=at)
+
+
+def _unshown(assignment: int, at: datetime) -> tuple[QuerySet[Display], dict[str, Any]]:
+    return Display.objects.filter(assignment=assignment, shown_at=None), {"shown_at": at}
+
+
+_SHOWN = PreparedUpdate(_unshown)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import AssignmentClosed, ConsentNeeded
 from annotation.models import Annotator, Assignment, Batch
 from annotation.prepared import Prepared
-from annotation.services.consent import has_consented
+from annotation.services.consent import accepted, has_consented
 from annotation.services.queue import for_rating
 from annotation.services.slots import take_free_slot
 
@@ -24,16 +24,24 @@ class Held:
     late: bool
 
 
-def _annotator(annotator: int) -> QuerySet[Annotator]:
-    return Annotator.objects.select_for_update().filter(pk=annotator).order_by()
+def locked(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Lock each assignment and, before it, its annotator, as a claim does: in one order, nobody waits in a circle."""
+    return assignments.select_for_update(of=("annotator", "self"))
+
+
+def with_annotator(assignment: Assignment) -> Assignment:
+    """Hand what the query of `locked` found out about an annotator to the annotator."""
+    assignment.annotator.study = assignment.hit.batch.study
+    vars(assignment.annotator)["accepted"] = vars(assignment)["accepted"]
+    return assignment
 
 
 def _assignment(assignment: int) -> QuerySet[Assignment]:
-    locked = Assignment.objects.select_for_update(of=("self",)).filter(pk=assignment).order_by()
-    return locked.select_related("hit__batch__study")
+    found = Assignment.objects.filter(pk=assignment).select_related("annotator", "hit__batch__study").order_by()
+    return locked(found.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version")))
 
 
-_ANNOTATOR, _ASSIGNMENT = Prepared(_annotator), Prepared(_assignment)
+_ASSIGNMENT = Prepared(_assignment)
 LEAST_EXTENSION = 1 / 60  # of the lease: a vote every few seconds is not worth a write each
 
 
@@ -44,13 +52,12 @@ def hold(assignment: Assignment, at: datetime, *, extend: bool = True) -> Held:
     otherwise it takes votes all the same, which are kept and don't count.
     Raises: AssignmentClosed; ConsentNeeded when the annotator hasn't accepted the current text, or no longer does.
     """
-    annotator = _ANNOTATOR.first(annotator=assignment.annotator_id)
-    found = _ASSIGNMENT.first(assignment=assignment.pk)
-    if annotator is None or found is None:
-        raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
-    assignment = found
-    annotator.study = assignment.hit.batch.study
-    assignment.annotator = annotator
+    if not vars(assignment).pop("is_locked", False):
+        found = _ASSIGNMENT.first(assignment=assignment.pk)
+        if found is None:
+            raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
+        assignment = with_annotator(found)
+    annotator = assignment.annotator
     refuse_over(assignment)
     late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
     regained = assignment.state == EXPIRED and not at_another(annotator) and regain(assignment)

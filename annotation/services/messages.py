@@ -60,8 +60,13 @@ def unread(user: AbstractBaseUser | AnonymousUser) -> list[Message]:
     return _UNREAD.all(user=user.pk)
 
 
+def unread_by(user: int) -> QuerySet[Message]:
+    """Return what the user with this primary key hasn't put away yet."""
+    return Message.objects.filter(annotator__user=user, read_at=None).order_by()
+
+
 def _unread(user: int) -> QuerySet[Message]:
-    return Message.objects.filter(annotator__user=user, read_at=None).order_by("sent_at", "pk")[:MOST_SHOWN]
+    return unread_by(user).order_by("sent_at", "pk")[:MOST_SHOWN]
 
 
 _UNREAD = Prepared(_unread)

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -32,18 +33,26 @@ def display_of(assignment: Assignment, pair_key: str) -> Display:
 
 def _display(assignment: int, key: str) -> QuerySet[Display]:
     displays = Display.objects.filter(assignment=assignment, pair__key=key).order_by()
-    return displays.select_related("pair__generation_a", "pair__generation_b")
+    return displays.select_related("pair__generation_a", "pair__generation_b").annotate(
+        has_rating=Exists(Rating.objects.filter(display=OuterRef("pk"))), versions=change_count()
+    )
+
+
+def change_count() -> Coalesce:
+    """Return an annotation of displays with how often their votes were given or changed."""
+    counted = VoteChange.objects.filter(display=OuterRef("pk")).order_by().values("display")
+    return Coalesce(Subquery(counted.annotate(count=Count("pk")).values("count")), 0)
 
 
 def _rating(display: int, stage: str) -> QuerySet[Rating]:
     return Rating.objects.filter(display=display, stage=stage).order_by()
 
 
-def _changes(display: int) -> "QuerySet[VoteChange, tuple[str, datetime]]":
-    return VoteChange.objects.filter(display=display).order_by("pk").values_list("page", "received_at")
+def _last_change(display: int) -> "QuerySet[VoteChange, tuple[str, datetime]]":
+    return VoteChange.objects.filter(display=display).order_by("-pk").values_list("page", "received_at")[:1]
 
 
-_DISPLAY, _RATING, _CHANGES = Prepared(_display), Prepared(_rating), Prepared(_changes)
+_DISPLAY, _RATING, _LAST_CHANGE = Prepared(_display), Prepared(_rating), Prepared(_last_change)
 
 
 def record(
@@ -56,16 +65,17 @@ def record(
     if choice not in held.assignment.hit.batch.study.offered_choices:
         raise Unacceptable(_("%(choice)s is not one of the choices on offer.") % {"choice": f"“{choice[:40]}”"})
     verdict = study_verdict(choice, display)
-    rating = _RATING.first(display=display.pk, stage=stage)
+    before: int = display.versions  # type: ignore[attr-defined]
+    rating = _RATING.first(display=display.pk, stage=stage) if display.has_rating else None  # type: ignore[attr-defined]
     if rating is not None and (rating.verdict, rating.reason) == (verdict, reason):
         rating.display = display
-        display.version = len(_CHANGES.all(display=display.pk))  # type: ignore[attr-defined]
+        display.version = before  # type: ignore[attr-defined]
         return rating
-    changes = _CHANGES.all(display=display.pk)
-    display.version = len(changes) + 1  # type: ignore[attr-defined]
-    if len(changes) >= MOST_CHANGES:
+    display.version = before + 1  # type: ignore[attr-defined]
+    if before >= MOST_CHANGES:
         raise Unacceptable(_("This choice was changed too often. It stays as it is."))
-    _refuse_stale(held.assignment, rating, changes, sent)
+    if rating is not None:
+        _refuse_stale(held.assignment, rating, before, sent)
     earliest = _began(held.assignment, display, stage)
     active, wall = sent.seconds(earliest=earliest, received_at=at)
     values = {
@@ -93,13 +103,11 @@ def record(
     return rating
 
 
-def _refuse_stale(
-    assignment: Assignment, rating: Rating | None, changes: list[tuple[str, datetime]], sent: Sent
-) -> None:
+def _refuse_stale(assignment: Assignment, rating: Rating, changes: int, sent: Sent) -> None:
     """Refuse a choice from a page that doesn't know of the last change, unless it made that change itself."""
-    if rating is None or sent.version is None or sent.version >= len(changes):
+    if sent.version is None or sent.version >= changes:
         return
-    page, received_at = changes[-1]
+    page, received_at = _LAST_CHANGE.all(display=rating.display_id)[0]
     if sent.page and page == sent.page:
         return
     label = assignment.hit.batch.study.offered_choices[str(screen_name(rating.verdict, rating.display))]

@@ -24,6 +24,13 @@ _NOTHING_SENT = Sent()
 def save_vote(
     *, assignment: Assignment, pair_key: str, choice: str, at: datetime, sent: Sent = _NOTHING_SENT
 ) -> Rating:
+    """Do what `take_vote` does, in a transaction of its own."""
+    return take_vote(assignment=assignment, pair_key=pair_key, choice=choice, at=at, sent=sent)
+
+
+def take_vote(
+    *, assignment: Assignment, pair_key: str, choice: str, at: datetime, sent: Sent = _NOTHING_SENT
+) -> Rating:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed.
 
     Activity extends the lease. A vote after the claim ran out is taken and marked late.
@@ -56,6 +63,11 @@ def lock_first_votes(*, assignment: Assignment, at: datetime) -> Assignment:
 
 @transaction.atomic
 def submit_assignment(*, assignment: Assignment, at: datetime) -> Assignment:
+    """Do what `close_hit` does, in a transaction of its own."""
+    return close_hit(assignment=assignment, at=at)
+
+
+def close_hit(*, assignment: Assignment, at: datetime) -> Assignment:
     """Close a HIT whose pairs all have a vote, in both stages where there are two.
 
     After its time it is taken too, marked late, and counts only if its slot is still unfilled.
@@ -83,9 +95,9 @@ def submit_assignment(*, assignment: Assignment, at: datetime) -> Assignment:
 def is_counted(assignment: Assignment) -> bool:
     """Tell whether a submitted HIT counts: False when it came late and another rater had its place.
 
-    Qualifications and checks have no place to lose.
+    Qualifications and checks have no place to lose, nor has a HIT that was claimed until then.
     """
-    return assignment.purpose != Assignment.Purpose.RATING or hasattr(assignment, "slot")
+    return assignment.purpose != Assignment.Purpose.RATING or not assignment.late or hasattr(assignment, "slot")
 
 
 def _pay(assignment: Assignment) -> Decimal | None:

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
+from django.contrib.auth.models import User
+from django.db.models import F, FilteredRelation, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -13,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation.access import account_of, for_eyes_only, holds_any
-from annotation.errors import ClaimRefused, ConsentNeeded
+from annotation.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.models import Annotator, Study
 from annotation.models.people import Role
 from annotation.prepared import Prepared
@@ -35,19 +36,27 @@ class _Round:
     failed: list[Annotator] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
-    def go_on(self, annotator: Annotator, now: datetime) -> HttpResponse | None:
+    def go_on(self, user: User, study: Study, now: datetime) -> HttpResponse | None:
         """Return the way on in this study, or None and remember why there is none."""
-        self.known.append(annotator)
+        known = study.annotator  # type: ignore[attr-defined]
+        annotator = Annotator(pk=known, study=study) if known else annotator_for(user=user, study=study)
         try:
             return redirect("annotation:hit", claim_hit(annotator=annotator, at=now).key)
-        except ConsentNeeded:
+        except (ConsentNeeded, ClaimRefused) as refusal:
+            annotator = annotator_for(user=user, study=study)  # whole: a claim needs its number only
+            self.known.append(annotator)
+            return self._instead(annotator, refusal, now)
+
+    def _instead(self, annotator: Annotator, refusal: AnnotationError, now: datetime) -> HttpResponse | None:
+        """Return where an annotator is led that gets no HIT here, or None and remember why."""
+        if isinstance(refusal, ConsentNeeded):
             if not has_work(annotator):  # nobody is asked for consent to nothing
                 self.reasons.append(why_nothing(annotator, now))
             elif latest_consent(annotator) is None:
                 return redirect("annotation:consent", annotator.study.key)
             else:
                 self.declined.append(annotator)
-        except ClaimRefused as refusal:  # there may be another study
+        else:  # there may be another study
             found = standing(annotator)
             if found.awaits_retry and has_work(annotator):
                 return redirect("annotation:qualification", annotator.study.key)
@@ -63,7 +72,8 @@ class _Round:
 
 
 def _studies(user: int) -> QuerySet[Study]:
-    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user)
+    mine = FilteredRelation("annotators", condition=Q(annotators__user=user))
+    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(mine=mine, annotator=F("mine__pk"))
 
 
 _STUDIES = Prepared(_studies)
@@ -81,7 +91,7 @@ def rate(request: HttpRequest) -> HttpResponse:
         return render(request, "annotation/no_role.html", {"wanted": "annotator"}, status=403)
     met = _Round()
     for study in studies:
-        if (way := met.go_on(annotator_for(user=user, study=study), now)) is not None:
+        if (way := met.go_on(user, study, now)) is not None:
             return way
     farewell = met.farewell(now)
     if met.failed and not met.declined and farewell is None:

@@ -2,6 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -22,7 +23,7 @@ from annotation.services.displays import mark_shown
 from annotation.services.holding import refuse_over
 from annotation.services.recording import display_of
 from annotation.services.second_stage import reveal
-from annotation.services.votes import is_counted, save_vote, submit_assignment
+from annotation.services.votes import close_hit, is_counted, take_vote
 
 OVER = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 
@@ -45,13 +46,17 @@ def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 @form_of_hit
 def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
-    assignment = own_assignment(request, assignment_key)
-    form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
+    assignment = None
     try:
-        if not form.is_valid():
-            raise Unacceptable(form.problem)
-        rating = save_vote(assignment=assignment, **form.vote, at=timezone.now())
+        with transaction.atomic():
+            assignment = own_assignment(request, assignment_key, lock=True)
+            form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
+            if not form.is_valid():
+                raise Unacceptable(form.problem)
+            rating = take_vote(assignment=assignment, **form.vote, at=timezone.now())
     except (Unacceptable, VoteConflict) as refusal:  # is told at the card; any other one is a page of its own
+        if assignment is None:
+            raise
         return _refused(request, assignment, refusal)
     if not asked_by_htmx(request):
         return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{rating.display.pair.key}")
@@ -86,11 +91,13 @@ def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: i
 @form_of_hit
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Close the HIT and go on to the next; when votes are missing, say which."""
-    assignment = own_assignment(request, assignment_key)
+    assignment = None
     try:
-        done = submit_assignment(assignment=assignment, at=timezone.now())
+        with transaction.atomic():
+            assignment = own_assignment(request, assignment_key, lock=True)
+            done = close_hit(assignment=assignment, at=timezone.now())
     except VotesMissing as refusal:
-        if not refusal.places:
+        if not refusal.places or assignment is None:
             raise
         return show_hit(request, assignment, missing=refusal.places, code=422)
     _thank(request, done)

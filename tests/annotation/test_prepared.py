@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.transaction import TransactionManagementError
 
 from annotation.models import Assignment, Batch, Display, Rating, Slot
-from annotation.prepared import Prepared, with_related
+from annotation.prepared import Prepared, PreparedUpdate, with_related
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = pytest.mark.django_db
@@ -131,3 +131,20 @@ def test_rows_are_hung_on_their_owners_without_a_further_query(django_assert_num
         with_related(displays, "ratings", ratings, "display")
         assert [len(display.ratings.all()) for display in displays] == [1, 1, 0]
         assert all(rating.display is display for display in displays for rating in display.ratings.all())
+
+
+def test_a_prepared_update_changes_what_the_plain_one_would() -> None:
+    study = make_study(instances=3)
+    make_batch(study, pairs=2)
+    first, second, third = (claim(make_annotator(study, name)) for name in ("a", "b", "c"))
+
+    def shown(assignment: int, at: datetime) -> "tuple[QuerySet[Display], dict[str, Any]]":
+        return Display.objects.filter(assignment=assignment, shown_at=None), {"shown_at": at}
+
+    update = PreparedUpdate(shown)
+
+    assert update.run(assignment=first.pk, at=NOON) == 2
+    assert update.run(assignment=second.pk, at=NOON + timedelta(seconds=5)) == 2
+    assert update.run(assignment=first.pk, at=NOON + timedelta(hours=1)) == 0  # what was shown stays as it was
+    moments = Display.objects.values_list("assignment", "shown_at").order_by("assignment").distinct()
+    assert list(moments) == [(first.pk, NOON), (second.pk, NOON + timedelta(seconds=5)), (third.pk, None)]

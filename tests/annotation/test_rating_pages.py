@@ -890,3 +890,20 @@ def test_a_page_that_nobody_sees_leaves_no_mark(headers: dict[str, str] | None) 
     address = client.get("/rate/").headers["Location"]
     assert look(address) == 204
     assert not Assignment.objects.get().displays.exclude(shown_at=None).exists()
+
+
+def test_each_step_of_a_hit_takes_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
+    client, _address, assignment = at_hit(study)
+    rate(assignment)
+    with django_assert_max_num_queries(14):
+        address = client.get("/rate/").headers["Location"]
+    with django_assert_max_num_queries(10):
+        page = client.get(address).content.decode()
+    keys = re.findall(r'data-pair="([^"]+)"', page)
+    for key in keys:
+        sent = {"pair_key": key, "choice": "left", "page": "x", "version": "0", "wall_seconds": "0"}
+        with django_assert_max_num_queries(10):
+            assert client.post(f"{address}vote/", sent, headers={"HX-Request": "true"}).status_code == 200
+    with django_assert_max_num_queries(8):
+        assert client.post(f"{address}submit/").status_code == 302
+    assert Assignment.objects.get(key=address.split("/")[3]).state == Assignment.State.SUBMITTED
