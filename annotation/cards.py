@@ -1,11 +1,12 @@
 """What a rater's page shows: texts on the sides drawn for them, under opaque keys, and nothing of who wrote what."""
 
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.forms import PAIR_FLAGS
 from annotation.keys import owner_key
@@ -23,6 +24,7 @@ from annotation.wording import spoken
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
+SUBMITTED = Assignment.State.SUBMITTED
 
 
 @dataclass(frozen=True)
@@ -251,29 +253,29 @@ def hit_place(assignment: Assignment) -> HitPlace:
         done = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
         rated = done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
         return HitPlace(rated + 1, qualification_hits(assignment.annotator).count(), practice=True)
-    states = _OVER.all(annotator=assignment.annotator_id)
-    purposes = [purpose for state, purpose in states if state == Assignment.State.SUBMITTED]
+    over = {(state, purpose): count for state, purpose, count in _OVER.all(annotator=assignment.annotator_id)}
+    purposes = Counter({purpose: count for (state, purpose), count in over.items() if state == SUBMITTED})
     batches = open_batches(assignment.annotator)
-    number, ahead = len(purposes) + 1, hits_ahead(assignment.annotator, batches)
+    number, ahead = purposes.total() + 1, hits_ahead(assignment.annotator, batches)
     if ahead >= MOST_AHEAD:
         return HitPlace(number, MOST_AHEAD, more=True)
-    returned = sum(state == Assignment.State.RETURNED and purpose in CHECKS for state, purpose in states)
-    ratings = [*purposes, assignment.purpose].count(Assignment.Purpose.RATING) + ahead - returned
+    returned = sum(over.get((Assignment.State.RETURNED, purpose), 0) for purpose in CHECKS)
+    purposes[assignment.purpose] += 1
+    ratings = purposes[Assignment.Purpose.RATING] + ahead - returned
     total = ratings + _checks_expected(assignment, batches, purposes, ratings)
     return HitPlace(number, max(total, number + min(ahead, 1)))
 
 
-def _over(annotator: int) -> "QuerySet[Assignment, tuple[str, str]]":
-    over = Assignment.objects.filter(
-        annotator=annotator, state__in=(Assignment.State.SUBMITTED, Assignment.State.RETURNED)
-    )
-    return over.exclude(purpose=QUALIFICATION).order_by().values_list("state", "purpose")
+def _over(annotator: int) -> "QuerySet[Assignment, tuple[str, str, int]]":
+    over = Assignment.objects.filter(annotator=annotator, state__in=(SUBMITTED, Assignment.State.RETURNED))
+    counted = over.exclude(purpose=QUALIFICATION).order_by().values("state", "purpose").annotate(count=Count("pk"))
+    return counted.values_list("state", "purpose", "count")
 
 
 _OVER = Prepared(_over)
 
 
-def _checks_expected(assignment: Assignment, batches: Sequence[Batch], purposes: Sequence[str], ratings: int) -> int:
+def _checks_expected(assignment: Assignment, batches: Sequence[Batch], given: Counter[str], ratings: int) -> int:
     """Return how many checks come with so many HITs for ratings, by their share, and as far as there are any.
 
     A check that is given moves from those ahead to those given, so that its coming changes nothing here.
@@ -284,12 +286,11 @@ def _checks_expected(assignment: Assignment, batches: Sequence[Batch], purposes:
     share = min(gold + repeat, 0.5)
     if not share:
         return 0
-    given = [*purposes, assignment.purpose]
-    there_are = given.count(Assignment.Purpose.GOLD) + given.count(Assignment.Purpose.REPEAT)
+    there_are = given[Assignment.Purpose.GOLD] + given[Assignment.Purpose.REPEAT]
     if gold:
         there_are += gold_ahead(assignment.annotator, assignment.hit.batch).count()
     if repeat:
-        there_are += max(ratings - 1 - given.count(Assignment.Purpose.REPEAT), 0)
+        there_are += max(ratings - 1 - given[Assignment.Purpose.REPEAT], 0)
     return min(round(ratings / (1 - share)) - ratings, there_are)
 
 

@@ -22,6 +22,8 @@ from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
 
 Row = TypeVar("Row")
+Found = TypeVar("Found")
+AnyModel = TypeVar("AnyModel", bound=Model)
 # Stand-ins that no real value equals, and that every kind of column takes.
 _NUMBERS, _MOMENTS = 1_987_654_000, datetime(1901, 2, 3, 4, 5, 6, tzinfo=UTC)
 
@@ -87,9 +89,7 @@ class PreparedUpdate:
     def run(self, **values: Any) -> int:
         """Run it and return how many rows it changed."""
         sql, parameters = self._plans.get(connection.vendor) or self._compile()
-        with connection.cursor() as cursor:
-            cursor.execute(sql, _filled(parameters, values))
-            return int(cursor.rowcount)
+        return _execute(sql, _filled(parameters, values), lambda cursor: int(cursor.rowcount))
 
     def _compile(self) -> tuple[str, list[Any]]:
         queryset, changes = self._build(**self._stand_ins)
@@ -98,6 +98,36 @@ class PreparedUpdate:
         sql, parameters = query.get_compiler(connection=connection).as_sql()
         plan = self._plans[connection.vendor] = (sql, _with_places(parameters, self._stand_ins))
         return plan
+
+
+class PreparedInsert(Generic[AnyModel]):
+    """Inserts new rows of a model and gives them their keys, as `bulk_create` does; no signal is sent."""
+
+    def __init__(self, model: type[AnyModel]) -> None:
+        self._model = model
+        self._fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+        self._plans: dict[tuple[str, int], str] = {}
+
+    def run(self, rows: Sequence[AnyModel]) -> None:
+        """Insert rows, all in one statement."""
+        if not rows:
+            return
+        sql = self._plans.get((connection.vendor, len(rows))) or self._compile(len(rows))
+        parameters = [
+            field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows for field in self._fields
+        ]
+        for row, (pk,) in zip(rows, _fetch(sql, parameters), strict=True):
+            row.pk = pk
+            row._state.adding, row._state.db = False, connection.alias
+
+    def _compile(self, count: int) -> str:
+        name = connection.ops.quote_name
+        columns = ", ".join(name(str(field.column)) for field in self._fields)
+        one = f"({', '.join(['%s'] * len(self._fields))})"
+        table, key = name(self._model._meta.db_table), name(str(self._model._meta.pk.column))
+        sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([one] * count)} RETURNING {key}"
+        self._plans[connection.vendor, count] = sql
+        return sql
 
 
 @dataclass(frozen=True)
@@ -119,6 +149,11 @@ class _Plan:
 
 
 def _fetch(sql: str, parameters: list[Any]) -> list[Any]:
+    """Run SQL and return its rows."""
+    return _execute(sql, parameters, lambda cursor: list(cursor.fetchall()))
+
+
+def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> Found:
     """Run SQL; PostgreSQL keeps the plan as well, which takes it longer to make than to carry out."""
     if connection.vendor == "postgresql" and not connection.queries_logged and not connection.execute_wrappers:
         from psycopg import Cursor  # 8 MB of each process, which SQLite has no use for
@@ -126,10 +161,10 @@ def _fetch(sql: str, parameters: list[Any]) -> list[Any]:
         connection.ensure_connection()
         connection.validate_no_broken_transaction()
         with connection.wrap_database_errors, Cursor(connection.connection) as bound_by_server:
-            return bound_by_server.execute(sql, parameters, prepare=True).fetchall()
+            return read(bound_by_server.execute(sql, parameters, prepare=True))
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return cursor.fetchall()
+        return read(cursor)
 
 
 def _converted(rows: Iterable[Sequence[Any]], plan: _Plan) -> list[list[Any]]:

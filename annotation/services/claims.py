@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, QuerySet
@@ -11,7 +12,7 @@ from annotation.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Una
 from annotation.keys import new_seed
 from annotation.models import Annotator, Assignment, Batch, Display, Slot
 from annotation.models.work import SlotQuerySet
-from annotation.prepared import Prepared
+from annotation.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.services import qualification, queue
 from annotation.services.arms import arm_of, arm_of_rater
 from annotation.services.checks import CHECKS, next_check
@@ -46,7 +47,12 @@ def _with_lock(annotator: int, at: datetime) -> QuerySet[Annotator]:
     )
 
 
-_BEGUN, _LOCKED = Prepared(_begun), Prepared(_with_lock)
+def _taken(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, Any]]:
+    return Slot.objects.filter(pk=slot), {"assignment": assignment}
+
+
+_BEGUN, _LOCKED, _TAKEN = Prepared(_begun), Prepared(_with_lock), PreparedUpdate(_taken)
+_NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
 MOST_AHEAD = 100
 LONGEST_COMMENT = 2000
 
@@ -127,7 +133,7 @@ def _resume(
 def _fill(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
     """Start an assignment in a locked slot."""
     slot.assignment = _begin(assignment, at)
-    slot.save(update_fields=["assignment"])
+    _TAKEN.run(slot=slot.pk, assignment=assignment.pk)
     return assignment
 
 
@@ -147,9 +153,12 @@ def _begin(assignment: Assignment, at: datetime) -> Assignment:
         assignment.arm = arm_of(assignment)
     assignment.state = Assignment.State.CLAIMED
     assignment.expires_at = at + timedelta(minutes=assignment.hit.batch.lease_minutes)
-    assignment.save()
+    if is_new:
+        _NEW_ASSIGNMENT.run([assignment])
+    else:
+        assignment.save()
     if is_new or not assignment.displays.exists():
-        Display.objects.bulk_create(draw_displays(assignment))
+        _NEW_DISPLAYS.run(draw_displays(assignment))
     return assignment
 
 

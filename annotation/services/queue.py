@@ -16,7 +16,7 @@ from annotation.models import Annotator, Assignment, Batch, Hit, Slot
 from annotation.models.study import ArmUnit
 from annotation.models.work import SlotQuerySet
 from annotation.prepared import Prepared
-from annotation.services import caps
+from annotation.services import caps, slot_arms
 from annotation.services.displays import placebos_seen_by
 
 ANY_ARM = ""
@@ -146,18 +146,22 @@ def count_ahead(annotator: Annotator, batches: Sequence[Batch], arm: str, most: 
     """Count the HITs that this annotator can still be given, up to `most`, looking at a bounded number of slots."""
     left, two_stage = most, annotator.study.is_two_stage
     for batch in batches:
-        counting = _ahead(two_stage=two_stage, slots=most * min(batch.raters_per_hit, _MOST_SLOTS_A_HIT))
+        # A HIT's filled slots have the lowest numbers: where its slots are all alike, one with a free slot has its last.
+        alike = not slot_arms.are_kept(annotator.study)
+        slots = most if alike else most * min(batch.raters_per_hit, _MOST_SLOTS_A_HIT)
+        counting = _ahead(two_stage=two_stage, slots=slots)
         for kept_for in arms_open_to(annotator, arm):
             if left > 0:
-                left -= counting.first(annotator=annotator.pk, batch=batch.pk, arm=kept_for) or 0
+                first = batch.raters_per_hit if alike else 1
+                left -= counting.first(annotator=annotator.pk, batch=batch.pk, arm=kept_for, first=first) or 0
     return min(most - left, most)
 
 
 @cache
 def _ahead(*, two_stage: bool, slots: int) -> "Prepared[int]":
-    def ahead(annotator: int, batch: int, arm: str) -> "QuerySet[Hit, int]":
+    def ahead(annotator: int, batch: int, arm: str, first: int) -> "QuerySet[Hit, int]":
         free = _unseen(Slot.objects.free(), annotator, two_stage=two_stage).filter(batch=batch, arm=arm).order_by()
-        hits = Hit.objects.filter(pk__in=Subquery(free.values("hit")[:slots])).order_by()
+        hits = Hit.objects.filter(pk__in=Subquery(free.filter(number__gte=first).values("hit")[:slots])).order_by()
         # A constant to group by: an aggregate that is itself a queryset.
         return hits.values("batch").annotate(count=Count("matchup", distinct=True)).values_list("count", flat=True)
 

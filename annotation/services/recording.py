@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.models import Assignment, Display, Rating, VoteChange
-from annotation.prepared import Prepared
+from annotation.prepared import Prepared, PreparedInsert
 from annotation.services.holding import Held
 from annotation.services.scoring import screen_name, study_verdict
 from annotation.services.sending import Sent
@@ -52,6 +52,7 @@ def _last_change(display: int) -> "QuerySet[VoteChange, tuple[str, datetime]]":
     return VoteChange.objects.filter(display=display).order_by("-pk").values_list("page", "received_at")[:1]
 
 
+_NEW_CHANGE, _NEW_RATING = PreparedInsert(VoteChange), PreparedInsert(Rating)
 _DISPLAY, _RATING, _LAST_CHANGE = Prepared(_display), Prepared(_rating), Prepared(_last_change)
 
 
@@ -86,7 +87,7 @@ def record(
         "late": held.late,
         "software_version": VERSION,
     }
-    VoteChange.objects.create(
+    change = VoteChange(
         display=display,
         stage=stage,
         received_at=at,
@@ -94,12 +95,16 @@ def record(
         page=sent.page[:32],
         **values,
     )
+    _NEW_CHANGE.run([change])
     rating = rating or Rating(stage=stage)
     rating.display = display
     for name, value in {**values, "rated_at": at, "arm": arm}.items():
         setattr(rating, name, value)
     rating.table = display.table if stage == Rating.Stage.REVISED else None
-    rating.save()
+    if rating._state.adding:
+        _NEW_RATING.run([rating])
+    else:
+        rating.save()
     return rating
 
 
