@@ -103,31 +103,65 @@ def cluster_interval(
                 or number of rounds, or sums that are not finite
     source    : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3, with clusters as units
     """
+
+    def one(totals: FloatArray) -> FloatArray:
+        found = np.asarray(statistic(totals), dtype=np.float64)
+        if found.shape != totals.shape[:1]:
+            raise ShapeError(f"the statistic must return shape {totals.shape[:1]}, got {found.shape}")
+        return found[:, np.newaxis]
+
+    (interval,) = cluster_intervals(sums, one, 1, rng=rng, rounds=rounds, level=level)
+    return interval
+
+
+def cluster_intervals(
+    sums: npt.ArrayLike,
+    statistic: Statistic,
+    n_measures: int,
+    *,
+    rng: np.random.Generator,
+    rounds: int = 1000,
+    level: float = 0.95,
+) -> tuple[Interval, ...]:
+    """Percentile bootstrap intervals of several measures on the same resamples, which are drawn once for all.
+
+    sums      : (n_clusters, ...)  one row per cluster
+    statistic : total sums (rounds, ...) to values (rounds, n_measures), NaN where undefined
+    returns   : one `Interval` a measure, as `cluster_interval` gives it
+    raises    : ShapeError if the statistic does not return n_measures values per round; AnalysisError for a bad level
+                or number of rounds, or sums that are not finite
+    """
     table = np.asarray(sums, dtype=np.float64)
     if not 0 < level < 1 or rounds < 1:
         raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
     if table.ndim < 1 or not np.isfinite(table).all():
         raise AnalysisError(f"need finite sums of shape (n_clusters, ...), got shape {table.shape}")
     if len(table) < 2:
-        return Interval(np.nan, np.nan, level, rounds, undefined=rounds)
-    values = _resampled(table, statistic, rng, rounds)
+        return (Interval(np.nan, np.nan, level, rounds, undefined=rounds),) * n_measures
+    values = _resampled(table, statistic, n_measures, rng, rounds)
+    return tuple(_interval(column, level) for column in values.T)
+
+
+def _interval(values: FloatArray, level: float) -> Interval:
     defined = values[np.isfinite(values)]
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]) if defined.size else (np.nan, np.nan)
-    return Interval(float(low), float(high), level, rounds, undefined=rounds - defined.size)
+    return Interval(float(low), float(high), level, len(values), undefined=len(values) - defined.size)
 
 
-def _resampled(table: FloatArray, statistic: Statistic, rng: np.random.Generator, rounds: int) -> FloatArray:
+def _resampled(
+    table: FloatArray, statistic: Statistic, n_measures: int, rng: np.random.Generator, rounds: int
+) -> FloatArray:
     n = len(table)
     flat = table.reshape(n, -1)
     step = max(1, CELLS // n)
-    values = np.empty(rounds)
+    values = np.empty((rounds, n_measures))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
         # Drawing n of n with replacement and counting is one multinomial draw per round, only faster.
         drawn = rng.integers(n, size=(size, n)) + np.arange(size)[:, np.newaxis] * n
         counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
         found = np.asarray(statistic((counts @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
-        if found.shape != (size,):
-            raise ShapeError(f"the statistic must return shape ({size},), got {found.shape}")
+        if found.shape != (size, n_measures):
+            raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {found.shape}")
         values[start : start + size] = found
     return values

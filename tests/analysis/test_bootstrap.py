@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from analysis import bootstrap
 from analysis.agreement import alpha_from_coincidences, coincidences
-from analysis.bootstrap import Interval, cluster_interval, cluster_sums, mean_sums, ratio
+from analysis.bootstrap import Interval, cluster_interval, cluster_intervals, cluster_sums, mean_sums, ratio
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 
 NAN = np.nan
@@ -185,3 +185,24 @@ def test_interval_refuses(sums, settings, rng):
 def test_statistic_that_is_not_vectorised_is_refused(rng):
     with pytest.raises(ShapeError, match="statistic"):
         cluster_interval(np.ones((3, 2)), lambda sums: sums.sum(), rng=rng)
+
+
+def test_intervals_of_several_measures_are_those_of_each_alone():
+    sums = np.random.default_rng(5).integers(0, 9, size=(12, 2, 2)).astype(float)
+    together = cluster_intervals(sums, ratio, 2, rng=np.random.default_rng(3), rounds=50)
+    alone = [cluster_interval(sums[:, one], ratio, rng=np.random.default_rng(3), rounds=50) for one in range(2)]
+    assert list(together) == alone
+    assert together[0] != together[1]
+
+
+def test_intervals_of_several_measures_are_undefined_one_by_one():
+    sums = np.array([[[1.0, 2.0], [0.0, 0.0]], [[2.0, 2.0], [0.0, 0.0]]])
+    defined, undefined = cluster_intervals(sums, ratio, 2, rng=np.random.default_rng(0), rounds=20)
+    assert (defined.undefined, undefined.undefined) == (0, 20)
+    assert np.isnan(undefined.low)
+    assert [one.undefined for one in cluster_intervals(sums[:1], ratio, 2, rng=np.random.default_rng(0))] == [1000] * 2
+
+
+def test_a_statistic_with_another_number_of_measures_is_refused():
+    with pytest.raises(ShapeError, match="must return shape"):
+        cluster_intervals(np.ones((3, 2, 2)), ratio, 3, rng=np.random.default_rng(0), rounds=5)

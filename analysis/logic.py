@@ -1,0 +1,120 @@
+"""How steady one rater's verdicts are when only the way of asking changes: the order, the repeat, the negation.
+
+A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`) that add up, so
+`analysis.bootstrap` can resample instances without seeing a verdict again.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import ratio
+from analysis.errors import ShapeError, UnknownValue
+from analysis.types import FloatArray, verdict_array
+
+SAME, FIRST, SECOND, MIXED = range(4)  # columns of `order_sums`
+
+
+def first_sums(verdict: npt.ArrayLike, first_is_a: npt.ArrayLike) -> FloatArray:
+    """Verdicts for the text shown first, and verdicts that are no ties, per presentation, for `ratio`.
+
+    verdict    : (n,) -1 (A), 0, +1 (B), NaN for missing; first_is_a : (n,) bool, whether A's text was shown first
+    returns    : (n, 2) of 0 and 1; without position bias the ratio of the sums is near 1/2
+    raises     : UnknownValue, ShapeError
+    source     : the share of verdicts for the first place among all that are no ties; Zheng et al. 2023, Judging
+                 LLM-as-a-Judge, §3.3, names the bias
+    """
+    verdicts, a_first = verdict_array(verdict), np.asarray(first_is_a, dtype=bool)
+    if verdicts.ndim != 1 or verdicts.shape != a_first.shape:
+        raise ShapeError(f"need two columns of one length, got {verdicts.shape} and {a_first.shape}")
+    decided = ~np.isnan(verdicts) & (verdicts != 0)
+    return np.stack([decided & (np.where(a_first, -1, 1) == verdicts), decided], axis=1).astype(np.float64)
+
+
+def order_sums(a_first: npt.ArrayLike, b_first: npt.ArrayLike) -> FloatArray:
+    """What came of each pair that was judged in both orders, as one of four kinds.
+
+    a_first, b_first : (n_units,) the verdict with A shown first, and with B shown first; -1 (A), 0, +1 (B), NaN
+    returns          : (n_units, 4) of 0 and 1 in the columns SAME (one system twice, or two ties), FIRST (each time
+                       the text shown first), SECOND (each time the second), MIXED (a tie and a preference);
+                       all 0 where either verdict is missing
+    raises           : UnknownValue, ShapeError
+    source           : Zheng et al. 2023, Judging LLM-as-a-Judge, §3.3 (consistent, biased toward first, toward second)
+    """
+    one, other = _columns(a_first, b_first)
+    both = ~np.isnan(one) & ~np.isnan(other)
+    same = both & (one == other)
+    opposite = both & (one * other == -1)
+    first = opposite & (one == -1)
+    kinds = [same, first, opposite & ~first, both & ~same & ~opposite]
+    return np.stack(kinds, axis=1).astype(np.float64)
+
+
+def same_share(sums: FloatArray) -> FloatArray:
+    """Share of pairs with the same verdict in both orders: the commutativity of Liu et al. 2024.
+
+    sums    : (..., 4) summed `order_sums`
+    returns : (...,) in [0, 1]; NaN without a pair that was judged in both orders
+    source  : Liu et al. 2024, Aligning with Logic, §2.2 (commutativity); two ties count as the same answer
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    if table.shape[-1:] != (4,):
+        raise ShapeError(f"need the four kinds on the last axis, got shape {table.shape}")
+    return ratio(np.stack([table[..., SAME], table.sum(axis=-1)], axis=-1))
+
+
+def self_agreement_sums(answers: npt.ArrayLike) -> FloatArray:
+    """Repeated answers that equal the one given most often, and repeated answers, per presentation, for `ratio`.
+
+    answers : (n_units, n_repeats) of -1, 0, +1, NaN for missing; the same question asked again and again
+    returns : (n_units, 2); 0 and 0 for a unit with fewer than two answers. With two possible answers the ratio is in
+              [1/2, 1], with three in [1/3, 1]
+    raises  : UnknownValue, ShapeError
+    source  : Liu et al. 2024, Aligning with Logic, §3.1 (share of the answers that equal the majority's)
+    """
+    units = verdict_array(answers)
+    if units.ndim != 2:
+        raise ShapeError(f"need (n_units, n_repeats) answers, got shape {units.shape}")
+    counts = np.stack([(units == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
+    given = counts.sum(axis=1)
+    most = counts.max(axis=1, initial=0)
+    return np.where(given[:, np.newaxis] > 1, np.stack([most, given], axis=1), 0).astype(np.float64)
+
+
+def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
+    """Whether the negated question was answered as the plain one implies, and whether both were, for `ratio`.
+
+    plain, negated : (n_units,) the *preferred* system by the plain and by the negated question of one presentation;
+                     -1, 0, +1, NaN. Who calls B the worse text prefers A, so that the opposite answer is the same
+                     verdict here; a tie goes with a tie only
+    returns        : (n_units, 2) of 0 and 1
+    raises         : UnknownValue, ShapeError
+    source         : Liu et al. 2024, Aligning with Logic, §2.3 (negation invariance)
+    """
+    one, other = _columns(plain, negated)
+    both = ~np.isnan(one) & ~np.isnan(other)
+    return np.stack([both & (one == other), both], axis=1).astype(np.float64)
+
+
+def averaged_verdict(p_first: npt.ArrayLike, p_second: npt.ArrayLike) -> FloatArray:
+    """The verdict of the mean of two probabilities that B is preferred, one from each order of the texts.
+
+    p_first, p_second : (n_units,) in [0, 1], NaN for missing
+    returns           : (n_units,) +1 above 1/2, -1 below it, 0 at exactly 1/2; NaN where either is missing
+    raises            : ShapeError; UnknownValue for what is no probability
+    source            : Liu et al. 2024, Aligning with Logic, §5 (calibration)
+    """
+    one, other = np.asarray(p_first, dtype=np.float64), np.asarray(p_second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ShapeError(f"need two columns of one length, got {one.shape} and {other.shape}")
+    for values in (one, other):
+        if not (np.isnan(values) | ((values >= 0) & (values <= 1))).all():
+            raise UnknownValue("probabilities are from 0 to 1")
+    # The sum, not the mean: whether it is above 1 is decided without a rounding of its own.
+    return np.sign(one + other - 1)
+
+
+def _columns(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    one, other = verdict_array(x), verdict_array(y)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ShapeError(f"need two columns of one length, got {one.shape} and {other.shape}")
+    return one, other
