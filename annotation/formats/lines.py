@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from annotation.errors import MOST_BAD_LINES, BadFile, BadLine
@@ -13,6 +14,7 @@ from annotation.errors import MOST_BAD_LINES, BadFile, BadLine
 MAX_LINE_BYTES = 4 * 1024 * 1024
 DEEPEST = 100  # levels of nesting; a database's own limit would end the import half-way
 _BOM = b"\xef\xbb\xbf"
+_BLANK = re.compile(r"[ \t\r\n]*")
 
 Record = tuple[int, dict[str, Any]]
 
@@ -37,7 +39,7 @@ def decode_lines(data: bytes) -> tuple[list[tuple[int, str]], list[BadLine]]:
 def read_json_lines(data: bytes) -> tuple[list[Record], list[BadLine]]:
     """Read one JSON object a line; blank lines are passed over."""
     lines, bad = decode_lines(data)
-    if data.removeprefix(_BOM).lstrip()[:1] == b"[":
+    if is_json_array(data):
         return [], [BadLine(1, "the file is one JSON array; JSON Lines has one object a line: {…}")]
     records: list[Record] = []
     for number, line in lines:
@@ -57,6 +59,58 @@ def read_json_lines(data: bytes) -> tuple[list[Record], list[BadLine]]:
             records.append((number, value))
         else:
             bad.append(BadLine(number, "not a JSON object; each line holds one {…}"))
+    return records, bad
+
+
+def read_json(data: bytes) -> tuple[list[Record], list[BadLine]]:
+    """Read JSON Lines, or one JSON array of objects; a record's number is that of the line on which it starts."""
+    return read_json_array(data) if is_json_array(data) else read_json_lines(data)
+
+
+def first_json_record(data: bytes) -> dict[str, Any]:
+    """Return the first object of a file without reading the rest of it as lines; empty if it can't be read."""
+    if is_json_array(data):
+        records, _ = read_json_array(data)
+    else:
+        first = data.removeprefix(_BOM).lstrip()[:MAX_LINE_BYTES].split(b"\n", 1)[0]
+        records, _ = read_json_lines(first)
+    return records[0][1] if records else {}
+
+
+def is_json_array(data: bytes) -> bool:
+    """Tell whether a file is one JSON array."""
+    return data.removeprefix(_BOM).lstrip()[:1] == b"["
+
+
+def read_json_array(data: bytes) -> tuple[list[Record], list[BadLine]]:
+    """Read one JSON array of objects, which may be laid out over lines in any way.
+
+    Behind a mistake in the notation itself nothing can be told apart, so that it ends the list of bad lines.
+    """
+    try:
+        text = data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        unread = [line for line in decode_lines(data)[1] if "UTF-8" in line.reason]
+        return [], unread or [BadLine(1, "not valid UTF-8; save the file as UTF-8")]
+    records: list[Record] = []
+    bad: list[BadLine] = []
+    at, number = text.index("[") + 1, 1 + text.count("\n", 0, text.index("["))
+    try:
+        for start, end, problem, value in _items_of_array(text, at):
+            number += text.count("\n", at, start)
+            at = start
+            if len(bad) >= MOST_BAD_LINES:
+                break
+            if problem is None and end - start > MAX_LINE_BYTES:
+                problem = f"the object is {end - start:,} characters long; at most {MAX_LINE_BYTES:,} are taken"
+            if problem is None and not isinstance(value, dict):
+                problem = "not a JSON object; the array holds one {…} for each instance"
+            if problem is None:
+                records.append((number, value))
+            else:
+                bad.append(BadLine(number, problem))
+    except json.JSONDecodeError as error:
+        bad.append(BadLine(error.lineno, f"not valid JSON: {error.msg} at column {error.colno}"))
     return records, bad
 
 
@@ -148,6 +202,35 @@ def _load(line: str) -> Any:
         if not level:
             return value
     raise ValueError(too_deep)
+
+
+def _items_of_array(text: str, at: int) -> Iterator[tuple[int, int, str | None, Any]]:
+    """Yield where each item of an array starts and ends, what is wrong with it, and the item.
+
+    at     : behind the opening bracket
+    Raises: JSONDecodeError where the notation is wrong.
+    """
+    find = json.JSONDecoder().raw_decode
+    at = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # matches the empty text too
+    while text[at : at + 1] != "]":
+        try:
+            _, end = find(text, at)
+        except RecursionError:
+            raise json.JSONDecodeError(f"nested more than {DEEPEST} levels deep", text, at) from None
+        try:
+            yield at, end, None, _load(text[at:end])
+        except ValueError as error:
+            yield at, end, f"not valid JSON: {error}", None
+        at = _BLANK.match(text, end).end()  # type: ignore[union-attr]
+        if text[at : at + 1] == ",":
+            at = _BLANK.match(text, at + 1).end()  # type: ignore[union-attr]
+            if text[at : at + 1] == "]":
+                raise json.JSONDecodeError("Expecting value", text, at)
+        elif text[at : at + 1] != "]":
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+    rest = _BLANK.match(text, at + 1).end()  # type: ignore[union-attr]
+    if rest < len(text):
+        raise json.JSONDecodeError("Extra data", text, rest)
 
 
 def _items(value: dict[str, Any] | list[Any]) -> Iterable[Any]:

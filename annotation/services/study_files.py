@@ -1,10 +1,12 @@
-"""Reading a study file into a study."""
+"""Reading a study file, or a file of labelled outputs or preference pairs, into a study."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
 
-from annotation.formats.study_file import DEFAULT_DATASET, parse_study_file
+from annotation.formats.labelled import parse_labelled
+from annotation.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file
 from annotation.models import Study
 from annotation.services.content import Stored, store_instances
 from annotation.services.studies import ensure_study, record_import
@@ -18,11 +20,45 @@ def import_study(
     Raises: BadFile listing every line that can't be taken.
     """
     rows = parse_study_file(data, name, dataset=dataset)
+    return _store(rows, kind="study", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
+
+
+def import_labelled(
+    *,
+    form: str,
+    data: bytes,
+    name: str,
+    slug: str,
+    dataset: str = "",
+    tags: Sequence[str] = (),
+    side_seed: int = 0,
+    **settings: Any,
+) -> tuple[Study, Stored]:
+    """Read labelled outputs or preference pairs whole or not at all; the study is made when it isn't there.
+
+    form : of `annotation.formats.labelled.FIELDS`; for the rest see `parse_labelled`
+    Raises: BadFile listing every line that can't be taken.
+    """
+    rows = parse_labelled(data, name, form=form, dataset=dataset, tags=tags, seed=side_seed)
+    options = {"dataset": rows[0].dataset, "tags": list(tags), "side_seed": side_seed}
+    return _store(rows, kind=form, data=data, name=name, slug=slug, settings=settings, **options)
+
+
+def _store(
+    rows: Sequence[InstanceRow],
+    *,
+    kind: str,
+    data: bytes,
+    name: str,
+    slug: str,
+    settings: dict[str, Any],
+    **options: Any,
+) -> tuple[Study, Stored]:
     with transaction.atomic():  # only now: while SQLite writes, every rater waits
         study = ensure_study(slug=slug, **settings)
         stored = store_instances(study=study, rows=rows, name=name)
         if stored.added or stored.extended:
-            record_import(study=study, kind="study", name=name, data=data, counts=stored.counts, dataset=dataset)
+            record_import(study=study, kind=kind, name=name, data=data, counts=stored.counts, **options)
         return study, stored
 
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 from annotation.errors import AnnotationError
+from annotation.formats.labelled import FIELDS
 from annotation.formats.study_file import DEFAULT_DATASET
 from annotation.models import Study
 from annotation.services.mturk import import_mturk
 from annotation.services.rating_files import import_ratings
-from annotation.services.study_files import import_study, summary
+from annotation.services.study_files import import_labelled, import_study, summary
 from annotation.services.tables import import_tables
 
 
@@ -20,6 +21,9 @@ def read_upload(
     """
     if kind == "study":
         study, stored = import_study(data=data, name=name, slug=slug, dataset=dataset or DEFAULT_DATASET, **settings)
+        return study, summary(name, study, stored)
+    if kind in FIELDS:
+        study, stored = import_labelled(form=kind, data=data, name=name, slug=slug, dataset=dataset, **settings)
         return study, summary(name, study, stored)
     if kind == "mturk":
         study, stored, ratings = import_mturk(

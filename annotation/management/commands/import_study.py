@@ -1,30 +1,52 @@
-"""Read a study file."""
+"""Read a study file, labelled outputs or preference pairs."""
 
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
+
+from annotation.formats.labelled import FIELDS, form_of
+from annotation.formats.lines import is_csv
 from annotation.formats.study_file import DEFAULT_DATASET
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.management.commands._settings import add_study_settings, study_settings
 from annotation.services import study_files
 
+STUDY = "study"
+
 
 class Command(TandemCommand):
     """`import_study FILE --study SLUG`."""
 
-    help = "Read instances and generations (JSON Lines, or a wide CSV) into a study; makes the study when it is new."
+    help = (
+        "Read instances and generations into a study, which is made when it is new: a study file (JSON Lines, or a wide "
+        "CSV), labelled outputs (input, output_1, output_2, label) or preference pairs (prompt, chosen, rejected)."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("file")
         parser.add_argument("--study", required=True, metavar="SLUG")
-        parser.add_argument("--dataset", default=DEFAULT_DATASET, help="data set of lines that name none")
+        parser.add_argument("--dataset", default="", help="data set of lines that name none")
+        parser.add_argument("--form", choices=[STUDY, *FIELDS], help="of the file (default: told by its first record)")
+        parser.add_argument(
+            "--tag", action="append", default=[], help="of the instances of labelled outputs and preference pairs"
+        )
+        parser.add_argument(
+            "--side-seed", type=int, default=0, help="of the draw which output a preference pair's chosen text becomes"
+        )
         add_study_settings(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read the file and say what came of it."""
         data, name = read_file(options["file"])
-        study, stored = study_files.import_study(
-            data=data, name=name, slug=options["study"], dataset=options["dataset"], **study_settings(options)
-        )
+        form = options["form"] or (None if is_csv(name) else form_of(data)) or STUDY
+        given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+        if form == STUDY:
+            if options["tag"] or options["side_seed"]:
+                raise CommandError("--tag and --side-seed go with labelled outputs and preference pairs only")
+            study, stored = study_files.import_study(dataset=options["dataset"] or DEFAULT_DATASET, **given)
+        else:
+            chosen = {"dataset": options["dataset"], "tags": options["tag"], "side_seed": options["side_seed"]}
+            study, stored = study_files.import_labelled(form=form, **chosen, **given)
         self.say(study_files.summary(name, study, stored))

@@ -1,0 +1,136 @@
+"""Instances with two outputs of which one is known to be better: labelled outputs, and preference pairs.
+
+Both come as JSON Lines or as one JSON array. Labelled outputs (LLMBar's form) are `input, output_1, output_2, label`,
+where `label` is 1 or 2: the better one. Preference pairs are `prompt, chosen, rejected`.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from annotation.errors import MOST_BAD_LINES, BadLine
+from annotation.formats import lines
+from annotation.formats.lines import text_problem, unstorable
+from annotation.formats.study_file import LONGEST_ID, InstanceRow
+
+SYSTEMS = ("output_1", "output_2")
+LABELLED, PREFERENCES = "labelled", "preferences"
+FIELDS = {LABELLED: ("input", *SYSTEMS, "label"), PREFERENCES: ("prompt", "chosen", "rejected")}
+KNOWN_TAGS = ("natural", "adversarial")  # read off the name of a file
+LONGEST_TAG = 100
+_IDS = ("instance_id", "id")
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What one record says: an input, its two outputs in study order, and which is better."""
+
+    source: str
+    outputs: tuple[str, str]
+    better: str
+
+
+def form_of(data: bytes) -> str | None:
+    """Tell by the fields of its first record whether a file is of one of these forms, and of which."""
+    fields = set(lines.first_json_record(data))
+    return next((form for form, needed in FIELDS.items() if fields >= set(needed)), None)
+
+
+def parse_labelled(
+    data: bytes, name: str, *, form: str, dataset: str = "", tags: Sequence[str] = (), seed: int = 0
+) -> list[InstanceRow]:
+    """Read a file of `form`, one instance a record; the outputs become two systems, `output_1` (A) and `output_2`.
+
+    dataset : the file's name without its ending, when left out; an instance without an id is named by it and its
+              place in the file, from 0
+    tags    : kept as the instance's `tags`; when left out, `natural` or `adversarial` where the file's name says so
+    seed    : of the draw that makes the chosen text of a preference pair output 1 or 2. Were it always the first,
+              whoever prefers the first text would always be right
+    Raises: BadFile listing every line that can't be taken.
+    """
+    stem = PurePath(name).stem
+    kept = list(dict.fromkeys(tags)) or [tag for tag in KNOWN_TAGS if tag in re.split(r"[^a-z]+", stem.lower())]
+    records, bad = lines.read_json(data)
+    rows: list[InstanceRow] = []
+    first_seen: dict[str, int] = {}
+    for place, (number, record) in enumerate(records):
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        instance_id = _instance_id(record, f"{dataset or stem}-{place}")
+        problems = _problems(record, FIELDS[form], instance_id)
+        if instance_id in first_seen:
+            problems.append(f"instance {instance_id!r} is on line {first_seen[instance_id]} already")
+        first_seen.setdefault(instance_id, number)
+        bad.extend(BadLine(number, problem) for problem in problems)
+        if not problems:
+            found = _READ[form](record, instance_id, seed)
+            rows.append(_row(number, instance_id, dataset or stem, found, _extra(record, FIELDS[form], kept)))
+    if not rows and not bad:
+        bad.append(BadLine(1, "the file holds no instance"))
+    lines.refuse(name, bad)
+    return rows
+
+
+def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared:
+    return _Compared(record["input"], (record["output_1"], record["output_2"]), SYSTEMS[int(record["label"]) - 1])
+
+
+def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared:
+    """Put the chosen text on the side that a seeded coin says."""
+    second = hashlib.sha256(f"{seed}\x00{instance_id}".encode("utf-8", "surrogatepass")).digest()[0] & 1
+    outputs = (record["chosen"], record["rejected"])
+    return _Compared(record["prompt"], outputs[::-1] if second else outputs, SYSTEMS[second])
+
+
+_READ: dict[str, Callable[[dict[str, Any], str, int], _Compared]] = {LABELLED: _labelled, PREFERENCES: _preference}
+
+
+def _row(number: int, instance_id: str, dataset: str, found: _Compared, metadata: dict[str, Any]) -> InstanceRow:
+    return InstanceRow(
+        number=number,
+        instance_id=instance_id,
+        dataset=dataset,
+        source=found.source,
+        generations={system: [text] for system, text in zip(SYSTEMS, found.outputs, strict=True)},
+        gold={"better": found.better},
+        metadata=metadata,
+    )
+
+
+def _instance_id(record: dict[str, Any], otherwise: str) -> str:
+    given = next((record[key] for key in _IDS if record.get(key) is not None), otherwise)
+    return str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+
+
+def _extra(record: dict[str, Any], fields: Sequence[str], tags: list[str]) -> dict[str, Any]:
+    """Return what else a record says, and its tags with those of the whole file."""
+    extra = {key: value for key, value in record.items() if key not in (*fields, *_IDS, "tags")}
+    together = list(dict.fromkeys([*(record.get("tags") or []), *tags]))
+    return {**extra, "tags": together} if together else extra
+
+
+def _problems(record: dict[str, Any], fields: Sequence[str], instance_id: str) -> list[str]:
+    found = []
+    for field in fields:
+        if field not in record:
+            found.append(f"{field} is missing")
+        elif field == "label":
+            if isinstance(record[field], bool) or str(record[field]) not in ("1", "2"):
+                found.append(f"label is {record[field]!r}; it must be 1 or 2, the better output")
+        elif problem := text_problem(record[field]):
+            found.append(f"{field} {problem}")
+    if not instance_id.strip():
+        found.append("the id is neither text nor a whole number")
+    elif problem := text_problem(instance_id, longest=LONGEST_ID):
+        found.append(f"the id {problem}")
+    tags = record.get("tags")
+    if tags is not None and (
+        not isinstance(tags, list) or any(text_problem(tag, longest=LONGEST_TAG) is not None for tag in tags)
+    ):
+        found.append("tags is not a list of short texts")
+    if broken := unstorable({key: value for key, value in record.items() if key not in fields}):
+        found.append(f"a text under {broken!r} holds a NUL character or half of a surrogate pair")
+    return found

@@ -1,0 +1,225 @@
+"""Labelled outputs and preference pairs: two outputs of which one is known to be better."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from annotation.errors import BadFile
+from annotation.formats import lines
+from annotation.formats.labelled import LABELLED, PREFERENCES, form_of, parse_labelled
+from annotation.formats.study_file import InstanceRow
+from annotation.models import Generation, Instance, Pair, Study
+from annotation.services.study_files import import_labelled
+from tests.factories import json_lines, make_study, make_user
+
+
+def labelled(**changes: Any) -> dict[str, Any]:
+    record = {"input": "Say hello.", "output_1": "Hello.", "output_2": "Why?", "label": 1}
+    return {key: value for key, value in {**record, **changes}.items() if value is not None}
+
+
+def preference(**changes: Any) -> dict[str, Any]:
+    record = {"prompt": "Say hello.", "chosen": "Hello.", "rejected": "Why?"}
+    return {key: value for key, value in {**record, **changes}.items() if value is not None}
+
+
+def parse(*records: dict[str, Any], form: str = LABELLED, name: str = "Natural.json", **more: Any) -> list[InstanceRow]:
+    return parse_labelled(json.dumps(records, indent=1).encode(), name, form=form, **more)
+
+
+def reasons(data: bytes, form: str = LABELLED) -> list[tuple[int, str]]:
+    with pytest.raises(BadFile) as caught:
+        parse_labelled(data, "f.jsonl", form=form)
+    return [(line.number, line.reason) for line in caught.value.lines]
+
+
+def test_a_labelled_record_becomes_an_instance_with_two_systems_and_gold() -> None:
+    first, second = parse(labelled(), labelled(label=2, input="Say goodbye."))
+
+    assert (first.instance_id, first.dataset, first.source) == ("Natural-0", "Natural", "Say hello.")
+    assert first.generations == {"output_1": ["Hello."], "output_2": ["Why?"]}
+    assert first.gold == {"better": "output_1"}
+    assert (second.instance_id, second.gold) == ("Natural-1", {"better": "output_2"})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "tags"),
+    [
+        pytest.param("Natural.json", (), ["natural"], id="natural"),
+        pytest.param("Adversarial_Manual.json", (), ["adversarial"], id="adversarial"),
+        pytest.param("supernaturals.json", (), None, id="no-word-of-its-own"),
+        pytest.param("Natural.json", ("hard", "hard"), ["hard"], id="given"),
+    ],
+)
+def test_tags_are_given_or_read_off_the_name(name: str, given: tuple[str, ...], tags: list[str] | None) -> None:
+    (row,) = parse(labelled(), name=name, tags=given)
+    assert row.metadata.get("tags") == tags
+
+
+def test_ids_tags_and_further_fields_of_a_record_are_kept() -> None:
+    named, numbered = parse(labelled(id="x7", tags=["own"], source_file="a"), labelled(id=12), name="Natural.json")
+    assert (named.instance_id, numbered.instance_id) == ("x7", "12")
+    assert named.metadata == {"source_file": "a", "tags": ["own", "natural"]}
+
+
+def test_json_lines_and_an_array_say_the_same() -> None:
+    records = [labelled(), labelled(label="2")]
+    as_lines = parse_labelled(json_lines(records), "Natural.jsonl", form=LABELLED)
+    as_array = parse(*records)
+    assert [(row.instance_id, row.gold) for row in as_lines] == [(row.instance_id, row.gold) for row in as_array]
+
+
+def test_chosen_is_gold_on_either_side_by_the_seed() -> None:
+    records = [preference(prompt=f"Question {number}") for number in range(60)]
+    rows = parse(*records, form=PREFERENCES, name="pairs.jsonl")
+    for row in rows:
+        assert row.gold is not None
+        assert row.generations[row.gold["better"]] == ["Hello."]
+        assert sorted(text for texts in row.generations.values() for text in texts) == ["Hello.", "Why?"]
+    sides = [row.gold["better"] for row in rows if row.gold]
+    assert 15 < sides.count("output_1") < 45  # whoever always takes the first text is right about half of the time
+    assert sides == [row.gold["better"] for row in parse(*records, form=PREFERENCES, name="pairs.jsonl") if row.gold]
+    other = parse(*records, form=PREFERENCES, name="pairs.jsonl", seed=1)
+    assert sides != [row.gold["better"] for row in other if row.gold]
+
+
+def test_every_bad_record_is_listed_with_its_line() -> None:
+    data = json_lines(
+        [
+            labelled(),
+            labelled(label=3),
+            labelled(label=True),
+            labelled(output_2=None, input=" "),
+            labelled(id="twice"),
+            labelled(id="twice"),
+            labelled(tags="natural"),
+            labelled(id=1.5),
+            labelled(note="\x00"),
+        ]
+    )
+    assert reasons(data + b"{nonsense\n") == [
+        (2, "label is 3; it must be 1 or 2, the better output"),
+        (3, "label is True; it must be 1 or 2, the better output"),
+        (4, "input is empty"),
+        (4, "output_2 is missing"),
+        (6, "instance 'twice' is on line 5 already"),
+        (7, "tags is not a list of short texts"),
+        (8, "the id is neither text nor a whole number"),
+        (9, "a text under 'note' holds a NUL character or half of a surrogate pair"),
+        (10, "not valid JSON: Expecting property name enclosed in double quotes at column 2"),
+    ]
+
+
+def test_preferences_without_a_rejected_text_are_listed() -> None:
+    data = json_lines([preference(rejected=None), preference(chosen=["a", "b"])])
+    assert reasons(data, PREFERENCES) == [(1, "rejected is missing"), (2, "chosen is list, not text")]
+
+
+def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> None:
+    data = json.dumps([labelled(), labelled(label=0)], indent=2).encode()
+    assert reasons(data) == [(8, "label is 0; it must be 1 or 2, the better output")]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"[]", [], id="empty"),
+        pytest.param(b'[{"a": 1}', [(1, "not valid JSON: Expecting ',' delimiter at column 10")], id="cut-off"),
+        pytest.param(b'[{"a": 1},\n]', [(2, "not valid JSON: Expecting value at column 1")], id="comma-at-the-end"),
+        pytest.param(b'[{"a": 1}]\nx', [(2, "not valid JSON: Extra data at column 1")], id="something-behind"),
+        pytest.param(
+            b'[{"a": 1, "a": 2},\n3]',
+            [
+                (1, "not valid JSON: the key 'a' is there more than once"),
+                (2, "not a JSON object; the array holds one {…} for each instance"),
+            ],
+            id="reads-on-behind-a-bad-object",
+        ),
+        pytest.param(b'[{"a": NaN}]', [(1, "not valid JSON: NaN is not a number of JSON")], id="not-a-number"),
+        pytest.param(b"[\n\xff]", [(2, "byte 1 is not valid UTF-8; save the file as UTF-8")], id="not-utf-8"),
+        pytest.param(b"[" * 99_999, [(1, "not valid JSON: nested more than 100 levels deep at column 2")], id="deep"),
+    ],
+)
+def test_arrays_are_read_with_every_mistake_named(data: bytes, expected: list[tuple[int, str]]) -> None:
+    _, bad = lines.read_json_array(data)
+    assert [(line.number, line.reason) for line in bad] == expected
+
+
+@pytest.mark.parametrize(
+    ("record", "form"),
+    [
+        pytest.param(labelled(), LABELLED, id="labelled"),
+        pytest.param(preference(), PREFERENCES, id="preferences"),
+        pytest.param({"instance_id": "a", "source": "b", "generations": {}}, None, id="study-file"),
+    ],
+)
+def test_the_form_is_told_by_the_fields(record: dict[str, Any], form: str | None) -> None:
+    assert form_of(json_lines([record])) == form
+    assert form_of(json.dumps([record]).encode()) == form
+
+
+def test_no_record_is_of_no_form_and_no_instances() -> None:
+    assert form_of(b"") is None
+    assert reasons(b"\n") == [(1, "the file holds no instance")]
+
+
+@pytest.mark.django_db
+def test_importing_twice_changes_nothing_and_another_seed_is_refused() -> None:
+    records = [preference(prompt=f"Question {number}") for number in range(8)]
+    given = {"form": PREFERENCES, "data": json_lines(records), "name": "pairs.jsonl", "slug": "s"}
+    study, stored = import_labelled(**given)
+    assert (stored.added, Pair.objects.count()) == (8, 8)
+    record = study.imports.get()
+    assert (record.kind, record.options["side_seed"], record.options["dataset"]) == ("preferences", 0, "pairs")
+
+    _, again = import_labelled(**given)
+    assert (again.added, again.unchanged, study.imports.count()) == (0, 8, 1)
+    with pytest.raises(BadFile):
+        import_labelled(**given, side_seed=1)
+    assert Generation.objects.count() == 16
+
+
+@pytest.mark.django_db
+def test_a_bad_file_makes_no_study() -> None:
+    with pytest.raises(BadFile):
+        import_labelled(form=LABELLED, data=json_lines([labelled(), labelled(label=9)]), name="f.jsonl", slug="s")
+    assert not Study.objects.exists()
+    assert not Instance.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_command_knows_the_forms_apart(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "Adversarial_Manual.json").write_text(json.dumps([labelled()]))
+    (tmp_path / "hh.jsonl").write_bytes(json_lines([preference()]))
+    call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s")
+    call_command("import_study", str(tmp_path / "hh.jsonl"), "--study", "s", "--dataset", "helpful", "--tag", "chat")
+    assert "1 instances added" in capsys.readouterr().out
+    assert list(Instance.objects.order_by("position").values_list("instance_id", "dataset", "metadata")) == [
+        ("Adversarial_Manual-0", "Adversarial_Manual", {"tags": ["adversarial"]}),
+        ("helpful-0", "helpful", {"tags": ["chat"]}),
+    ]
+    with pytest.raises(CommandError, match="prompt is missing"):
+        call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s", "--form", "preferences")
+
+
+@pytest.mark.django_db
+def test_tags_of_a_study_file_are_refused(tmp_path: Any) -> None:
+    (tmp_path / "f.jsonl").write_bytes(json_lines([{"instance_id": "a", "source": "b", "generations": {}}]))
+    with pytest.raises(CommandError, match="--tag and --side-seed"):
+        call_command("import_study", str(tmp_path / "f.jsonl"), "--study", "s", "--tag", "x")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("kind", "record"), [("labelled", labelled()), ("preferences", preference())])
+def test_the_upload_page_takes_them(client: Any, tmp_path: Any, kind: str, record: dict[str, Any]) -> None:
+    study = make_study(instances=0)
+    client.force_login(make_user("ann", "researcher"))
+    path = tmp_path / "Natural.json"
+    path.write_text(json.dumps([record]))
+    with path.open("rb") as file:
+        answer = client.post(reverse("annotation:upload", args=[study.slug]), {"kind": kind, "file": file})
+    assert answer.status_code == 302
+    assert Instance.objects.get().metadata == {"tags": ["natural"]}
