@@ -21,6 +21,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
 DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'tandem.sqlite3'}"
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
+PROMPT_FOLDER = env.str("PROMPT_FOLDER", default="")
 PLATFORM_ALLOWLIST = env.list("PLATFORM_ALLOWLIST", default=[])
 BONUS_CEILING = env.int("BONUS_CEILING", default=100)
 BASE_URL = env.str("BASE_URL", default=f"http://localhost:{env.str('PORT', default='8000')}")
@@ -66,7 +67,8 @@ def database() -> dict[str, object]:
             # A write transaction takes its lock at the start, so that it waits instead of failing half-way.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
+            "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system keeps the file in memory once for all,
         }
     elif engine.endswith("postgresql"):
         settings["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10, "timeout": 20}}

@@ -184,6 +184,8 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["d
 
 # Hosts on loopback or private networks that a judge endpoint may point at; everything else private is refused.
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
+# Folder whose *.txt are offered to every group as wordings for judges; empty for none.
+PROMPT_FOLDER = env.PROMPT_FOLDER
 # host:port of stand-ins for Prolific and MTurk, which get the platforms' tokens; without one only the platforms do.
 PLATFORM_ALLOWLIST = env.PLATFORM_ALLOWLIST
 # The largest bonus that any channel may pay at once, in the study's currency there; a channel's own cap may be lower.

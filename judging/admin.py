@@ -5,11 +5,17 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from judging.credentials import check_key_env
 from judging.errors import EndpointRefused, JudgingError
 from judging.hosts import UnresolvedHost
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
-from judging.services.endpoints import check_host, check_key_env
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, ProviderBatch, RationaleMark
+from judging.services.endpoints import CHANGEABLE, check_host, checked
 from judging.services.judges import check_fit
+
+# What a judge's verdicts depend on: locked once there is a run.
+DECIDING = [
+    *("method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file", "params", "seed"),
+]
 
 
 class EndpointForm(forms.ModelForm):
@@ -17,7 +23,7 @@ class EndpointForm(forms.ModelForm):
 
     class Meta:
         model = Endpoint
-        fields = ["name", "base_url", "model", "key_env", "timeout_seconds"]
+        fields = ["name", "base_url", "model", "key_env", *CHANGEABLE]
 
     def clean_base_url(self) -> str:
         """Refuse hosts that the settings don't allow."""
@@ -38,19 +44,31 @@ class EndpointForm(forms.ModelForm):
             raise ValidationError(str(error)) from error
         return str(self.cleaned_data["key_env"])
 
+    def clean(self) -> dict[str, object]:
+        """Refuse limits, prices and headers that make no sense, secrets among the headers."""
+        data = super().clean() or self.cleaned_data
+        try:
+            given = {name: data[name] for name in CHANGEABLE if name in data}
+            data.update(checked({**given, "headers": given.get("headers") or {}}))
+        except JudgingError as error:
+            raise ValidationError(str(error)) from error
+        return data
+
 
 class JudgeForm(forms.ModelForm):
     """A judge whose settings fit together."""
 
     class Meta:
         model = Judge
-        fields = ["name", "method", "endpoint", "order", "family", "params", "seed"]
+        fields = ["name", "family", *DECIDING]
 
     def clean(self) -> dict[str, object]:
-        """Refuse a method without its endpoint, and unknown methods."""
+        """Refuse settings that don't fit together, and unknown methods."""
         data = super().clean() or self.cleaned_data
+        # What is locked isn't in the form: it stays as it is stored.
+        settings = {name: data.get(name, getattr(self.instance, name)) for name in DECIDING if name != "seed"}
         try:
-            check_fit(method=data.get("method", ""), endpoint=data.get("endpoint"), params=data.get("params") or {})
+            check_fit(**{**settings, "params": settings["params"] or {}})
         except JudgingError as error:
             raise ValidationError(str(error)) from error
         return data
@@ -61,8 +79,14 @@ class EndpointAdmin(admin.ModelAdmin):
     """Endpoints are set up here or with `add_endpoint`."""
 
     form = EndpointForm
-    list_display = ["name", "model", "base_url", "key_env"]
+    fields = ["name", "base_url", "model", "key_env", *CHANGEABLE, "supports", "tested_at"]
+    list_display = ["name", "model", "base_url", "key_env", "price_prompt", "price_completion", "currency", "tested_at"]
     search_fields = ["name", "model"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[str]:
+        """Lock who answers once there are judges: their verdicts are that one's."""
+        found = ["supports", "tested_at"]
+        return found if obj is None or not obj.judges.exists() else ["name", "base_url", "model", "key_env", *found]
 
 
 @admin.register(Judge)
@@ -70,15 +94,16 @@ class JudgeAdmin(admin.ModelAdmin):
     """Judges; one that has judged is not to be changed, or its verdicts would lose their meaning."""
 
     form = JudgeForm
-    list_display = ["name", "method", "endpoint", "order", "family", "seed"]
+    list_display = ["name", "method", "endpoint", "order", "combine", "repeats", "negated", "task", "family", "seed"]
     list_filter = ["method", "order"]
+    list_select_related = ["endpoint"]
     search_fields = ["name"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Judge | None = None) -> list[str]:
         """Lock the settings that decided stored verdicts."""
         if obj is None or not obj.runs.exists():
             return []
-        return ["name", "method", "endpoint", "order", "params", "seed"]
+        return ["name", *DECIDING]
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -99,8 +124,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 class JudgeRunAdmin(ReadOnlyAdmin):
     """Runs."""
 
-    list_display = ["judge", "study", "batch", "status", "created_at", "finished_at"]
-    list_filter = ["status", "judge", "study"]
+    list_display = ["judge", "study", "batch", "status", "way", "max_cost", "created_at", "finished_at"]
+    list_filter = ["status", "way", "judge", "study"]
     list_select_related = ["judge", "study", "batch"]
 
 
@@ -108,7 +133,7 @@ class JudgeRunAdmin(ReadOnlyAdmin):
 class CompletionAdmin(ReadOnlyAdmin):
     """Raw answers."""
 
-    list_display = ["pk", "sample", "finish_reason", "prompt_tokens", "completion_tokens", "created_at"]
+    list_display = ["pk", "kind", "sample", "finish_reason", "prompt_tokens", "completion_tokens", "cost", "created_at"]
     search_fields = ["cache_key"]
 
 
@@ -116,7 +141,46 @@ class CompletionAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     """Single judgments."""
 
-    list_display = ["pk", "run", "pair", "order", "status", "verdict", "calls", "judged_at"]
-    list_filter = ["status", "order"]
+    list_display = [
+        "pk",
+        "run",
+        "pair",
+        "order",
+        "repeat",
+        "negated",
+        "status",
+        "verdict",
+        "calls",
+        "cost",
+        "judged_at",
+    ]
+    list_filter = ["status", "order", "negated"]
     list_select_related = ["run__judge", "run__study", "run__batch", "pair"]
     raw_id_fields = ["completions"]
+
+
+@admin.register(ProviderBatch)
+class ProviderBatchAdmin(ReadOnlyAdmin):
+    """Files of requests at providers."""
+
+    list_display = ["pk", "run", "provider_id", "status", "requests", "created_at", "ended_at"]
+    list_filter = ["status"]
+    list_select_related = ["run__judge", "run__study", "run__batch"]
+    exclude = ["keys"]
+
+
+@admin.register(PromptFile)
+class PromptFileAdmin(ReadOnlyAdmin):
+    """Researchers' wordings: a version is never changed."""
+
+    list_display = ["name", "version", "group", "parser", "created_at"]
+    list_select_related = ["group"]
+    search_fields = ["name"]
+
+
+@admin.register(RationaleMark)
+class RationaleMarkAdmin(ReadOnlyAdmin):
+    """What researchers said of rationales."""
+
+    list_display = ["judgment", "marker", "sound", "marked_at"]
+    list_select_related = ["judgment", "marker"]

@@ -1,5 +1,7 @@
 """What can go wrong in `judging`, in words for the person who can put it right."""
 
+from collections.abc import Sequence
+
 from annotation.errors import AnnotationError
 
 
@@ -13,6 +15,14 @@ class UnknownJudge(JudgingError):
 
 class BadSettings(JudgingError):
     """A judge or an endpoint can't be set up as asked."""
+
+
+class BadPrompt(BadSettings):
+    """A researcher's prompt file that can't be used; `problems` says why, one sentence each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
 
 
 class EndpointRefused(JudgingError):
@@ -32,15 +42,28 @@ class RunStopped(JudgingError):
 
 
 class CallFailed(JudgingError):
-    """One call came to nothing; base of the kinds below."""
+    """One call came to nothing; base of the kinds below.
+
+    kind : what went wrong, in a word or two: failures are counted by it
+    """
+
+    def __init__(self, reason: str, *, kind: str = "no answer") -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class TransientFailure(CallFailed):
-    """The same call may work later: too many requests, a server error, a dropped connection, a time-out."""
+    """The same call may work later: too many requests, a server error, a dropped connection, a time-out.
 
-    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
-        super().__init__(reason)
+    throttled : the endpoint wants fewer calls
+    """
+
+    def __init__(
+        self, reason: str, *, retry_after: float | None = None, throttled: bool = False, kind: str = "no answer"
+    ) -> None:
+        super().__init__(reason, kind=kind)
         self.retry_after = retry_after
+        self.throttled = throttled or retry_after is not None
 
 
 class RejectedCall(CallFailed):

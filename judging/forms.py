@@ -1,5 +1,6 @@
 """The forms of the judges' pages."""
 
+import json
 from typing import Any
 
 from django import forms
@@ -8,16 +9,68 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Batch, Study
 from judging.errors import JudgingError
-from judging.judges import method_names
-from judging.models import Endpoint, Judge
+from judging.judges import AskingMethod, Baseline, find_method, method_names
+from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
 from judging.services.judges import check_fit
+from judging.services.runs import MAX_IN_FLIGHT
+from judging.sharing import prompt_files_of
+
+TASKS = {
+    "summarization": _("Summarisation"),
+    "summarization-concise": _("Summarisation, concise"),
+    "dialogue": _("Dialogue"),
+    "harmless": _("Harmlessness"),
+    "ranking": _("Ranking of documents"),
+    "translation": _("Translation"),
+    "instruction": _("Following instructions"),
+    "chat": _("Chat"),
+    "ordering": _("Order of events"),
+    "free": _("A criterion of its own: the study's question"),
+}
+
+
+def runnable_methods() -> list[str]:
+    """List the methods that judge by themselves; others only hold verdicts that were made elsewhere."""
+    return [name for name in method_names() if isinstance(find_method(name), AskingMethod | Baseline)]
+
+
+class ParametersField(forms.CharField):
+    """Lines of key=value; a value is JSON where it can be read as such, else text."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+    def clean(self, value: Any) -> dict[str, Any]:
+        """Read the lines into a dictionary."""
+        found: dict[str, Any] = {}
+        for line in filter(str.strip, super().clean(value).splitlines()):
+            key, equals, text = (part.strip() for part in line.partition("="))
+            if not key or not equals:
+                raise forms.ValidationError(
+                    _("Write key=value on each line; this is none: %(line)s"), params={"line": line}
+                )
+            if key in found:
+                raise forms.ValidationError(_("%(key)s is there twice."), params={"key": key})
+            found[key] = _value(text)
+        return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        return text
+
+
+def _refuse_constant(name: str) -> None:
+    # No JSON, and nothing that an endpoint takes.
+    raise forms.ValidationError(_("%(name)s is not a value that can be sent."), params={"name": name})
 
 
 class JudgeForm(forms.Form):
     """A new judge."""
 
     name = forms.SlugField(max_length=80, label=_("Name"))
-    method = forms.ChoiceField(choices=[], label=_("Method"))
+    method = forms.ChoiceField(choices=[], label=_("Method"), help_text=_("What is asked, and how it is read."))
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.none(),
         required=False,
@@ -25,16 +78,61 @@ class JudgeForm(forms.Form):
         empty_label=_("none (baselines)"),
         help_text=_("Added by a site admin."),
     )
-    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM, label=_("Order"))
+    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM, label=_("Order of the texts"))
+    combine = forms.ChoiceField(
+        choices=Judge.Combine.choices,
+        initial=Judge.Combine.TIE,
+        label=_("When both orders are asked"),
+        help_text=_(
+            "Averaging needs a method and an endpoint that give probabilities; a pair without them has no verdict."
+        ),
+    )
+    repeats = forms.IntegerField(
+        label=_("Repeats"),
+        min_value=1,
+        max_value=100,
+        initial=1,
+        help_text=_("How often each presentation is asked. Findings count the first; the others show self-agreement."),
+    )
+    negated = forms.BooleanField(
+        required=False,
+        label=_("Ask the negated question too"),
+        help_text=_("Which text is worse? Shows negation invariance; findings count the plain question."),
+    )
+    task = forms.ChoiceField(choices=[], required=False, label=_("Task"), help_text=_("Whose wording is used."))
+    prompt_file = forms.ModelChoiceField(
+        PromptFile.objects.none(),
+        required=False,
+        label=_("Prompt of your own"),
+        empty_label=_("none: the method’s own"),
+    )
     family = forms.CharField(
         max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
     )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_(
+            "key=value, one a line, as temperature=0.7: options of the method, and all else is sent with each call. "
+            "null leaves a default out."
+        ),
+    )
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        label=_("Seed"),
+        help_text=_("Draws the orders and the samples. Empty: any, recorded."),
+    )
 
-    def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.judges = judges
-        self.fields["method"].choices = [(name, name) for name in method_names()]  # type: ignore[attr-defined]
-        self.fields["endpoint"].queryset = Endpoint.objects.all()  # type: ignore[attr-defined]
+        fields: dict[str, Any] = self.fields
+        fields["method"].choices = [(name, name) for name in runnable_methods()]
+        fields["endpoint"].queryset = Endpoint.objects.all()
+        fields["task"].choices = [("", _("the study’s own")), *TASKS.items()]
+        fields["prompt_file"].queryset = prompt_files_of(study.group)
 
     def clean_name(self) -> str:
         """Refuse the name of another group's judge, whose settings stay its own."""
@@ -44,13 +142,13 @@ class JudgeForm(forms.Form):
         return name
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a method without its endpoint beside the form rather than as an error page."""
+        """Refuse settings that don't fit together beside the form rather than as an error page."""
         data = super().clean() or {}
-        if "method" in data and "endpoint" in data:
+        if not self.errors:
             try:
-                check_fit(method=data["method"], endpoint=data["endpoint"], params={})
+                check_fit(**{name: value for name, value in data.items() if name not in ("name", "seed")})
             except JudgingError as error:
-                self.add_error("endpoint", str(error))
+                self.add_error("endpoint" if data["endpoint"] is None else None, str(error))
         return data
 
 
@@ -64,9 +162,116 @@ class RunForm(forms.Form):
         label=_("Batch"),
         empty_label=_("every pair that is on a HIT (while there is no batch: every pair)"),
     )
-    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=256, initial=8)
+    way = forms.ChoiceField(
+        choices=JudgeRun.Way.choices,
+        initial=JudgeRun.Way.CALLS,
+        required=False,
+        label=_("Way of asking"),
+        help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
+    )
+    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    max_cost = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        label=_("At most this much money"),
+        help_text=_(
+            "In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
+        ),
+    )
+    limit = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label=_("At most so many presentations now"),
+        help_text=_("For a first try; start it again to go on. Empty: all."),
+    )
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
-        self.fields["batch"].queryset = study.batches.all()  # type: ignore[attr-defined]
+        fields: dict[str, Any] = self.fields
+        fields["judge"].queryset = judges.filter(method__in=runnable_methods())
+        fields["batch"].queryset = study.batches.all()
+
+    def clean_way(self) -> str:
+        """Take calls for the usual way."""
+        return self.cleaned_data["way"] or JudgeRun.Way.CALLS
+
+
+class JudgmentFilterForm(forms.Form):
+    """Which judgments of a run to list."""
+
+    outcome = forms.ChoiceField(
+        required=False,
+        label=_("Outcome"),
+        choices=[
+            ("", _("all that were asked")),
+            ("a", _("A preferred")),
+            ("tie", _("tie")),
+            ("b", _("B preferred")),
+            *((status.value, status.label) for status in Judgment.Status if status != Judgment.Status.PARSED),
+        ],
+    )
+    order = forms.ChoiceField(required=False, label=_("Order"), choices=[("", _("any")), *Judgment.Order.choices])
+    asked = forms.ChoiceField(
+        required=False,
+        label=_("Question"),
+        choices=[
+            ("", _("all")),
+            ("plain", _("plain, first time")),
+            ("repeat", _("repeats")),
+            ("negated", _("negated")),
+        ],
+    )
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+
+    def __init__(self, *args: Any, datasets: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = self.fields
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the filter of the rows; a value that isn't offered narrows nothing."""
+        self.is_valid()
+        chosen: dict[str, Any] = self.cleaned_data
+        found: dict[str, Any] = {}
+        outcome = chosen.get("outcome")
+        if outcome in ("a", "tie", "b"):
+            found["verdict"] = ("a", "tie", "b").index(outcome) - 1
+        elif outcome:
+            found["status"] = outcome
+        if order := chosen.get("order"):
+            found["order"] = order
+        if dataset := chosen.get("dataset"):
+            found["pair__matchup__instance__dataset"] = dataset
+        asked: dict[str, dict[str, Any]] = {
+            "plain": {"repeat": 0, "negated": False},
+            "repeat": {"repeat__gt": 0},
+            "negated": {"negated": True},
+        }
+        return {**found, **asked.get(chosen.get("asked") or "", {})}
+
+
+class CompareForm(forms.Form):
+    """Two raters of a study, set side by side."""
+
+    first = forms.ChoiceField(label=_("Judge"))
+    second = forms.ChoiceField(label=_("Beside"))
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    only = forms.BooleanField(required=False, label=_("Only disagreements"))
+
+    def __init__(self, *args: Any, judges: list[Judge], people: str, datasets: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.by_name = {judge.name: judge for judge in judges}
+        names = [(name, name) for name in self.by_name]
+        fields: dict[str, Any] = self.fields
+        fields["first"].choices = names
+        fields["second"].choices = [(people, _("people")), *names]
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a judge beside itself."""
+        data = super().clean() or {}
+        if data.get("first") and data.get("first") == data.get("second"):
+            self.add_error("second", _("Choose two different raters."))
+        return data

@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from analysis.types import Verdict
-from annotation.models import Batch, Study
+import numpy as np
+from django.db.models import QuerySet
+from django.db.models.functions import Length
+
+from analysis.logic import averaged_verdict
+from analysis.types import BoolArray, FloatArray, IntArray, Verdict
+from annotation.models import Batch, Pair, Study
 from annotation.tables import RatedPairs, Selection, rated_pairs
 from judging.models import Judge, JudgeRun, Judgment
 
@@ -26,8 +32,10 @@ COUNTED_AS = {
 class JudgedPairs:
     """One verdict per pair, and what became of the presentations behind them (`status_counts`).
 
-    With both orders, two that disagree are a tie, and a pair that lacks one of the two has no verdict (NaN). For such
-    pairs `rated.first_is_a` says nothing: look at `presentations`.
+    With both orders, two that disagree are a tie, or their probabilities are averaged, as the judge is set up; a pair
+    that lacks one of the two verdicts (or probabilities) has no verdict (NaN). For such pairs `rated.first_is_a` says
+    nothing: look at `presentations`. Of several repeats only the first counts, and no negated question does: those tell
+    how steady a judge is, and would weigh a pair more heavily here.
     """
 
     rated: RatedPairs
@@ -44,6 +52,7 @@ class _Presented:
     order: str
     status: str
     verdict: int | None
+    p_b: float | None
 
     @property
     def first_is_a(self) -> bool:
@@ -70,12 +79,28 @@ def judgments(selection: Selection, judge: Judge | JudgeRun) -> JudgedPairs:
     by_pair: dict[int, list[_Presented]] = {}
     for presented in found:
         by_pair.setdefault(presented.pair_id, []).append(presented)
-    rater, wanted = _rater(judge), _orders(judge)
+    rater, setting = _rater(judge), _setting(judge)
+    verdicts = _one_verdict_each(by_pair.values(), setting)
     rows = [
-        (group[0].matchup_id, group[0].pair_index, _one_verdict(group, wanted), rater, group[0].first_is_a)
-        for group in by_pair.values()
+        (group[0].matchup_id, group[0].pair_index, verdict, rater, group[0].first_is_a)
+        for group, verdict in zip(by_pair.values(), verdicts, strict=True)
     ]
     return JudgedPairs(rated_pairs(selection, rows), _count(found))
+
+
+def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "") -> dict[int, int | None]:
+    """Return a judge's one verdict (`None` where it has none) on each pair of a study that it was asked about.
+
+    By the rules of `judgments`; over all configurations, or those of one data set.
+    """
+    rows = _rows(study, judge.pk)
+    if dataset:
+        rows = rows.filter(pair__matchup__instance__dataset=dataset)
+    by_pair: dict[int, list[_Presented]] = {}
+    for one in _latest(rows).values():
+        if one.status != PENDING:
+            by_pair.setdefault(one.pair_id, []).append(one)
+    return dict(zip(by_pair, _one_verdict_each(by_pair.values(), judge), strict=True))
 
 
 def presentations(selection: Selection, judge: Judge | JudgeRun) -> RatedPairs:
@@ -98,40 +123,61 @@ def _rater(judge: Judge | JudgeRun) -> str:
     return f"judge:{(judge.judge if isinstance(judge, JudgeRun) else judge).name}"
 
 
-def _orders(judge: Judge | JudgeRun) -> int:
-    setting = (judge.judge if isinstance(judge, JudgeRun) else judge).order
-    return 2 if setting == Judge.Order.BOTH else 1
+def _setting(judge: Judge | JudgeRun) -> Judge:
+    return judge.judge if isinstance(judge, JudgeRun) else judge
 
 
 def _presented(selection: Selection, judge: Judge | JudgeRun) -> list[_Presented]:
     """Load the plain, first-time presentations of a selection's pairs, sorted by pair and order."""
     judge_id = judge.judge_id if isinstance(judge, JudgeRun) else judge.pk
-    rows = (
-        Judgment.objects.filter(
-            run__judge_id=judge_id,
-            run__study=selection.configuration.study,
-            pair__matchup__in=selection.configuration.matchups().order_by(),
-            repeat=0,
-            negated=False,
-        )
-        .order_by("run__created_at", "run_id", "pk")
-        .values_list("pair_id", "pair__matchup_id", "pair__index", "order", "status", "verdict")
+    rows = _rows(selection.configuration.study, judge_id).filter(
+        pair__matchup__in=selection.configuration.matchups().order_by()
+    )
+    found = [one for one in _latest(rows).values() if one.pair_id in selection.pair_ids]
+    places = selection.codes
+    return sorted(found, key=lambda one: (places[one.matchup_id], one.pair_index, one.order))
+
+
+def _rows(study: Study, judge_id: int) -> QuerySet[Judgment]:
+    return Judgment.objects.filter(run__judge_id=judge_id, run__study=study, repeat=0, negated=False)
+
+
+def _latest(rows: QuerySet[Judgment]) -> dict[tuple[int, str], _Presented]:
+    """Keep the latest run's outcome of each presentation; an open cell hides no outcome."""
+    stored = rows.order_by("run__created_at", "run_id", "pk").values_list(
+        "pair_id", "pair__matchup_id", "pair__index", "order", "status", "verdict", "p_b"
     )
     latest: dict[tuple[int, str], _Presented] = {}
-    for row in rows:
+    for row in stored:
         one = _Presented(*row)
         key = (one.pair_id, one.order)
-        if one.pair_id in selection.pair_ids and (one.status != PENDING or key not in latest):
+        if one.status != PENDING or key not in latest:
             latest[key] = one
-    places = selection.codes
-    return sorted(latest.values(), key=lambda one: (places[one.matchup_id], one.pair_index, one.order))
+    return latest
 
 
-def _one_verdict(group: list[_Presented], wanted: int) -> int | None:
+def _one_verdict_each(groups: Iterable[list[_Presented]], judge: Judge) -> list[int | None]:
+    """Make one verdict of each pair's presentations: one, or both orders."""
+    both = judge.order == Judge.Order.BOTH
+    if both and judge.combine == Judge.Combine.PROBABILITY:
+        return _averaged(groups)
+    return [_one_verdict(group, wanted=1 + both) for group in groups]
+
+
+def _one_verdict(group: list[_Presented], *, wanted: int) -> int | None:
     verdicts = [one.verdict for one in group]
     if len(verdicts) < wanted or None in verdicts:
         return None
     return verdicts[0] if len(set(verdicts)) == 1 else int(Verdict.TIE)
+
+
+def _averaged(groups: Iterable[list[_Presented]]) -> list[int | None]:
+    """Average the probabilities of both orders; without either there is no verdict."""
+    found = [[one.p_b if one.status == PARSED else None for one in group] for group in groups]
+    known = [ps if len(ps) == 2 else [None, None] for ps in found]
+    columns = np.array(known, dtype=np.float64).reshape(-1, 2)  # None becomes NaN
+    means = averaged_verdict(columns[:, 0], columns[:, 1])
+    return [None if np.isnan(mean) else int(mean) for mean in means]
 
 
 def _count(found: Iterable[_Presented]) -> dict[str, int]:
@@ -140,6 +186,50 @@ def _count(found: Iterable[_Presented]) -> dict[str, int]:
         counts[COUNTED_AS[Judgment.Status(one.status)]] += 1
         counts["asked"] += one.status != PENDING
     return counts
+
+
+@dataclass(frozen=True, eq=False)
+class RunCells:
+    """A run's cells that were asked about, one row each, and the lengths of the two texts in characters.
+
+    pair, instance, repeat : (n,) primary keys of the pair and of its instance; which repeat, from 0
+    negated, first_is_a    : (n,) bool
+    verdict                : (n,) -1, 0, +1 in study order, NaN where there is none
+    length_a, length_b     : (n,) Unicode code points, as stored
+    """
+
+    pair: IntArray
+    instance: IntArray
+    repeat: IntArray
+    negated: BoolArray
+    first_is_a: BoolArray
+    verdict: FloatArray
+    length_a: FloatArray
+    length_b: FloatArray
+
+
+def cells_of(run: JudgeRun) -> RunCells:
+    """Load what a run's figures are made of, in two queries."""
+    stored = run.judgments.exclude(status=PENDING).order_by()
+    rows = list(stored.values_list("pair_id", "repeat", "negated", "order", "verdict"))
+    pairs = Pair.objects.filter(pk__in=stored.values("pair_id")).order_by()
+    lengths = {
+        pk: found
+        for pk, *found in pairs.values_list(
+            "pk", "matchup__instance_id", Length("generation_a__text"), Length("generation_b__text")
+        )
+    }
+    of_pair = np.array([lengths[row[0]] for row in rows], dtype=np.int64).reshape(-1, 3)
+    return RunCells(
+        pair=np.array([row[0] for row in rows], dtype=np.int64),
+        instance=of_pair[:, 0],
+        repeat=np.array([row[1] for row in rows], dtype=np.int64),
+        negated=np.array([row[2] for row in rows], dtype=bool),
+        first_is_a=np.array([row[3] == Judgment.Order.AB for row in rows], dtype=bool),
+        verdict=np.array([np.nan if row[4] is None else row[4] for row in rows], dtype=np.float64),
+        length_a=of_pair[:, 1].astype(np.float64),
+        length_b=of_pair[:, 2].astype(np.float64),
+    )
 
 
 # An exported row: each column that is read from the database as it is.
@@ -169,8 +259,14 @@ FIELDS = {
     "negated": "negated",
     "status": "status",
     "verdict": "verdict",
+    "p_b": "p_b",
+    "score_a": "score_a",
+    "score_b": "score_b",
     "rationale": "rationale",
     "calls": "calls",
+    "prompt_tokens": "prompt_tokens",
+    "completion_tokens": "completion_tokens",
+    "cost": "cost",
 }
 NOT_OF_JUDGES = {
     "hit": None,
@@ -183,17 +279,15 @@ NOT_OF_JUDGES = {
     "late": False,
     "excluded": False,
     "exclusion_reason": "",
-    "p_b": None,
-    "score_a": None,
-    "score_b": None,
-    "cost": None,
 }
 
 
 def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
     """Yield every presentation that was asked about, in a stable order; what is unknown is `None`.
 
-    `reason` says why there is no verdict. Tokens and milliseconds are summed over the completions.
+    Repeats and negated questions are rows of their own; findings look at repeat 0 of the plain question. `reason` says
+    why there is no verdict. Tokens and milliseconds are summed over the completions behind a row, which may serve other
+    rows too. `cost` is what was paid for this row alone: the sum of the column is what was spent.
     """
     stored = (
         Judgment.objects.filter(run__study=study)
@@ -220,8 +314,9 @@ def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[
         "rater": f"judge:{row['judge']}",
         "shown_first": "a" if row["order"] == Judgment.Order.AB else "b",
         "rated_at": row["rated_at"] and row["rated_at"].isoformat(),
-        "prompt_tokens": _total(completions, "prompt_tokens"),
-        "completion_tokens": _total(completions, "completion_tokens"),
+        "prompt_tokens": _total(completions, "prompt_tokens", row["prompt_tokens"]),
+        "completion_tokens": _total(completions, "completion_tokens", row["completion_tokens"]),
+        "cost": _plain(row["cost"]),
         "latency_ms": _total(completions, "latency_ms"),
         "completion_keys": [one["cache_key"] for one in completions if one["cache_key"]],
     }
@@ -241,6 +336,14 @@ def _spent(judgment_ids: list[int]) -> dict[int, list[dict[str, Any]]]:
     return spent
 
 
-def _total(completions: list[dict[str, Any]], name: str) -> float | None:
+def _total(completions: list[dict[str, Any]], name: str, stored: float | None = None) -> float | None:
+    """Sum over the completions; a row without any, as one that was read from a file, has what is `stored` with it."""
+    if not completions:
+        return stored
     known = [one[name] for one in completions if one[name] is not None]
     return sum(known) if known else None
+
+
+def _plain(money: Decimal | None) -> float | None:
+    """Turn money into what JSON knows; eight decimals of any sum below ten million survive it."""
+    return None if money is None else float(money)

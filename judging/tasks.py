@@ -2,17 +2,38 @@
 
 from django_tasks import task
 
-from judging.errors import RunBusy
+
+@task()
+def execute_run(run_id: int, limit: int | None = None) -> str:
+    """Work on a run until it is done, fails, or the worker is told to end. Running it twice does no harm.
+
+    limit : cells to fill this time
+    """
+    # Imported here because web workers import this module, and the engine brings in the `openai` client.
+    from judging.services.execution import execute
+    from judging.services.requeue import call_for_help, come_back
+    from judging.services.stopping import WORKER_STOP
+
+    if limit is None:
+        call_for_help(run_id)
+    ended = execute(run_id, stop=WORKER_STOP, limit=limit, patient=False)
+    if ended.come_back:
+        come_back(run_id, ended.left)
+    return ended.status
+
+
+def enqueue_run(run_id: int, limit: int | None = None) -> None:
+    """Hand a run to the queue; `limit`: cells to fill this time."""
+    if limit is None:
+        execute_run.enqueue(run_id)
+    else:
+        execute_run.enqueue(run_id, limit)
 
 
 @task()
-def execute_run(run_id: int) -> str:
-    """Work on a run until it is done, fails, or the worker is told to end. Running it twice does no harm."""
-    # Imported here because web workers import this module, and the engine brings in the `openai` client.
-    from judging.services.execution import execute
-    from judging.services.stopping import WORKER_STOP
+def probe(endpoint_id: int) -> bool:
+    """Test an endpoint and store what it supports; returns whether it answers at all."""
+    from judging.models import Endpoint
+    from judging.services.probing import probe_endpoint
 
-    try:
-        return execute(run_id, stop=WORKER_STOP).status
-    except RunBusy as busy:
-        return str(busy)
+    return bool(probe_endpoint(Endpoint.objects.get(pk=endpoint_id)).supports["chat"])

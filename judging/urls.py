@@ -1,14 +1,24 @@
 """Addresses of the pages."""
 
-from django.urls import path
+from django.urls import include, path
 
-from judging.views import judgments, runs
+from judging.views import comparisons, endpoints, judges, judgments, marks, runs
 
 app_name = "judging"
 urlpatterns = [
-    path("studies/<slug:slug>/judges/", runs.judges, name="judges"),
-    path("studies/<slug:slug>/judges/new/", runs.new_judge, name="new-judge"),
-    path("studies/<slug:slug>/judges/runs/", runs.start, name="start"),
+    path("endpoints/", endpoints.endpoints, name="endpoints"),
+    path("endpoints/new/", endpoints.new_endpoint, name="new-endpoint"),
+    path("endpoints/<slug:endpoint_name>/", endpoints.endpoint, name="endpoint"),
+    path("endpoints/<slug:endpoint_name>/test/", endpoints.test_endpoint, name="test-endpoint"),
+    path("studies/<slug:slug>/prompts/", include("judging.prompt_urls")),
+    path("studies/<slug:slug>/judges/", judges.judges, name="judges"),
+    path("studies/<slug:slug>/judges/new/", judges.new_judge, name="new-judge"),
+    path("studies/<slug:slug>/judges/estimate/", judges.estimate, name="estimate"),
+    path("studies/<slug:slug>/judges/compare/", comparisons.comparison, name="compare"),
+    path("studies/<slug:slug>/judges/runs/", judges.start, name="start"),
     path("studies/<slug:slug>/judges/runs/<int:run_id>/", runs.run, name="run"),
+    path("studies/<slug:slug>/judges/runs/<int:run_id>/steer/", runs.steer, name="steer"),
+    path("studies/<slug:slug>/judges/runs/<int:run_id>/judgments/", runs.run_judgments, name="judgments"),
     path("studies/<slug:slug>/judgments/<int:judgment_id>/", judgments.judgment, name="judgment"),
+    path("studies/<slug:slug>/judgments/<int:judgment_id>/mark/", marks.mark, name="mark"),
 ]

@@ -94,6 +94,8 @@ def _usual(whole: Whole) -> dict[str, Any]:
         "channel_key": whole.channel.key,
         "token": whole.token,
         "run_id": whole.run.pk,
+        "prompt_id": whole.prompt.pk,
+        "endpoint_name": whole.judge.endpoint.name if whole.judge.endpoint else "",
         "judgment_id": whole.run.judgments.earliest("pk").pk,
     }
 
@@ -109,6 +111,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "annotation:feedback": {"assignment_key": whole.first_hit.key},
         "annotation:new-channel": {"kind": "accounts"},
         "reporting:chart": {"name": "separability", "form": "svg"},
+        "reporting:judge-accuracy-file": {"form": "csv"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
         "api:judge-detail": {"name": whole.judge.name},
         "api:endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},

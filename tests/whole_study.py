@@ -29,7 +29,9 @@ from annotation.services.invitations import invite
 from annotation.services.log import log
 from annotation.services.separability import compute_separability
 from annotation.services.studies import record_import
-from judging.models import Judge, JudgeRun
+from judging.models import Judge, JudgeRun, PromptFile
+from judging.prompt_text import PromptText
+from judging.services.prompt_files import add_prompt
 from tests.factories import add_instances, claim, instance_rows, make_batch, make_study, rate
 from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge
@@ -51,6 +53,7 @@ class Whole:
     first_hit: Assignment
     judge: Judge
     run: JudgeRun
+    prompt: PromptFile
     blocked: Annotator
     channel: Channel
     token: str
@@ -101,6 +104,7 @@ def build_whole_study(mark: str, **settings: Any) -> Whole:
         first_hit=first,
         judge=judge,
         run=run,
+        prompt=_prompt(mark, group),
         blocked=Annotator.objects.create(study=study, code=f"{mark}-blocked", kind="imported", blocked_at=now),
         channel=channel,
         token=token,
@@ -156,6 +160,12 @@ def _judged(mark: str, study: Study) -> tuple[Judge, JudgeRun]:
     judge = make_judge(name=f"{mark}-judge", endpoint=endpoint, family=f"{mark}-family")
     judge_with(ScriptedClient(then=f"Comparison: {mark}.\nPreferred: A"), study, judge)
     return judge, JudgeRun.objects.get(study=study)
+
+
+def _prompt(mark: str, group: ResearchGroup) -> PromptFile:
+    """Add a wording of the group's own."""
+    text = f"{mark} wording [$fence begin]\n$source\nA: $first\nB: $second\nVerdict: $letters"
+    return add_prompt(given=PromptText(text), name=f"{mark}-prompt", parser="verdict-line", group=group)[0]
 
 
 def _spoken_of(mark: str, study: Study, annotator: Annotator, admin: User) -> None:

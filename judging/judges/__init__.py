@@ -1,6 +1,40 @@
 """The judging methods. Importing this package registers them; a new module is named here."""
 
-from judging.judges import baselines, direct  # noqa: F401  (each registers its classes)
-from judging.judges.base import Baseline, Method, Presentation, PromptedMethod, find_method, method_names
+from judging.judges import (  # noqa: F401  (each registers its classes)
+    baselines,
+    direct,
+    imported,
+    pairwise,
+    pointwise,
+    prepair,
+    ranked,
+)
+from judging.judges.base import (
+    AskingMethod,
+    Baseline,
+    Call,
+    Method,
+    Outcome,
+    Presentation,
+    Procedure,
+    Reply,
+    Setting,
+    find_method,
+    method_names,
+)
+from judging.judges.prompted import PromptedMethod
 
-__all__ = ["Baseline", "Method", "Presentation", "PromptedMethod", "find_method", "method_names"]
+__all__ = [
+    "AskingMethod",
+    "Baseline",
+    "Call",
+    "Method",
+    "Outcome",
+    "Presentation",
+    "Procedure",
+    "PromptedMethod",
+    "Reply",
+    "Setting",
+    "find_method",
+    "method_names",
+]

@@ -17,6 +17,7 @@ MARKUP = "*_#~|$()[]{}<>\\"
 REASON_MARKS = tuple(".,;:—–")
 PIECE = 500
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
+HEDGE = re.compile(r"\b(?:both|neither|tie|equal|equally|or|either)\b", re.IGNORECASE)
 REFUSAL = re.compile(
     r"(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|unfortunately,? i (?:can|am|['’]?m)"
     r"|i (?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|am unable|am not able|am not comfortable)"
@@ -40,21 +41,23 @@ class VerdictForm:
     labels  : what a verdict line starts with, before its colon ("preferred")
     nouns   : what may stand before the letter ("summary")
     letters : what is on offer; anything else is no verdict
-    opening : the label of the rationale ("comparison")
+    tie     : the letter among them that stands for a tie; then the word "tie" is read as well
+    opening : a pattern for the label of the rationale
     """
 
     labels: tuple[str, ...]
     nouns: tuple[str, ...]
-    letters: tuple[str, ...]
-    opening: str
+    letters: tuple[str, ...] = ("A", "B")
+    tie: str = ""
+    opening: str = "(?:comparison|explanation|reasons?)"
 
-    def read(self, completion: str) -> FoundVerdict:
+    def read(self, completion: str, *, letter_first: bool = False) -> FoundVerdict:
         """Return the verdict of the last verdict line, or of a lone letter at the end.
 
+        letter_first : a prompt that asks for nothing but a letter may also get the letter and then the reasons
         Raises: UnparsedVerdict with the end of the completion.
         """
-        lines = THINKING.sub("", normalized(completion)).splitlines()
-        lines = [line for line in lines if line.strip(f" \t{QUOTES}{MARKUP}=-")]
+        lines = said_lines(completion)
         for place in range(len(lines) - 1, -1, -1):
             found = self._answer_at(lines, place)
             if found is None:
@@ -64,7 +67,10 @@ class VerdictForm:
             if letter is None:
                 break
             return FoundVerdict(letter, self._rationale("\n".join([*lines[:place], said])))
-        raise UnparsedVerdict(f"no verdict in: …{completion[-200:]}" if completion.strip() else "an empty answer")
+        else:
+            if letter_first and lines and (letter := self._letter(lines[0], alone=True)):
+                return FoundVerdict(letter, self._rationale("\n".join(lines[1:])))
+        raise no_verdict(completion)
 
     def _answer_at(self, lines: list[str], place: int) -> tuple[str, str] | None:
         """Return what this line answers and what it says before that; `None` when it is no verdict line."""
@@ -88,15 +94,21 @@ class VerdictForm:
         if matched is None:
             return None
         edge, reason, letter = matched["edge"], matched["reason"] or "", matched["letter"].upper()
+        letter = letter if letter in self.letters else self.tie
         opened = "(" in edge or reason.startswith(REASON_MARKS) or (edge[-1:].isspace() and reason.startswith("-"))
         if reason and not opened:
             return None
         reason = edge.rpartition("(")[2] + reason
-        others = [other for other in self.letters if other != letter]
-        doubtful = re.search(rf"\b(?:{'|'.join(others)}|(?i:both|neither|tie|equal|equally|or|either))\b", reason)
-        if doubtful or (alone and has_words(reason)):
+        if self._doubtful(letter, reason) or (alone and has_words(reason)):
             return None
         return letter
+
+    def _doubtful(self, letter: str, reason: str) -> bool:
+        """Tell whether a reason takes the letter back: it names another one, or, beside a tie, one side only."""
+        others = set(re.findall(rf"\b(?:{'|'.join(self.letters)})\b", reason)) - {letter}
+        if letter == self.tie:
+            return len(others) == 1
+        return bool(others or HEDGE.search(reason))
 
     def _rationale(self, before: str) -> str:
         if matched := self._label_at_end.search(before):
@@ -134,9 +146,10 @@ class VerdictForm:
     def _answer(self) -> re.Pattern[str]:
         """An optional noun, one letter, and perhaps more, which `_letter` takes for a reason or for none."""
         edge = rf"[\s{re.escape(QUOTES + MARKUP)}]*+"
+        tie = r"(?:a\s++)?tie|" if self.tie else ""
         return re.compile(
             rf"^{edge}(?i:(?:the\s++)?(?:{self._any(self.nouns)})\s++)?{edge}"
-            rf"(?P<letter>(?i:{'|'.join(self.letters)}))(?P<edge>{edge})(?:[.!]?+{edge}$|(?P<reason>.*)$)"
+            rf"(?P<letter>(?i:{tie}{'|'.join(self.letters)}))(?P<edge>{edge})(?:[.!]?+{edge}$|(?P<reason>.*)$)"
         )
 
     @cached_property
@@ -155,6 +168,22 @@ def normalized(text: str) -> str:
     lines = text.splitlines(keepends=True)
     pieces = [line[start : start + PIECE] for line in lines for start in range(0, len(line), PIECE)]
     return "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
+
+
+def without_thoughts(completion: str) -> str:
+    """Return an answer, normalised, without what a model thought before it answered."""
+    return THINKING.sub("", normalized(completion))
+
+
+def said_lines(completion: str) -> list[str]:
+    """Return the lines of an answer that say anything."""
+    lines = without_thoughts(completion).splitlines()
+    return [line for line in lines if line.strip(f" \t{QUOTES}{MARKUP}=-")]
+
+
+def no_verdict(completion: str) -> UnparsedVerdict:
+    """Make the failure that shows the end of what was said."""
+    return UnparsedVerdict(f"no verdict in: …{completion[-200:]}" if completion.strip() else "an empty answer")
 
 
 def quoted(line: str) -> bool:

@@ -1,43 +1,134 @@
-"""What a judging method is: how a pair is put to it and how its verdict is read.
+"""What a judging method is: the questions that it asks about a pair, one after the other, and how it reads the answers.
 
-Calling, caching, order-swapping and retries belong to `judging.services`, once for all methods.
+A method says *what* to ask. Calling, caching, retries, the order of the two texts, repeats and counting belong to
+`judging.services`, once for all methods.
 """
 
+import hashlib
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from analysis.types import Verdict
 from judging.errors import BadSettings, UnknownJudge
-from judging.judges.prompts import Prompt, load_prompt
 
 
 @dataclass(frozen=True)
 class Presentation:
     """One pair as a judge meets it: two texts in the order shown, and no word about who wrote them.
 
-    identity : names the pair and the order in a way that outlives the database; feeds seeded decisions only
+    task      : which task's wording is used; usually the kind of the study
+    negated   : the question is which text is the *worse* one
+    reference : an answer given with the instance, for judges that are guided by one; often empty
+    identity  : names the pair and the order in a way that outlives the database; feeds seeded decisions only
     """
 
-    task_kind: str
+    task: str
     question: str
     source: str
     first: str
     second: str
     identity: str
+    negated: bool = False
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was set up on the judge that asks: its seed, its options, and a wording of its own, if any.
+
+    options : the judge's parameters that the method itself heeds (`Method.options`); they are not sent
+    wording : text of a researcher's prompt file, or empty for the method's own
+    wording_parser : the name of the parser that reads what it asks for
+    """
+
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    wording: str = ""
+    wording_version: str = ""
+    wording_parser: str = ""
+
+    def rng(self, *about: object) -> random.Random:
+        """Return a generator of random numbers that depends on the judge's seed and on what it is about."""
+        digest = hashlib.sha256("\x00".join(map(str, (self.seed, *about))).encode("utf-8", "surrogatepass")).digest()
+        return random.Random(digest)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of an endpoint; `response` is the whole JSON of it: log-probabilities and function calls are there."""
+
+    text: str
+    finish_reason: str = ""
+    response: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question to the model.
+
+    kind     : what it is for: `verdict`, `critique`, `score`, `metrics`, `reference`, …; counted by it
+    read     : makes a value of the answer, or raises UnparsedVerdict: then it is asked again, up to a limit
+    params   : go into the request body under the judge's own parameters, as `{"logprobs": True}`
+    draw     : which of several samples of the same question this is, from 0
+    reusable : depends on one text or one instance only: made once, for every pair, order, repeat and judge that sends it
+    optional : an answer that can't be read is handed on as `None` and does not end the cell
+    """
+
+    kind: str
+    messages: Sequence[Mapping[str, str]]
+    read: Callable[[Reply], Any]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    draw: int = 0
+    reusable: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method made of the answers, in screen order: `Verdict.A` is the text shown first, and preferred.
+
+    Also for a negated question: the method turns "the first is worse" into `Verdict.B`.
+
+    p_second                  : probability that the second is preferred, where the endpoint gave log-probabilities
+    score_first, score_second : what a pointwise judge gave each text
+    """
+
+    verdict: Verdict
+    rationale: str = ""
+    p_second: float | None = None
+    score_first: float | None = None
+    score_second: float | None = None
+
+
+# Yields the calls that can be made side by side, is sent their values in the same order, and returns the outcome.
+Procedure = Generator[Sequence[Call], list[Any], Outcome]
 
 
 class Method(ABC):
-    """A way of judging. Its verdicts are in screen order: `Verdict.A` is the text shown first."""
+    """A way of judging."""
 
     name: ClassVar[str]
     needs_endpoint: ClassVar[bool]
     parser_version: ClassVar[str]
+    options: ClassVar[Mapping[str, Any]] = {}  # names and defaults of the parameters that the method itself heeds
+    gives_probability: ClassVar[bool] = False  # always, without the option `logprobs`
 
     @abstractmethod
-    def prompt_version(self, task_kind: str) -> str:
-        """Name the prompt that a study of this kind gets; empty for a method without one."""
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Name the wording that a pair of this task gets; empty for a method without one.
+
+        Raises: BadSettings if the method has none for it.
+        """
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse, before anything is asked, a task or options that the method can't judge with.
+
+        Raises: BadSettings
+        """
+        self.prompt_version(task, setting)
 
 
 class Baseline(Method):
@@ -47,51 +138,27 @@ class Baseline(Method):
 
     @abstractmethod
     def decide(self, shown: Presentation, *, seed: int) -> Verdict:
-        """Return the verdict on one presentation; the same for the same arguments."""
+        """Return the preferred text of one presentation; the same for the same arguments."""
 
-    def prompt_version(self, task_kind: str) -> str:
+    def prompt_version(self, task: str, setting: Setting) -> str:
         """A baseline reads no prompt."""
         return ""
 
 
-class PromptedMethod(Method):
-    """Asks a model once: a prompt file per task kind, the verdicts on offer, a parser."""
+class AskingMethod(Method):
+    """Asks a model, in one call or in several that build on each other."""
 
     needs_endpoint = True
-    prompts: ClassVar[Mapping[str, str]]
-    offered: ClassVar[Mapping[str, Verdict]]
     default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0}
 
-    def prompt(self, task_kind: str) -> Prompt:
-        """Return the prompt of a task kind.
-
-        Raises: BadSettings if the method has none for it.
-        """
-        if task_kind not in self.prompts:
-            raise BadSettings(f"method {self.name} has no prompt for {task_kind}; it has {', '.join(self.prompts)}")
-        return load_prompt(self.prompts[task_kind])
-
-    def prompt_version(self, task_kind: str) -> str:
-        """Name the prompt file without its ending, as `direct.summarization.v1`."""
-        return self.prompt(task_kind).version
-
-    def messages(self, shown: Presentation) -> list[dict[str, str]]:
-        """Return the chat messages that put one presentation to the model."""
-        text = self.prompt(shown.task_kind).render(
-            question=shown.question, source=shown.source, first=shown.first, second=shown.second
-        )
-        return [{"role": "user", "content": text}]
-
     @abstractmethod
-    def parse(self, completion: str) -> Verdict:
-        """Read the verdict of a completion, in screen order.
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Judge one presentation: yield the calls to make, take their values, return the outcome.
 
-        Raises: UnparsedVerdict if it has none that was on offer.
+        The same arguments and answers always give the same calls: a stopped run is taken up by going through the
+        procedure again with the stored answers.
+        Raises: UnparsedVerdict if the answers, each readable, give no verdict together.
         """
-
-    @abstractmethod
-    def rationale(self, completion: str) -> str:
-        """Return what the completion says in support of its verdict."""
 
 
 M = TypeVar("M", bound=Method)

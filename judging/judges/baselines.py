@@ -2,6 +2,7 @@
 
 import hashlib
 
+from analysis.similarity import pairwise_rouge1
 from analysis.types import Verdict
 from judging.judges.base import Baseline, Presentation, register
 
@@ -18,6 +19,24 @@ class Longer(Baseline):
         if len(shown.first) == len(shown.second):
             return Verdict.TIE
         return Verdict.A if len(shown.first) > len(shown.second) else Verdict.B
+
+
+@register
+class Overlap(Baseline):
+    """Prefers the text with more words in common with the source; equal overlap is a tie.
+
+    Overlap is ROUGE-1 F1 between the source and the text, with Porter stems: twice the number of common words over the
+    number of words of both. Only Latin letters and digits make words, so texts in other scripts, and an empty source,
+    are ties. Of two texts that take all their words from the source, the one nearer to its length wins.
+    """
+
+    name = "overlap"
+    parser_version = "1"
+
+    def decide(self, shown: Presentation, *, seed: int) -> Verdict:
+        """Compare the overlaps; the seed plays no part."""
+        [[first, second]] = pairwise_rouge1([shown.source], [shown.first, shown.second])
+        return Verdict(int(second > first) - int(second < first))
 
 
 @register

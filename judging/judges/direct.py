@@ -1,35 +1,173 @@
-"""The direct judge: one sentence of comparison, then the choice (Rafailov et al. 2023, appendix on win rates)."""
+"""Judges that compare first and then choose (Rafailov et al. 2023, appendix on win rates, and its descendants)."""
 
-from analysis.types import Verdict
-from judging.judges.answers import VerdictForm
-from judging.judges.base import PromptedMethod, register
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
-FORM = VerdictForm(
-    labels=("preferred", "more helpful"),
-    nouns=("summary", "response", "text", "option"),
-    letters=("A", "B"),
-    opening="comparison",
-)
+from judging.errors import UnparsedVerdict
+from judging.judges.answers import said_lines
+from judging.judges.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
+from judging.judges.options import ASKED, FIXED, MOST_ASPECTS
+from judging.judges.prompted import Preparation, PromptedMethod
+from judging.judges.prompts import load_prompt
+from judging.judges.tasks import Example, bulleted, find_task, words_for
+
+LONGEST_ASPECT = 200
 
 
 @register
 class Direct(PromptedMethod):
-    """Compares in one sentence and then chooses A or B; a tie is not on offer."""
+    """Compares in one sentence and then chooses."""
 
     name = "direct"
-    parser_version = "direct.1"
-    prompts = {
-        "summarization": "direct.summarization.v1.txt",
-        "summarization-concise": "direct.summarization-concise.v1.txt",
-        "dialogue": "direct.dialogue.v1.txt",
-        "free": "direct.free.v1.txt",
-    }
-    offered = {"A": Verdict.A, "B": Verdict.B}
+    prompt = "direct.v1.txt"
+    own_wording = True
 
-    def parse(self, completion: str) -> Verdict:
-        """Take the last verdict line, or a lone letter at the very end."""
-        return self.offered[FORM.read(completion).letter]
 
-    def rationale(self, completion: str) -> str:
-        """Return the comparison that precedes the verdict."""
-        return FORM.read(completion).rationale
+@register
+class ChainOfThought(PromptedMethod):
+    """Compares step by step and then chooses."""
+
+    name = "cot"
+    prompt = "cot.v1.txt"
+    own_wording = True
+
+
+class WithAspects(PromptedMethod):
+    """Is given aspects: the task's own five, those of a list, or, asked first, the model's own for the pair."""
+
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "aspects": FIXED}
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Have the aspects made where they are asked for; they are the model's words, and fenced."""
+        if self.option(setting, "aspects") != ASKED:
+            return {}
+        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+        content = load_prompt("aspects.v1.txt").render(words_for(replace(shown, negated=False)), texts)
+        [aspects] = yield [Call("aspects", [{"role": "user", "content": content}], read_aspects)]
+        return {"aspects": bulleted(aspects)}
+
+    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """List the aspects that are known beforehand."""
+        return {} if self.option(setting, "aspects") == ASKED else {"aspects": self.known_aspects(shown.task, setting)}
+
+    def known_aspects(self, task: str, setting: Setting) -> str:
+        """Return the aspects of a list, or those of the task."""
+        given = self.option(setting, "aspects")
+        return bulleted(given if isinstance(given, list) else find_task(task).aspects)
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Name the file that asks for aspects as well, where they are asked for."""
+        asked = f"{load_prompt('aspects.v1.txt').version}+" if self.option(setting, "aspects") == ASKED else ""
+        return asked + super().prompt_version(task, setting)
+
+
+@register
+class DirectWithAspects(WithAspects):
+    """Compares under given aspects and then chooses."""
+
+    name = "direct-aspects"
+    prompt = "direct-aspects.v1.txt"
+
+
+class WithExamples(PromptedMethod):
+    """Is shown examples of our own, with their answers, before the pair."""
+
+    example: ClassVar[str]
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the examples to show."""
+        raise NotImplementedError
+
+    def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
+        """Return the examples' texts."""
+        return [text for one in self.examples(shown, setting) for text in (one.source, one.first, one.second)]
+
+    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """Write out the examples, each with the answer to the question that is asked of the pair."""
+        examples = enumerate(self.examples(shown, setting), start=1)
+        written = [self.written(shown, number, example, fence) for number, example in examples]
+        return {**super().words(shown, setting, fence), "examples": "\n\n".join(written)}
+
+    def written(self, shown: Presentation, number: int, example: Example, fence: str) -> str:
+        """Write out one example."""
+        words = words_for(replace(shown, question=example.question or shown.question))
+        words |= {
+            "number": str(number),
+            "comparison": example.comparison,
+            "verdict": example.answer(negated=shown.negated),
+            "aspects": bulleted(find_task(shown.task).aspects),
+        }
+        texts = {"source": example.source, "first": example.first, "second": example.second}
+        return load_prompt(self.example).render(words, texts, fence=fence).strip()
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Name the file of the examples as well."""
+        return f"{load_prompt(self.example).version}+{super().prompt_version(task, setting)}"
+
+
+@register
+class ChainOfThoughtOneShot(WithExamples, WithAspects):
+    """Is shown an example with its aspects and its answer, then compares step by step under aspects and chooses."""
+
+    name = "cot-1shot"
+    prompt = "cot-1shot.v1.txt"
+    example = "example-aspects.v1.txt"
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the task's first example."""
+        return find_task(shown.task).examples[:1]
+
+
+@register
+class FewShot(WithExamples):
+    """Is shown up to five examples with their answers, then compares and chooses."""
+
+    name = "few-shot"
+    prompt = "few-shot.v1.txt"
+    example = "example.v1.txt"
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "shots": 3}
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return as many of the task's examples as were asked for."""
+        return find_task(shown.task).examples[: self.option(setting, "shots")]
+
+
+@register
+class SelfConsistency(PromptedMethod):
+    """Samples several step-by-step comparisons; the verdict that most of them reach counts.
+
+    Draws that can't be read are left out; a verdict is drawn among those that tie for most, from the judge's seed.
+    """
+
+    name = "self-consistency"
+    prompt = "cot.v1.txt"
+    default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "samples": 8}
+
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Draw the samples side by side and take the majority."""
+        draws = range(self.option(setting, "samples"))
+        answers = yield [self.verdict_call(shown, setting, {}, draw=draw, optional=True) for draw in draws]
+        read: list[Outcome] = [answer for answer in answers if answer is not None]
+        if not read:
+            raise UnparsedVerdict(f"no verdict in any of {len(draws)} samples")
+        counts = Counter(outcome.verdict for outcome in read)
+        most = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
+        verdict = setting.rng(self.name, shown.identity, shown.negated).choice(most)
+        return next(outcome for outcome in read if outcome.verdict == verdict)
+
+
+def read_aspects(reply: Reply) -> list[str]:
+    """Read a list of aspects, one a line with a dash or a number before it.
+
+    Raises: UnparsedVerdict if there is no such line.
+    """
+    marks = ("-", "*", "•", *(f"{number}{mark}" for number in range(1, MOST_ASPECTS + 1) for mark in ".)"))
+    lines = [line.strip() for line in said_lines(reply.text)]
+    found = [(mark, line) for line in lines for mark in marks if line.startswith(mark)]
+    aspects = [line.removeprefix(mark).strip(" *_")[:LONGEST_ASPECT] for mark, line in found]
+    if not any(aspects):
+        raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
+    return [aspect for aspect in aspects if aspect][:MOST_ASPECTS]

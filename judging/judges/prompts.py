@@ -1,16 +1,46 @@
-"""Prompt files: loaded once, checked for their placeholders, and filled with fenced texts."""
+"""Prompt files: loaded once, checked for their placeholders, and filled with words of ours and with fenced texts.
+
+A method's file says what is shown in which order, what is asked, and in which form to answer. What the texts of a task
+are called, and what makes one better, stands in the task's file (`judging.judges.tasks`).
+"""
 
 import hashlib
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from string import Template
 
 from judging.errors import BadSettings
 
 FOLDER = Path(__file__).resolve().parent.parent / "prompts"
-REQUIRED = frozenset({"fence", "source", "first", "second"})
-ALLOWED = REQUIRED | {"question"}
+ABSENT = "(not available)"
+
+# What a task's file fills, for either question; `rules` is a block of its own that may be empty.
+WORDS = frozenset(
+    {
+        *("question", "source_label", "label", "reference_label", "one", "many", "alone", "quality", "faults"),
+        *(
+            "answering",
+            "rules",
+            "intro",
+            "criterion",
+            "choice",
+            "chosen",
+            "offer",
+            "letters",
+            "number",
+            "comparison",
+            "verdict",
+        ),
+    }
+)
+# What others wrote: always between fences. A generation is shown even when it is empty; of the rest that is said.
+GENERATIONS = frozenset({"first", "second", "text"})
+TEXTS = GENERATIONS | {"source", "reference", "criteria", "aspects", "notes", "notes_first", "notes_second"}
+PAIR = frozenset({"fence", "source", "first", "second"})
+ALLOWED = WORDS | TEXTS | {"fence", "examples"}
 
 
 @dataclass(frozen=True)
@@ -20,33 +50,64 @@ class Prompt:
     version: str
     template: Template
 
-    def render(self, *, question: str, source: str, first: str, second: str) -> str:
+    @cached_property
+    def placeholders(self) -> frozenset[str]:
+        """What the wording has filled in."""
+        return frozenset(self.template.get_identifiers())
+
+    def fence_of(self, texts: Mapping[str, str], *others: str) -> str:
+        """Return a fence for the texts that this wording shows, and for others that it shows besides.
+
+        It depends on nothing else: what is asked about one text is the same request in every pair.
+        """
+        return fence_for(*(text for name, text in texts.items() if name in self.placeholders), *others)
+
+    def render(self, words: Mapping[str, str], texts: Mapping[str, str], *, fence: str = "") -> str:
         """Fill the placeholders in one pass, so that a placeholder inside a text stays as it is."""
-        fence = fence_for(source, first, second)
-        return self.template.substitute(
-            fence=fence,
-            question=question,
-            source=fenced(source, fence) if source.strip() else "(not available)",
-            first=fenced(first, fence),
-            second=fenced(second, fence),
-        )
+        shown = {name: text for name, text in texts.items() if name in self.placeholders}
+        fence = fence or self.fence_of(texts)
+        blocks = {
+            name: fenced(text, fence) if text.strip() or name in GENERATIONS else ABSENT for name, text in shown.items()
+        }
+        return without_empty_lines(self.template, words).substitute({**words, **blocks, "fence": fence})
+
+
+def load_prompt(file_name: str) -> Prompt:
+    """Read a method's prompt file.
+
+    Raises: BadSettings naming placeholders that nothing fills.
+    """
+    return _load(FOLDER / "methods" / file_name)
 
 
 @cache
-def load_prompt(file_name: str) -> Prompt:
-    """Read a prompt file.
+def _load(path: Path) -> Prompt:
+    return make_prompt(path.name.removesuffix(".txt"), path.read_text(encoding="utf-8"))
+
+
+def make_prompt(version: str, text: str, *, required: frozenset[str] = frozenset()) -> Prompt:
+    """Make a prompt of a text, ours or a researcher's.
 
     Raises: BadSettings naming placeholders that it lacks or that nothing fills.
     """
-    template = Template((FOLDER / file_name).read_text(encoding="utf-8"))
+    template = Template(text)
     found = set(template.get_identifiers())
     if not template.is_valid() or found - ALLOWED:
+        odd = f", not ${', $'.join(sorted(found - ALLOWED))}" if found - ALLOWED else ""
         raise BadSettings(
-            f"prompt {file_name} may only hold ${', $'.join(sorted(ALLOWED))}; write $$ for a dollar sign"
+            f"prompt {version} may only hold ${', $'.join(sorted(ALLOWED))}{odd}; write $$ for a dollar sign"
         )
-    if missing := REQUIRED - found:
-        raise BadSettings(f"prompt {file_name} lacks ${', $'.join(sorted(missing))}")
-    return Prompt(file_name.removesuffix(".txt"), template)
+    if missing := required - found:
+        raise BadSettings(f"prompt {version} lacks ${', $'.join(sorted(missing))}")
+    return Prompt(version, template)
+
+
+def without_empty_lines(template: Template, words: Mapping[str, str]) -> Template:
+    """Take out lines that hold nothing but a placeholder for which there are no words, with the blank line below."""
+    for name, value in words.items():
+        if not value:
+            template = Template(re.sub(rf"(?m)^\${name}\n\n?", "", template.template))
+    return template
 
 
 def fence_for(*texts: str) -> str:

@@ -1,5 +1,6 @@
 """A judge's work on a study: the run, its cells, and the raw completions behind them."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -18,17 +19,22 @@ class JudgeRun(models.Model):
         PAUSED = "paused", _("Stopped on request")
         DONE = "done", _("Done")
         FAILED = "failed", _("Stopped by an error")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    class Way(models.TextChoices):
+        CALLS = "calls", _("Calls, answered at once")
+        BATCH = "batch", _("The provider's Batch API")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
     in_flight = models.PositiveIntegerField(default=8)
+    max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")
     message = models.TextField(blank=True, help_text="Why it stopped.")
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
-    heartbeat_at = models.DateTimeField(null=True, blank=True, help_text="A running run is alive while this is fresh.")
-    executor = models.CharField(max_length=200, blank=True, help_text="The process that holds the lease on it.")
     finished_at = models.DateTimeField(null=True, blank=True)
     software_version = models.CharField(max_length=40, blank=True)
 
@@ -45,6 +51,51 @@ class JudgeRun(models.Model):
         return f"{self.judge} on {self.batch or self.study}"
 
 
+class RunWorker(models.Model):
+    """A process at work on a run. Its cells are its own while its heartbeat is fresh; several may share a run."""
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="workers")
+    executor = models.CharField(max_length=200, unique=True, help_text="Machine, process and a random part.")
+    started_at = models.DateTimeField(default=timezone.now)
+    heartbeat_at = models.DateTimeField(default=timezone.now, help_text="Alive while this is fresh.")
+    in_flight = models.PositiveIntegerField(default=0, help_text="Calls that it may have under way at the same time.")
+    reserved = models.DecimalField(
+        max_digits=14, decimal_places=8, default=0, help_text="Money that it may spend until its next heartbeat."
+    )
+
+    class Meta:
+        ordering = ["run", "started_at"]
+
+    def __str__(self) -> str:
+        return f"{self.executor} on {self.run_id}"
+
+
+class ProviderBatch(models.Model):
+    """A file of requests handed to a provider's Batch API, from upload to collection."""
+
+    class Status(models.TextChoices):
+        UPLOADED = "uploaded", _("Uploaded")
+        IN_PROGRESS = "in_progress", _("In progress")
+        COLLECTED = "collected", _("Collected")
+        FAILED = "failed", _("Failed")
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="provider_batches")
+    input_file = models.CharField(max_length=200, blank=True, help_text="The provider's name for the uploaded file.")
+    provider_id = models.CharField(max_length=200, blank=True, help_text="The provider's name for the batch.")
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.UPLOADED)
+    requests = models.PositiveIntegerField(default=0)
+    keys = models.JSONField(default=list, help_text="Cache keys of the requests in it.")
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["run", "created_at"]
+
+    def __str__(self) -> str:
+        return self.provider_id or f"batch {self.pk}"
+
+
 class Completion(models.Model):
     """A raw answer of an endpoint, under a hash of everything that was sent."""
 
@@ -58,11 +109,13 @@ class Completion(models.Model):
     base_url = models.CharField(max_length=500)
     request = models.JSONField(help_text="The whole request body. It holds no key.")
     sample = models.PositiveIntegerField(default=0)
+    kind = models.CharField(max_length=20, blank=True, help_text="What the call was for, as `verdict` or `critique`.")
     text = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
     response = models.JSONField(default=dict)
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, help_text="At the price of its day.")
     latency_ms = models.FloatField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -96,13 +149,24 @@ class Judgment(models.Model):
     verdict = models.SmallIntegerField(
         null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed."
     )
+    p_b = models.FloatField(null=True, blank=True, help_text="Probability of system B, where the endpoint gives it.")
+    score_a = models.FloatField(null=True, blank=True, help_text="Score of system A's text, from pointwise judges.")
+    score_b = models.FloatField(null=True, blank=True)
     rationale = models.TextField(blank=True)
     failure = models.TextField(blank=True, help_text="Why there is no verdict.")
     calls = models.PositiveIntegerField(default=0, help_text="Answers used for this cell, new or from the cache.")
     cached = models.PositiveIntegerField(default=0, help_text="How many of these came from the cache.")
+    prompt_tokens = models.PositiveIntegerField(null=True, help_text="Of the calls made for this cell.")
+    completion_tokens = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(
+        max_digits=14, decimal_places=8, null=True, help_text="Of the calls made for this cell; empty: unknown."
+    )
+    worker = models.ForeignKey(
+        RunWorker, null=True, blank=True, on_delete=models.SET_NULL, related_name="cells", help_text="Who fills it now."
+    )
     completions = models.ManyToManyField(Completion, blank=True, related_name="judgments")
-    prompt_version = models.CharField(max_length=80, blank=True)
-    parser_version = models.CharField(max_length=20, blank=True)
+    prompt_version = models.CharField(max_length=160, blank=True)
+    parser_version = models.CharField(max_length=40, blank=True)
     judged_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -116,7 +180,27 @@ class Judgment(models.Model):
                 name="judgment_has_verdict_only_when_parsed",
             ),
         ]
-        indexes = [models.Index(fields=["run", "status"], name="judgment_run_status")]
+        indexes = [
+            models.Index(fields=["run", "status"], name="judgment_run_status"),
+            models.Index(fields=["run", "id"], condition=Q(status="pending", worker=None), name="judgment_free"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id}/{self.pair_id}/{self.order}"
+
+
+class RationaleMark(models.Model):
+    """A researcher's word on whether a judgment's rationale is sound, whatever its verdict."""
+
+    judgment = models.ForeignKey(Judgment, on_delete=models.CASCADE, related_name="marks")
+    marker = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    sound = models.BooleanField()
+    note = models.TextField(blank=True, max_length=2000)
+    marked_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["judgment", "marker"]
+        constraints = [models.UniqueConstraint(fields=["judgment", "marker"], name="rationale_marked_once_by_each")]
+
+    def __str__(self) -> str:
+        return f"{self.judgment_id}: {'sound' if self.sound else 'not sound'}"

@@ -1,6 +1,6 @@
 """What adding endpoints and judges has in common: the same thing twice is fine, another under a used name is not."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.db.models import Model
 
@@ -12,10 +12,14 @@ def require_same(what: str, existing: Model, wanted: Mapping[str, object]) -> No
 
     Raises: BadSettings listing each difference.
     """
-    differences = [
-        f"{field} is {getattr(existing, field)!s}, not {value!s}"
+    if found := differences(existing, wanted):
+        raise BadSettings(f"{what} exists with other settings: {'; '.join(found)}; choose another name")
+
+
+def differences(existing: Model, wanted: Mapping[str, object], *, hidden: Collection[str] = ()) -> list[str]:
+    """Say in which fields a stored row is not as wanted; of the hidden ones without their values."""
+    return [
+        f"{field} are others" if field in hidden else f"{field} is {getattr(existing, field)!s}, not {value!s}"
         for field, value in wanted.items()
         if getattr(existing, field) != value
     ]
-    if differences:
-        raise BadSettings(f"{what} exists with other settings: {'; '.join(differences)}; choose another name")

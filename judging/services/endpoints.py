@@ -1,40 +1,40 @@
-"""Endpoints: adding them, and the check of their hosts before anything is sent there."""
+"""Endpoints: adding them, changing what may change, and the check of their hosts before anything is sent there."""
 
 import logging
 import math
-import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from annotation.services.studies import validate
+from judging.credentials import check_headers, check_key_env
 from judging.errors import BadSettings, UnknownJudge
 from judging.hosts import UnresolvedHost, check_endpoint, resolve
 from judging.models import Endpoint
-from judging.services.checks import require_same
+from judging.services.checks import differences, require_same
 
 log = logging.getLogger(__name__)
-# Whoever adds endpoints chooses where the key is sent: a name may not open other secrets of the server.
-VARIABLE = re.compile(r"(?!DATABASE_|DJANGO_|AWS_|.*SECRET)(?=.*(?:KEY|TOKEN))[A-Z][A-Z0-9_]{0,99}")
+# What may change under a name: none of it says who answers or what is asked, so verdicts keep their meaning.
+CHANGEABLE = (
+    *("timeout_seconds", "headers", "requests_per_minute", "tokens_per_minute"),
+    *("price_prompt", "price_completion", "batch_discount", "currency"),
+)
 
 
 @transaction.atomic
-def add_endpoint(
-    *, name: str, base_url: str, model: str, key_env: str = "", timeout_seconds: float = 60
-) -> tuple[Endpoint, bool]:
+def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **more: Any) -> tuple[Endpoint, bool]:
     """Store an endpoint, unless the same one is there; return it and whether it is new.
 
-    Raises: EndpointRefused; BadSettings for another setting under a used name, or a key in place of a variable's name.
+    more : any of `CHANGEABLE`; those left out keep the model's defaults, or what the stored endpoint has
+    Raises: EndpointRefused; BadSettings for another setting under a used name, or a secret in place of a variable's
+    name.
     """
     check_key_env(key_env)
-    if not (math.isfinite(timeout_seconds) and timeout_seconds > 0):
-        raise BadSettings(f"the time-out must be above 0 seconds, got {timeout_seconds}")
-    wanted = {
-        "base_url": base_url.rstrip("/"),
-        "model": model,
-        "key_env": key_env,
-        "timeout_seconds": float(timeout_seconds),
-    }
+    wanted = {"base_url": base_url.rstrip("/"), "model": model, "key_env": key_env}
+    limits = checked(more)
     try:
         check_host(wanted["base_url"])
     except UnresolvedHost as error:
@@ -43,23 +43,116 @@ def add_endpoint(
     existing = Endpoint.objects.select_for_update().filter(name=name).first()
     if existing is not None:
         require_same(f"endpoint {name}", existing, wanted)
+        require_unchanged(existing, limits)
         return existing, False
-    endpoint = Endpoint(name=name, **wanted)
+    endpoint = Endpoint(name=name, **wanted, **limits)
     validate(endpoint)
     endpoint.save()
     return endpoint, True
 
 
-def check_key_env(key_env: str) -> None:
-    """Refuse what isn't the name of a variable made for an endpoint's key; never repeats it, for it may be a key.
+def require_unchanged(existing: Endpoint, limits: Mapping[str, Any]) -> None:
+    """Refuse to change prices, limits and headers in passing: that is asked for by its own name.
 
+    Raises: BadSettings listing what differs and saying how to change it.
+    """
+    if found := differences(existing, limits, hidden=["headers"]):
+        raise BadSettings(
+            f"endpoint {existing} exists with other settings: {'; '.join(found)}; to change these, give the same command "
+            "with --update"
+        )
+
+
+@transaction.atomic
+def edit_endpoint(*, endpoint: Endpoint, **changes: Any) -> Endpoint:
+    """Change an endpoint's prices, limits, time-out or headers (`CHANGEABLE`); what it stands for stays.
+
+    Costs that were stored stay what they were on their day.
     Raises: BadSettings
     """
-    if key_env and not VARIABLE.fullmatch(key_env):
-        raise BadSettings(
-            "name an environment variable that was made for this key, in capitals and with KEY or TOKEN in it, such as "
-            "MY_API_KEY; none of the server's own (DATABASE_…, DJANGO_…, AWS_…, …SECRET…); never give the key itself"
-        )
+    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    for name, value in checked(changes).items():
+        setattr(endpoint, name, value)
+    validate(endpoint)
+    endpoint.save(update_fields=list(changes))
+    return endpoint
+
+
+@transaction.atomic
+def update_endpoint(
+    *, name: str, base_url: str | None = None, model: str | None = None, key_env: str | None = None, **changes: Any
+) -> Endpoint:
+    """Change the endpoint of this name; an address, model or key that is named as well has to be the one it has.
+
+    Raises: UnknownJudge; BadSettings
+    """
+    endpoint = find_endpoint(name)
+    named = {"base_url": base_url.rstrip("/") if base_url else None, "model": model, "key_env": key_env}
+    require_same(f"endpoint {name}", endpoint, {field: value for field, value in named.items() if value is not None})
+    if not changes:
+        raise BadSettings("name what is to be changed: a price, a limit, the time-out or a header")
+    return edit_endpoint(endpoint=endpoint, **changes)
+
+
+def checked(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as they are stored.
+
+    Raises: BadSettings for one that doesn't exist, may not change, or can't have its value.
+    """
+    if unknown := set(changes) - set(CHANGEABLE):
+        raise BadSettings(f"no setting of an endpoint that may change: {', '.join(sorted(unknown))}")
+    values = dict(changes)
+    if "timeout_seconds" in values:
+        values["timeout_seconds"] = positive_seconds(values["timeout_seconds"])
+    for name in ("price_prompt", "price_completion"):
+        if name in values:
+            values[name] = price(values[name])
+    for name in ("requests_per_minute", "tokens_per_minute"):
+        if values.get(name) is not None and values[name] < 1:
+            raise BadSettings(f"a limit must be at least 1 a minute, or empty for none; got {values[name]}")
+    if "batch_discount" in values:
+        values["batch_discount"] = share(values["batch_discount"])
+    if "headers" in values:
+        check_headers(values["headers"])
+        values["headers"] = dict(values["headers"])
+    if "currency" in values:
+        values["currency"] = currency(values["currency"])
+    return values
+
+
+def positive_seconds(value: float) -> float:
+    """Return a time-out."""
+    if not (math.isfinite(value) and value > 0):
+        raise BadSettings(f"the time-out must be above 0 seconds, got {value}")
+    return float(value)
+
+
+def price(value: object) -> Decimal | None:
+    """Return a price for a million tokens as the database keeps it; `None`, for unknown, stays."""
+    if value is None or value == "":
+        return None
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        raise BadSettings(f"a price is a number, for a million tokens; got {value}") from None
+    if not amount.is_finite() or amount < 0 or amount >= 1_000_000:
+        raise BadSettings(f"a price for a million tokens must lie between 0 and 1,000,000; got {value}")
+    return amount.quantize(Decimal("0.000001"))
+
+
+def share(value: float) -> float:
+    """Return a share of the price."""
+    if not 0 <= value <= 1:
+        raise BadSettings(f"the share of the price that batches cost must lie between 0 and 1, got {value}")
+    return float(value)
+
+
+def currency(value: str) -> str:
+    """Return a currency's code."""
+    code = value.strip().upper()
+    if len(code) != 3 or not code.isascii() or not code.isalpha():
+        raise BadSettings(f"a currency is a code of three letters, as USD; got {value}")
+    return code
 
 
 def check_host(base_url: object) -> None:

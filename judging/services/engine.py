@@ -1,174 +1,218 @@
 """Fills the open cells of a run by asking its endpoint, with a bounded number of calls in flight.
 
-Every answer is in the database before its slot in flight is free again, so that stopping at any moment, by whatever
-means, repeats at most the calls in flight. The event loop lives in a thread of its own; all database work runs in the
-thread that started it, one piece at a time.
+Every answer is in the database before its place in flight is free again, so that stopping at any moment, by whatever
+means, repeats at most the calls in flight. The event loop makes the calls, in a thread of its own; everything else is
+the desk's (`desk.py`), in the thread that started it: while one group of answers is read and written, further calls go
+out and their answers pile up for the next one.
 """
 
 import asyncio
-from collections import deque
+import time
+from collections import Counter, deque
+from contextlib import suppress
 
 from asgiref.sync import sync_to_async
 
 from judging.clients import Answer
 from judging.errors import AccessDenied, CallFailed, RunStopped
-from judging.judges import PromptedMethod
-from judging.models import Completion, JudgeRun, Judgment
+from judging.judges import AskingMethod, Reply
+from judging.models import Endpoint
 from judging.services import leases
-from judging.services.cells import Cell, Question, conclude, open_cells, questions
+from judging.services.budget import Budget, Sizes
+from judging.services.cases import Spent, Stored
+from judging.services.desk import Desk, Failed, Turn
+from judging.services.gate import Gate
+from judging.services.leases import Pulse
+from judging.services.pricing import cost_of, money
 from judging.services.progress import Job
-from judging.services.reading import MAX_SAMPLES, Reading, read
+from judging.services.requests import Request
 from judging.services.retrying import RetryingClient
-from judging.services.store import Filled, Store
 
-FAILURES_IN_A_ROW = 10
+PAUSE = 0.002  # seconds from one turn to the next: many small groups would take most of the time that there is
+
+
+class CapReached(RunStopped):
+    """The run's money is spent; with a higher cap it goes on."""
+
+
+class StatusChanged(RunStopped):
+    """Somebody has paused, cancelled or ended the run."""
 
 
 class Engine:
     """One run's work in one process."""
 
-    def __init__(self, job: Job, method: PromptedMethod, client: RetryingClient) -> None:
+    def __init__(self, job: Job, method: AskingMethod, endpoint: Endpoint, client: RetryingClient) -> None:
         self.job = job
-        self.run = job.run
         self.progress = job.progress
-        self.method = method
         self.client = client
-        self.store = Store()
-        self._calls_before = job.progress.calls
-        self.failures = 0  # cells in a row that no answer came for
-        self._after = 0
-        self._loaded: deque[tuple[Cell, Question]] = deque()
-        self._loading = asyncio.Lock()
-        self._asking: dict[str, asyncio.Task[Completion]] = {}
+        self.desk = Desk(job, method)
+        self.sizes = Sizes()
+        self.budget = Budget(endpoint, self.sizes)
+        self.gate = Gate(job.run.in_flight, clock=client.clock)
+        self._ready: deque[Request] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._answers: list[Stored | Failed] = []
+        self._news = asyncio.Event()
+        self._over = False  # there is no further cell to take
+        self._beat_now = True
+        self._fresh = False  # no money was spent since the last heartbeat
+        self._error: Exception | None = None
+        self._before = (job.progress.calls, Counter(job.progress.errors))
+        self.progress.currency = endpoint.currency
 
     async def work(self) -> None:
-        """Fill cells until none is open, or until asked to stop.
+        """Fill cells until there is none to take, or until asked to stop.
 
         Raises: RunStopped when going on makes no sense.
         """
-        slots = asyncio.create_task(self._fill_all())
-        watches = [asyncio.create_task(self._keep_lease()), asyncio.create_task(self.job.stop.wait())]
+        stopping = asyncio.create_task(self._watch_stop())
         try:
-            await asyncio.wait([slots, *watches], return_when=asyncio.FIRST_COMPLETED)
+            await self._work()
         finally:
-            for task in (slots, *watches):
-                if not task.done():
-                    task.cancel()
-            results = await asyncio.gather(slots, *watches, return_exceptions=True)
-            await self.store.drain()
-            await self.client.close()
-        for result in results:
-            if isinstance(result, BaseExceptionGroup):
-                raise first_cause(result)
-            if isinstance(result, Exception):
-                raise result
+            open_tasks = [stopping, *self._tasks]
+            for task in open_tasks:
+                task.cancel()
+            await asyncio.gather(*open_tasks, return_exceptions=True)
+            try:
+                # What has arrived is kept, whatever happened.
+                await sync_to_async(self.desk.turn)(self._answers)
+            finally:
+                await self.client.close()
+            self._show()
 
-    async def _fill_all(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self.run.in_flight):
-                group.create_task(self._slot())
+    async def _work(self) -> None:
+        await self._turn(0)  # a heartbeat, which tells what may be done
+        while not self.job.stop.is_set():
+            if self._error is not None:
+                raise self._error
+            began = time.monotonic()
+            wanted = self._wanted()
+            turn = await self._turn(wanted)
+            self._send()
+            if turn.over and not (self._ready or self._tasks or self._answers):
+                return
+            if not self.gate.flow.most and self._ready and not (self._tasks or self._answers):
+                self._ready.clear()
+                await sync_to_async(self.desk.give_back)()
+            nothing_to_take = wanted and not turn.taken
+            if nothing_to_take or not self._wanted():
+                await self._wait(began)
 
-    async def _keep_lease(self) -> None:
-        while True:
-            await asyncio.sleep(leases.BEAT_SECONDS)
-            if not await sync_to_async(leases.beat)(self.run):
-                raise RunStopped("another process has taken over this run")
+    def _wanted(self) -> int:
+        """Return how many calls to get ready: as many as may be under way, in time; but answers that wait go before."""
+        if self._over:
+            return 0
+        needed = self.gate.room + len(self._answers) if self._answers else self.gate.flow.allowed
+        return max(0, needed - len(self._ready))
 
-    async def _slot(self) -> None:
-        while (item := await self._next()) is not None:
-            await self._fill(*item)
+    async def _turn(self, wanted: int) -> Turn:
+        """Have the desk do what there is to do, and heed what comes of it."""
+        answers, self._answers = self._answers, []
+        turn = await sync_to_async(self.desk.turn)(
+            answers, wanted=wanted, under_way=self.gate.inside, owing=self.budget.owing, beat=self._beat_now
+        )
+        self._beat_now = False
+        for key in (*turn.stored, *turn.failed):
+            self.budget.store(key)
+        self.gate.leave(len(turn.stored))
+        if turn.pulse is not None and turn.pulse.lost:
+            self._ready.clear()
+        self._ready.extendleft(reversed(turn.further))
+        self._ready.extend(turn.first)
+        self._over = turn.over
+        self._show()
+        if turn.halt:
+            raise RunStopped(turn.halt)
+        if turn.pulse is not None:
+            self._heed(turn.pulse)
+        return turn
 
-    async def _next(self) -> tuple[Cell, Question] | None:
-        async with self._loading:
-            if not self._loaded:
-                limit = max(64, 2 * self.run.in_flight)
-                self._loaded.extend(await sync_to_async(self._load)(limit))
-            return self._loaded.popleft() if self._loaded else None
+    def _heed(self, pulse: Pulse) -> None:
+        """Do as a heartbeat says."""
+        if not pulse.go_on:
+            raise StatusChanged(pulse.status)
+        self.gate.set_most(pulse.in_flight)
+        self.budget.set(pulse)
+        self._fresh = True
+        if pulse.endpoint is not None:
+            limits = (pulse.endpoint.requests_per_minute, pulse.endpoint.tokens_per_minute)
+            self.gate.set_limits(*(None if limit is None else limit / pulse.sharers for limit in limits))
 
-    def _load(self, limit: int) -> list[tuple[Cell, Question]]:
-        cells = open_cells(self.run, after=self._after, limit=limit)
-        if cells:
-            self._after = cells[-1].judgment.pk
-        return list(zip(cells, questions(self.run, self.method, cells, sample=0), strict=True))
+    def _send(self) -> None:
+        """Send what may be sent."""
+        most_open = 2 * self.gate.flow.most  # with those that wait for their next attempt
+        for _ in range(min(self.gate.room, most_open - len(self._tasks), len(self._ready))):
+            if not self.budget.reserve(self._ready[0]):
+                self._mind_the_cap()
+                return
+            self._fresh = False
+            task = asyncio.create_task(self._ask(self._ready.popleft()))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    async def _fill(self, cell: Cell, question: Question) -> None:
-        """Ask about one cell, again while the answer can't be read, and store what came of it."""
-        used: list[Completion] = []
-        cached = 0
+    def _mind_the_cap(self) -> None:
+        """Stop when there is no money left for another call, once it is certain what all workers have spent."""
+        if self._tasks or self._answers or not self.budget.is_short:
+            return  # these may turn out cheaper than was set aside
+        if not self._fresh:
+            self._beat_now = True
+            self._news.set()
+        elif self.budget.alone:
+            currency = self.progress.currency
+            raise CapReached(
+                f"the cap of {money(self.budget.cap, currency)} is reached: {money(self.budget.spent, currency)} spent, "
+                "and the rest may not be enough for another call; give a higher cap to go on"
+            )
+
+    async def _ask(self, request: Request) -> None:
+        """Make a call and put its answer on the desk."""
+        guess = sum(self.sizes.guess(request))
         try:
-            while True:
-                completion, from_cache = await self._answer(question)
-                used.append(completion)
-                cached += from_cache
-                reading = read(self.method, completion)
-                if reading.status != Judgment.Status.UNPARSED or len(used) == MAX_SAMPLES:
-                    break
-                [question] = await sync_to_async(questions)(self.run, self.method, [cell], sample=len(used))
+            answer = await self.client.complete(request.body, gate=self.gate, tokens=guess)
         except AccessDenied as error:
-            raise RunStopped(f"the endpoint refuses access: {error}") from None
+            self._halt(RunStopped(f"the endpoint refuses access: {error}"))
         except CallFailed as error:
-            reading = Reading(Judgment.Status.ERROR, failure=str(error))
-        judgment = conclude(cell, self.method, reading, calls=len(used), cached=cached)
-        await self.store.save_judgment(Filled(judgment, used))
-        self._report(reading, cached)
-        self._break_on(reading)
+            self.budget.settle(request.key, None)
+            self._answers.append(Failed(request.key, str(error)))
+        except Exception as error:
+            self._halt(error)
+        else:
+            self._take(request, answer, guess)
+        self._news.set()
 
-    async def _answer(self, question: Question) -> tuple[Completion, bool]:
-        """Return a stored answer, and whether it cost no call: from the cache, or from a call already in flight."""
-        if question.cached is not None:
-            return question.cached, True
-        if running := self._asking.get(question.key):
-            return await asyncio.shield(running), True
-        asking = asyncio.create_task(self._ask(question))
-        self._asking[question.key] = asking
-        try:
-            return await asking, False
-        finally:
-            del self._asking[question.key]
+    def _take(self, request: Request, answer: Answer, guess: int) -> None:
+        counts = (answer.prompt_tokens, answer.completion_tokens)
+        self.sizes.learn(request, *counts)
+        self.gate.tokens.take(self.client.clock.now(), sum(count or 0 for count in counts) - guess)
+        cost = cost_of(self.budget.endpoint, *counts)
+        self.budget.settle(request.key, cost)
+        reply = Reply(answer.text, answer.finish_reason, answer.response)
+        spent = Spent(*counts, cost)
+        self._answers.append(Stored(request.key, reply, spent=spent, request=request, latency_ms=answer.latency_ms))
+        progress = self.progress
+        progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
+        if cost is None and self.budget.granted is not None:
+            self._halt(RunStopped("the endpoint doesn't say how many tokens a call took: its cost can't be capped"))
 
-    async def _ask(self, question: Question) -> Completion:
-        try:
-            answer = await self.client.complete(question.body)
-        finally:
-            self.progress.calls = self._calls_before + self.client.calls
-        completion = completion_of(self.run, question, answer)
-        if read(self.method, completion).status == Judgment.Status.REFUSED:
-            completion.cache_key = None  # kept to be looked at, never reused
-        return await self.store.save_completion(completion)
+    def _halt(self, error: Exception) -> None:
+        self._error = self._error or error
 
-    def _report(self, reading: Reading, cached: int) -> None:
-        self.progress.done += 1
-        self.progress.cached += cached
-        self.progress.ended[reading.status] += 1
-        self.job.on_progress(self.progress)
+    def _show(self) -> None:
+        calls, errors = self._before
+        self.progress.calls = calls + self.client.calls
+        self.progress.errors = errors + self.client.errors
+        self.progress.in_flight, self.progress.allowed = self.gate.inside, self.gate.flow.allowed
 
-    def _break_on(self, reading: Reading) -> None:
-        self.failures = self.failures + 1 if reading.status == Judgment.Status.ERROR else 0
-        if self.failures >= FAILURES_IN_A_ROW:
-            raise RunStopped(f"{self.failures} questions in a row got no answer, the last one: {reading.failure}")
+    async def _watch_stop(self) -> None:
+        await self.job.stop.wait()
+        self._news.set()
 
-
-def completion_of(run: JudgeRun, question: Question, answer: Answer) -> Completion:
-    """Make the row that keeps an answer. Saves nothing."""
-    endpoint = run.judge.endpoint
-    return Completion(
-        cache_key=question.key,
-        base_url=endpoint.base_url if endpoint else "",
-        request=dict(question.body),
-        sample=question.sample,
-        text=answer.text,
-        finish_reason=answer.finish_reason,
-        response=answer.response,
-        prompt_tokens=answer.prompt_tokens,
-        completion_tokens=answer.completion_tokens,
-        latency_ms=answer.latency_ms,
-    )
-
-
-def first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return one exception of a group: a reason to stop if there is one, for it has words for the reader."""
-    flat: list[BaseException] = []
-    for error in group.exceptions:
-        flat.append(first_cause(error) if isinstance(error, BaseExceptionGroup) else error)
-    stopped = [error for error in flat if isinstance(error, RunStopped)]
-    return (stopped or flat)[0]
+    async def _wait(self, began: float) -> None:
+        """Wait for news, at most until the next heartbeat is due, and at least for a moment since the last turn."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(leases.BEAT_SECONDS):
+                await self._news.wait()
+        self._news.clear()
+        if (rest := began + PAUSE - time.monotonic()) > 0:
+            await asyncio.sleep(rest)

@@ -8,12 +8,16 @@ from django.db import transaction
 from annotation.keys import new_seed
 from annotation.services.studies import validate
 from judging.errors import BadSettings, UnknownJudge
-from judging.judges import find_method
-from judging.models import Endpoint, Judge
+from judging.judges import AskingMethod, Method, find_method
+from judging.judges.prompted import check_wording
+from judging.judges.tasks import TASKS
+from judging.models import Endpoint, Judge, PromptFile
 from judging.services.checks import require_same
+from judging.services.requests import setting_of
 
 # What the engine itself decides; a judge that set these would read another answer than it asked for.
 RESERVED_PARAMS = frozenset({"model", "messages", "stream", "stream_options", "n"})
+REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
 
 
 @transaction.atomic
@@ -23,6 +27,11 @@ def add_judge(
     method: str,
     endpoint: Endpoint | None = None,
     order: str = Judge.Order.RANDOM,
+    combine: str = Judge.Combine.TIE,
+    repeats: int = 1,
+    negated: bool = False,
+    task: str = "",
+    prompt_file: PromptFile | None = None,
     family: str = "",
     params: Mapping[str, Any] | None = None,
     seed: int | None = None,
@@ -32,37 +41,99 @@ def add_judge(
     Raises: UnknownJudge for a method that doesn't exist; BadSettings for settings that don't fit together, or for
     another setting under a used name.
     """
-    check_fit(method=method, endpoint=endpoint, params=params or {})
     wanted: dict[str, Any] = {
         "method": method,
         "endpoint": endpoint,
         "order": order,
+        "combine": combine,
+        "repeats": repeats,
+        "negated": negated,
+        "task": task,
+        "prompt_file": prompt_file,
         "family": family,
-        "params": dict(params or {}),
+        "params": with_temperature(find_method(method), params or {}, repeats),
     }
     if seed is not None:
         wanted["seed"] = seed
+    judge = Judge(name=name, **{"seed": new_seed(), **wanted})
+    check_judge(judge)
     existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
     if existing is not None:
         require_same(f"judge {name}", existing, wanted)
         return existing, False
-    judge = Judge(name=name, **{"seed": new_seed(), **wanted})
     validate(judge)
     judge.save()
     return judge, True
 
 
-def check_fit(*, method: str, endpoint: Endpoint | None, params: Mapping[str, Any]) -> None:
-    """Refuse a method without the endpoint that it needs, or with settings that it has no use for."""
-    needs_endpoint = find_method(method).needs_endpoint
-    if needs_endpoint and endpoint is None:
-        raise BadSettings(f"method {method} asks a model: name an endpoint")
-    if not needs_endpoint and endpoint is not None:
-        raise BadSettings(f"method {method} asks no model: it takes no endpoint")
-    if not needs_endpoint and params:
-        raise BadSettings(f"method {method} asks no model: it takes no parameters, got {', '.join(params)}")
-    if reserved := RESERVED_PARAMS & set(params):
+def with_temperature(method: Method, params: Mapping[str, Any], repeats: int) -> dict[str, Any]:
+    """Return a judge's parameters; repeated answers get a temperature where the method would ask at 0 and none is given."""
+    kept = dict(params)
+    if repeats > 1 and isinstance(method, AskingMethod) and method.default_params.get("temperature") == 0:
+        kept.setdefault("temperature", REPEATED_TEMPERATURE)
+    return kept
+
+
+def check_fit(*, method: str, endpoint: Endpoint | None, params: Mapping[str, Any], **more: Any) -> None:
+    """Refuse settings of a judge that don't fit together; `more` are further fields of a judge.
+
+    Raises: UnknownJudge, BadSettings
+    """
+    check_judge(Judge(method=method, endpoint=endpoint, params=dict(params), **{"seed": 0, **more}))
+
+
+def check_judge(judge: Judge) -> None:
+    """Refuse a judge, stored or not, whose settings don't fit together.
+
+    Raises: UnknownJudge for a method that doesn't exist; BadSettings
+    """
+    method = find_method(judge.method)
+    if judge.task and judge.task not in TASKS:
+        raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
+    if judge.combine == Judge.Combine.PROBABILITY:
+        check_probabilities(judge, method)
+    if not isinstance(method, AskingMethod):
+        check_baseline(judge)
+        return
+    if judge.endpoint is None:
+        raise BadSettings(f"method {judge.method} asks a model: name an endpoint")
+    if reserved := RESERVED_PARAMS & set(judge.params):
         raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
+    method.check(
+        judge.task or "free", setting_of(judge)
+    )  # every task offers the same; its own is checked with the study
+    if judge.prompt_file is not None:
+        wording = judge.prompt_file
+        check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
+
+
+def check_baseline(judge: Judge) -> None:
+    """Refuse what a method that asks no model has no use for."""
+    if judge.endpoint is not None:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no endpoint")
+    if judge.params:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no parameters, got {', '.join(judge.params)}")
+    if judge.prompt_file is not None:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no prompt file")
+
+
+def check_probabilities(judge: Judge, method: Method) -> None:
+    """Refuse to average probabilities where there is one order only, or none are asked for.
+
+    Raises: BadSettings
+    """
+    if judge.order != Judge.Order.BOTH:
+        raise BadSettings("probabilities are averaged over both orders: choose order both")
+    if not gives_probabilities(method, judge.params):
+        option = " without logprobs=true" if "logprobs" in method.options else ""
+        raise BadSettings(f"method {judge.method} gives no probability of a verdict{option}: choose combine tie")
+
+
+def gives_probabilities(method: Method, params: Mapping[str, Any]) -> bool:
+    """Tell whether a judge asks for the log-probability of its verdict."""
+    if "logprobs" in method.options:
+        return bool(params.get("logprobs", method.options["logprobs"]))
+    return bool(getattr(method, "gives_probability", False))
 
 
 def find_judge(name: str) -> Judge:
@@ -70,7 +141,7 @@ def find_judge(name: str) -> Judge:
 
     Raises: UnknownJudge listing those that exist.
     """
-    judge = Judge.objects.select_related("endpoint").filter(name=name).first()
+    judge = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
     if judge is None:
         known = ", ".join(Judge.objects.values_list("name", flat=True)) or "none yet"
         raise UnknownJudge(f"there is no judge {name}; there are: {known}")

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+from typing import Any
 
 from analysis.types import Verdict
-from annotation.models import Pair
-from judging.judges import Presentation
+from judging.judges import Outcome, Presentation
+from judging.judges.tasks import task_of
 from judging.models import Judge, Judgment
 
 AB, BA = Judgment.Order.AB, Judgment.Order.BA
@@ -15,6 +16,15 @@ IDENTITY_FIELDS = (
     "matchup__system_a__name",
     "matchup__system_b__name",
     "index",
+)
+# What a presentation is made of, beside the identity; looked up from a pair.
+SHOWN_FIELDS = (
+    "matchup__instance__study__task_kind",
+    "matchup__instance__study__question",
+    "matchup__instance__source",
+    "matchup__instance__metadata__reference",
+    "generation_a__text",
+    "generation_b__text",
 )
 
 
@@ -33,23 +43,45 @@ def orders_for(judge: Judge, identity: str) -> list[str]:
     return [judge.order]
 
 
-def present(pair: Pair, order: str) -> Presentation:
-    """Show a pair (with its matchup, instance, study and generations loaded) in one order."""
-    matchup = pair.matchup
-    instance, study = matchup.instance, matchup.instance.study
-    texts = (pair.generation_a.text, pair.generation_b.text)
-    first, second = texts if order == AB else texts[::-1]
-    identity = identity_of(study.slug, instance.instance_id, matchup.system_a.name, matchup.system_b.name, pair.index)
+def task_for(judge: Judge, task_kind: str) -> str:
+    """Return the task whose wording a judge gets on studies of a kind."""
+    return judge.task or task_of(task_kind)
+
+
+def present(
+    judge: Judge,
+    identity: tuple[Any, ...],
+    shown: tuple[Any, ...],
+    *,
+    order: str,
+    repeat: int = 0,
+    negated: bool = False,
+) -> Presentation:
+    """Show a judge a pair, given by its `IDENTITY_FIELDS` and `SHOWN_FIELDS`, in one order.
+
+    A repeat and the negated question have identities of their own, so that what is drawn for them is drawn anew.
+    """
+    task_kind, question, source, reference, text_a, text_b = shown
+    name = f"{identity_of(*identity)} {order}"
+    if repeat:
+        name += f" repeat {repeat}"
+    if negated:
+        name += " negated"
     return Presentation(
-        task_kind=study.task_kind,
-        question=study.question,
-        source=instance.source,
-        first=first,
-        second=second,
-        identity=f"{identity} {order}",
+        task=task_for(judge, task_kind),
+        question=question,
+        source=source,
+        first=text_a if order == AB else text_b,
+        second=text_b if order == AB else text_a,
+        identity=name,
+        negated=negated,
+        reference=reference if isinstance(reference, str) else "",
     )
 
 
-def in_study_order(verdict: Verdict, order: str) -> Verdict:
-    """Turn a verdict in screen order (A: the text shown first) into study order (A: the study's system A)."""
-    return verdict if order == AB else Verdict(-verdict)
+def in_study_order(outcome: Outcome, order: str) -> tuple[int, float | None, float | None, float | None]:
+    """Turn an outcome in screen order (first, second) into study order: verdict, P(B), score of A, score of B."""
+    verdict, p_b = outcome.verdict, outcome.p_second
+    if order == AB:
+        return int(verdict), p_b, outcome.score_first, outcome.score_second
+    return int(Verdict(-verdict)), None if p_b is None else 1 - p_b, outcome.score_second, outcome.score_first

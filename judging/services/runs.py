@@ -1,60 +1,174 @@
 """Runs: which pairs a judge is to rate, the cells for them, and handing them to a worker."""
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from annotation.errors import UnknownName
 from annotation.models import Batch, HitPair, Pair, Study
-from judging.errors import BadSettings
-from judging.judges import PromptedMethod, find_method
-from judging.models import Judge, JudgeRun, Judgment
+from judging.errors import BadSettings, RunBusy
+from judging.judges import find_method
+from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
 from judging.services import leases
-from judging.services.presentations import IDENTITY_FIELDS, identity_of, orders_for
-from judging.tasks import execute_run
+from judging.services.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
+from judging.services.requests import setting_of
+from judging.services.store import adapters, insert_statement, write_rows
+from judging.tasks import enqueue_run
 
+# A cell that was not asked yet: rows are written without their model, which would fill these in.
+EMPTY = {
+    "status": Judgment.Status.PENDING.value,
+    "rationale": "",
+    "failure": "",
+    "calls": 0,
+    "cached": 0,
+    "prompt_version": "",
+    "parser_version": "",
+}
 CHUNK = 1000
 MAX_IN_FLIGHT = 1024
+NEW_CELL = ("run", "pair", "order", "repeat", "negated", *EMPTY)
 
 
 @transaction.atomic
-def start_run(*, study: Study, judge: Judge, batch: Batch | None = None, in_flight: int | None = None) -> JudgeRun:
+def start_run(
+    *,
+    study: Study,
+    judge: Judge,
+    batch: Batch | None = None,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+    way: str | None = None,
+) -> JudgeRun:
     """Return the run of a judge on a study or a batch, with an open cell for every presentation still to be made.
 
-    Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice.
-    Raises: BadSettings when there is nothing to judge or the judge can't judge it.
+    Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice. The
+    bound on calls in flight, the cap on the cost and the way stay until another one is given.
+    Raises: BadSettings when there is nothing to judge, the judge can't judge it, or its cost can't be capped.
     """
     if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
-    method = find_method(judge.method)
-    if isinstance(method, PromptedMethod):
-        method.prompt(study.task_kind)  # a missing prompt is said now, not by the worker
+    check(study, judge)
     run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=batch)
-    run = JudgeRun.objects.select_for_update(of=("self",)).select_related("judge", "study", "batch").get(pk=run.pk)
+    related = ("judge__endpoint", "judge__prompt_file", "study", "batch")
+    run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
+    run.in_flight = in_flight or run.in_flight
+    run.max_cost = run.max_cost if max_cost is None else max_cost
+    run.way = way or run.way
+    check_cap(run)
     add_cells(run)
     if not run.judgments.exists():
         raise BadSettings(f"{batch or study} has no pairs to judge")
-    if leases.is_alive(run):
-        return run  # whoever works on it takes up the new cells as well
-    run.judgments.filter(status=Judgment.Status.ERROR).update(
-        status=Judgment.Status.PENDING, failure="", calls=0, cached=0
-    )
-    run.status = JudgeRun.Status.QUEUED
-    run.message = ""
-    run.in_flight = in_flight or run.in_flight
-    run.save(update_fields=["status", "message", "in_flight"])
+    if not leases.is_alive(run):  # otherwise whoever works on it takes up the new cells as well
+        open_failed(run)
+        run.status, run.message = JudgeRun.Status.QUEUED, ""
+    run.save(update_fields=["status", "message", "in_flight", "max_cost", "way"])
     return run
 
 
 @transaction.atomic
-def queue_run(*, study: Study, judge: Judge, batch: Batch | None = None, in_flight: int | None = None) -> JudgeRun:
-    """Start a run and leave the work to a worker."""
-    run = start_run(study=study, judge=judge, batch=batch, in_flight=in_flight)
+def queue_run(
+    *,
+    study: Study,
+    judge: Judge,
+    batch: Batch | None = None,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+    way: str | None = None,
+    limit: int | None = None,
+) -> JudgeRun:
+    """Start a run and leave the work to a worker; `limit`: cells to fill this time."""
+    run = start_run(study=study, judge=judge, batch=batch, in_flight=in_flight, max_cost=max_cost, way=way)
     if run.status == JudgeRun.Status.QUEUED:
-        transaction.on_commit(lambda: execute_run.enqueue(run.pk))
+        transaction.on_commit(lambda: enqueue_run(run.pk, limit))
     return run
+
+
+@transaction.atomic
+def resume_run(*, run: JudgeRun) -> JudgeRun:
+    """Queue a run again that was paused or stopped by an error, with its cells as they are.
+
+    Raises: RunBusy for one that is queued, at work, done or cancelled.
+    """
+    run = _locked(run)
+    if run.status not in (JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED):
+        raise RunBusy(f"{run} can't be resumed: it is {run.get_status_display().lower()}")
+    open_failed(run)
+    _set(run, JudgeRun.Status.QUEUED)
+    transaction.on_commit(lambda: enqueue_run(run.pk))
+    return run
+
+
+@transaction.atomic
+def pause_run(*, run: JudgeRun) -> JudgeRun:
+    """Stop a run, to be resumed later: each of its workers sees it within seconds and drops its calls in flight.
+
+    Raises: RunBusy for one that is not under way.
+    """
+    return _stop(run, JudgeRun.Status.PAUSED)
+
+
+@transaction.atomic
+def cancel_run(*, run: JudgeRun) -> JudgeRun:
+    """Stop a run for good: what it has stays, and only starting it anew takes it up again.
+
+    Raises: RunBusy for one that has ended.
+    """
+    return _stop(run, JudgeRun.Status.CANCELLED, JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED)
+
+
+def _stop(run: JudgeRun, status: str, *also_from: str) -> JudgeRun:
+    run = _locked(run)
+    if run.status not in (*leases.ACTIVE, *also_from):
+        raise RunBusy(f"{run} can't be stopped: it is {run.get_status_display().lower()}")
+    return _set(run, status)
+
+
+def _locked(run: JudgeRun) -> JudgeRun:
+    return JudgeRun.objects.select_for_update(of=("self",)).select_related("judge", "study", "batch").get(pk=run.pk)
+
+
+def _set(run: JudgeRun, status: str) -> JudgeRun:
+    run.status, run.message = status, ""
+    run.finished_at = timezone.now() if status == JudgeRun.Status.CANCELLED else None
+    run.save(update_fields=["status", "message", "finished_at"])
+    return run
+
+
+def check(study: Study, judge: Judge) -> None:
+    """Refuse a judge that can't judge the pairs of a study: said now, not by the worker.
+
+    Raises: BadSettings
+    """
+    find_method(judge.method).check(task_for(judge, study.task_kind), setting_of(judge))
+
+
+def check_cap(run: JudgeRun) -> None:
+    """Refuse a cap on costs that nobody could keep.
+
+    Raises: BadSettings
+    """
+    endpoint = run.judge.endpoint
+    if run.max_cost is None:
+        return
+    if not run.max_cost.is_finite() or run.max_cost < 0:
+        raise BadSettings(f"the cap on the cost must be a sum of money, got {run.max_cost}")
+    if endpoint is not None and (endpoint.price_prompt is None or endpoint.price_completion is None):
+        raise BadSettings(
+            f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
+        )
+
+
+def open_failed(run: JudgeRun) -> None:
+    """Open the cells that ended in an error; what they have paid for stays theirs."""
+    run.judgments.filter(status=Judgment.Status.ERROR).update(
+        status=Judgment.Status.PENDING, failure="", calls=0, cached=0, judged_at=None
+    )
+    run.provider_batches.filter(status=ProviderBatch.Status.COLLECTED).update(keys=[])  # what failed there counts anew
 
 
 def pairs_of(study: Study, batch: Batch | None) -> QuerySet[Pair]:
@@ -72,18 +186,22 @@ def pairs_of(study: Study, batch: Batch | None) -> QuerySet[Pair]:
 
 
 def add_cells(run: JudgeRun) -> None:
-    """Add the cells that a run lacks."""
-    pairs = pairs_of(run.study, run.batch).exclude(pk__in=run.judgments.values("pair_id")).order_by("pk")
-    cells = missing_cells(run, pairs)
-    while chunk := list(islice(cells, CHUNK)):
-        Judgment.objects.bulk_create(chunk)
+    """Add the cells that a run lacks: orders × repeats, and as many again for the negated question."""
+    pairs = pairs_of(run.study, run.batch).exclude(pk__in=run.judgments.order_by().values("pair_id"))
+    ids = list(pairs.order_by("pk").values_list("pk", flat=True))
+    statement, adapt = insert_statement(Judgment, NEW_CELL), adapters(Judgment, NEW_CELL)
+    for start in range(0, len(ids), CHUNK):
+        found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
+        write_rows(statement, adapt, missing_cells(run.judge, run.pk, found.values_list("pk", *IDENTITY_FIELDS)))
 
 
-def missing_cells(run: JudgeRun, pairs: QuerySet[Pair]) -> Iterator[Judgment]:
-    """Yield a cell for each presentation of the given pairs."""
-    for pk, *fields in list(pairs.values_list("pk", *IDENTITY_FIELDS)):
-        for order in orders_for(run.judge, identity_of(*fields)):
-            yield Judgment(run=run, pair_id=pk, order=order)
+def missing_cells(judge: Judge, run_id: int, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of a new cell for each presentation of the given pairs."""
+    for pk, *fields in pairs:
+        for order in orders_for(judge, identity_of(*fields)):
+            for repeat in range(judge.repeats):
+                for negated in (False, True) if judge.negated else (False,):
+                    yield (run_id, pk, order, repeat, negated, *EMPTY.values())
 
 
 def find_batch(study: Study, name: str) -> Batch:

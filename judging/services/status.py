@@ -1,11 +1,14 @@
-"""What came of a run so far, counted in the database."""
+"""What came of runs so far and what they took, counted in the database."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from annotation.models import Study
 from judging.models import JudgeRun, Judgment
+from judging.spending import KindOfCall, Spent, calls_by_kind, spent_on
 
 UNPARSED, REFUSED, ERROR, PENDING = (
     Judgment.Status.UNPARSED,
@@ -94,11 +97,69 @@ def count_runs(study: Study) -> dict[int, Counts]:
     return {run_id: Counts(**dict(zip(COUNTED, values, strict=True))) for run_id, *values in rows}
 
 
-def count_tokens(judgments: QuerySet[Judgment]) -> dict[str, int | None]:
-    """Sum the tokens behind a set of judgments; `None` when no endpoint told."""
-    return judgments.order_by().aggregate(
-        prompt_tokens=Sum("completions__prompt_tokens"), completion_tokens=Sum("completions__completion_tokens")
-    )
+def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
+    """Say what came of some runs of one endpoint and what they took, for JSON; unknown money and tokens are `None`.
+
+    cost           : of all calls; `None` as soon as one of them has no known price: `cost_known` is then the rest
+    calls_by_kind  : answers behind the runs, each counted once however many cells use it, also those from the cache
+    """
+    judgments = Judgment.objects.filter(run__in=runs)
+    counts = count_judgments(judgments)
+    endpoint = runs[0].judge.endpoint
+    spent = spent_on(judgments, endpoint.currency if endpoint else "")
+    return {
+        "method": runs[0].judge.method,
+        "status": [run.status for run in runs],
+        "messages": [run.message for run in runs if run.message],
+        **counts.as_dict(),
+        **tokens_and_money(spent, counts.parsed),
+        "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
+    }
+
+
+def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
+    """Add runs up by what they did: the method, and, where several are in use, the currency of what it cost."""
+    groups: dict[tuple[str, str], list[JudgeRun]] = {}
+    for run in runs:
+        currency = run.judge.endpoint.currency if run.judge.endpoint else ""
+        groups.setdefault((run.judge.method, currency), []).append(run)
+    found = []
+    for (method, currency), members in sorted(groups.items()):
+        judgments = Judgment.objects.filter(run__in=members)
+        counts = count_judgments(judgments)
+        money = tokens_and_money(spent_on(judgments, currency), counts.parsed)
+        found.append({"method": method, "judges": len({run.judge_id for run in members}), **counts.as_dict(), **money})
+    return found
+
+
+def tokens_and_money(spent: Spent, verdicts: int) -> dict[str, Any]:
+    """Return what was spent, in all and for each verdict."""
+    known = spent.prompt_tokens is not None and spent.completion_tokens is not None
+    tokens = (spent.prompt_tokens or 0) + (spent.completion_tokens or 0) if known or not spent.calls else None
+    cost = None if spent.unpriced else spent.priced
+    return {
+        "prompt_tokens": spent.prompt_tokens if spent.calls else 0,
+        "completion_tokens": spent.completion_tokens if spent.calls else 0,
+        "tokens": tokens,
+        "tokens_per_verdict": tokens / verdicts if tokens is not None and verdicts else None,
+        "calls_per_verdict": spent.calls / verdicts if verdicts else None,
+        "cost": None if cost is None else float(cost),
+        "cost_known": float(spent.priced),
+        "cost_per_verdict": float(cost / verdicts) if cost is not None and verdicts else None,
+        "currency": spent.currency,
+    }
+
+
+def kind_as_dict(kind: KindOfCall) -> dict[str, Any]:
+    """Return the answers of one kind for JSON."""
+    cost = None if kind.unpriced or kind.cost is None else float(kind.cost)
+    return {
+        "kind": kind.kind,
+        "answers": kind.answers,
+        "prompt_tokens": kind.prompt_tokens,
+        "completion_tokens": kind.completion_tokens,
+        "cost": cost,
+    }
 
 
 def pairs_without_source(run: JudgeRun) -> int:

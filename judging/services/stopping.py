@@ -23,6 +23,10 @@ class StopFlag:
         """Tell whether stopping was asked for."""
         return self._set.is_set()
 
+    def wait_for(self, seconds: float) -> bool:
+        """Wait a while for it, without an event loop; tell whether stopping was asked for."""
+        return self._set.wait(seconds)
+
     async def wait(self) -> None:
         """Return when stopping is asked for."""
         event = asyncio.Event()

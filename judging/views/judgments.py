@@ -1,4 +1,4 @@
-"""One judgment: what was sent, what came back, how it was read."""
+"""One judgment: what was sent, what came back, how it was read, and what people said of the same pair."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -6,31 +6,33 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import READERS, study_view
 from annotation.models import Study
-from judging.judges import PromptedMethod, find_method
+from judging.comparing import votes_on
 from judging.models import Judgment
-from judging.services.cells import RELATED
-from judging.services.presentations import present
-from judging.services.reading import read
-from judging.services.requests import request_body
+from judging.replaying import replay
+
+RELATED = (
+    *("run__judge__endpoint", "run__judge__prompt_file", "run__batch", "pair__matchup__instance__study"),
+    *("pair__matchup__system_a", "pair__matchup__system_b", "pair__generation_a", "pair__generation_b"),
+)
 
 
 @require_safe
 @study_view(*READERS)
 def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show one judgment with the exact messages sent, each completion, and how it was read."""
-    cells = Judgment.objects.select_related("run__judge__endpoint", "run__batch", *RELATED)
+    cells = Judgment.objects.select_related(*RELATED)
     found = cells.filter(run__study=study, pk=judgment_id).first()
     if found is None:
         raise Http404(f"no judgment {judgment_id} in {study.slug}")
-    shown = present(found.pair, found.order)
-    method = find_method(found.run.judge.method)
-    context = {"study": study, "judgment": found, "judge": found.run.judge, "shown": shown, "steps": []}
-    if isinstance(method, PromptedMethod):
-        completions = list(found.completions.order_by("sample", "pk"))
-        context["steps"] = [
-            {"completion": one, "messages": one.request.get("messages", []), "reading": read(method, one)}
-            for one in completions
-        ]
-        if not completions:
-            context["would_send"] = request_body(found.run.judge, method, shown, sample=0)["messages"]
+    context = {
+        "study": study,
+        "judgment": found,
+        "judge": found.run.judge,
+        "currency": found.run.judge.endpoint.currency if found.run.judge.endpoint else "",
+        "replay": replay(found),
+        "votes": votes_on(study, [found.pair_id]).get(found.pair_id, []),
+        "others": found.run.judgments.filter(pair=found.pair_id)
+        .exclude(pk=found.pk)
+        .order_by("repeat", "negated", "order"),
+    }
     return TemplateResponse(request, "judging/judgment.html", context)

@@ -1,108 +1,136 @@
-"""A study's judges and their runs."""
+"""One run: its progress while it goes on, its figures, its judgments; and pausing, resuming and cancelling it."""
+
+from time import perf_counter
+from typing import Any
 
 from django.contrib import messages
-from django.db.models import Prefetch
+from django.core.paginator import Paginator
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from annotation.access import READERS, study_view
 from annotation.models import Study
-from judging.forms import JudgeForm, RunForm
+from judging.forms import JudgmentFilterForm
 from judging.models import Completion, JudgeRun, Judgment
+from judging.run_figures import figures_of
 from judging.services import leases
-from judging.services.judges import add_judge
-from judging.services.runs import queue_run
-from judging.services.status import count_judgments, count_runs, pairs_without_source
-from judging.sharing import judges_seen_by
+from judging.services.runs import cancel_run, pause_run, resume_run
+from judging.services.status import count_judgments, pairs_without_source
+from judging.spending import calls_by_kind, failures_by_kind, pace_of, spent_on
 
-EXAMPLES = 20
-
-
-@require_safe
-@study_view(*READERS)
-def judges(request: HttpRequest, study: Study) -> HttpResponse:
-    """List the judges' runs on a study, with forms to add a judge and to start a run."""
-    return _judges_page(request, study)
-
-
-@require_POST
-@study_view(*READERS)
-def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
-    """Add a judge; it is then there for every study of the group."""
-    form = JudgeForm(request.POST, judges=judges_seen_by(request.user))
-    if not form.is_valid():
-        return _judges_page(request, study, judge_form=form, status=422)
-    judge, is_new = add_judge(**form.cleaned_data)
-    made, kept = _("Judge %(judge)s added."), _("Judge %(judge)s is there already, with these settings.")
-    messages.success(request, (made if is_new else kept) % {"judge": judge})
-    return redirect("judging:judges", study.slug)
-
-
-@require_POST
-@study_view(*READERS)
-def start(request: HttpRequest, study: Study) -> HttpResponse:
-    """Start a run, or resume it; a worker does the work."""
-    form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if not form.is_valid():
-        return _judges_page(request, study, run_form=form, status=422)
-    run = queue_run(study=study, **form.cleaned_data)
-    return redirect("judging:run", study.slug, run.pk)
+EXAMPLES, A_PAGE = 5, 50
+FASTEST, SLOWEST = 2, 300  # seconds between two looks at a run
+SHARE_OF_TIME = 20  # counting takes at most a twentieth of the server's time, however large the run is
+STEERED = {"pause": pause_run, "resume": resume_run, "cancel": cancel_run}
+UNDER_WAY = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 
 
 @require_GET
 @study_view(*READERS)
 def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
-    """Show one run with live progress, and its judgments without a verdict."""
-    found = study.judge_runs.select_related("judge__endpoint", "batch").filter(pk=run_id).first()
+    """Show one run with live progress, what its verdicts say about the judge, and examples of what went wrong."""
+    found = _find(study, run_id)
+    progress = _progress(study, found)
+    if request.htmx:  # type: ignore[attr-defined]
+        return TemplateResponse(request, "judging/run.html#progress", progress)
+    context = {
+        **progress,
+        "figures": figures_of(found),
+        "kinds": calls_by_kind(found),
+        "examples": _examples(found),
+        "latest": _cells(found).filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
+        "without_source": pairs_without_source(found),
+    }
+    return TemplateResponse(request, "judging/run.html", context)
+
+
+@require_POST
+@study_view(*READERS)
+def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
+    """Pause, resume or cancel a run, by the button that was pressed."""
+    found = _find(study, run_id)
+    action = request.POST.get("action", "")
+    if action not in STEERED:
+        return TemplateResponse(
+            request, "error.html", {"message": _("A run can be paused, resumed or cancelled.")}, status=422
+        )
+    STEERED[action](run=found)
+    told = {
+        "pause": _("The run is paused: calls under way end, no new one begins."),
+        "resume": _("The run goes on as soon as a worker takes it up."),
+        "cancel": _("The run is cancelled; what was answered is kept."),
+    }
+    messages.success(request, told[action])
+    return redirect("judging:run", study.slug, found.pk)
+
+
+@require_safe
+@study_view(*READERS)
+def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
+    """List a run's judgments, those of some outcome, order, question or data set on request."""
+    found = _find(study, run_id)
+    datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
+    form = JudgmentFilterForm(request.GET, datasets=datasets)
+    wanted = form.wanted()
+    rows = _cells(found).filter(**wanted).order_by("pk")
+    if "status" not in wanted:
+        rows = rows.exclude(status=Judgment.Status.PENDING)
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
+    query = request.GET.copy()
+    query.pop("page", None)
+    context = {"study": study, "run": found, "form": form, "page": page, "query": query.urlencode()}
+    return TemplateResponse(request, "judging/run_judgments.html", context)
+
+
+def _find(study: Study, run_id: int) -> JudgeRun:
+    runs = study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch", "study")
+    found = runs.filter(pk=run_id).first()
     if found is None:
         raise Http404(f"no run {run_id} in {study.slug}")
+    return found
+
+
+def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
+    """Count how far a run is; the more there is to count, the less often the page asks again."""
+    began, now = perf_counter(), timezone.now()
+    counts = count_judgments(found.judgments.all())
+    endpoint = found.judge.endpoint
+    at_work = [worker for worker in found.workers.all() if leases.breathes(worker)]
+    active = found.status in UNDER_WAY
     progress = {
         "study": study,
         "run": found,
-        "counts": count_judgments(found.judgments.all()),
-        "active": _is_active(found),
-        "lost": found.status == JudgeRun.Status.RUNNING and not leases.is_alive(found),
+        "counts": counts,
+        "spent": spent_on(found.judgments.all(), endpoint.currency if endpoint else ""),
+        "pace": pace_of(found, pending=counts.pending, now=now) if active else None,
+        "failures": failures_by_kind(found) if counts.errors else [],
+        "workers": at_work,
+        "in_flight": sum(worker.in_flight for worker in at_work),
+        "active": active,
+        "lost": found.status == JudgeRun.Status.RUNNING and not at_work,
     }
-    if request.htmx:  # type: ignore[attr-defined]
-        return TemplateResponse(request, "judging/run.html#progress", progress)
-    texts = Prefetch("completions", Completion.objects.only("text", "finish_reason", "sample").order_by("sample"))
-    cells = found.judgments.select_related("pair__matchup__instance")
-    failed = cells.filter(status__in=["unparsed", "refused", "error"]).order_by("status", "pk")
-    return TemplateResponse(
-        request,
-        "judging/run.html",
-        {
-            **progress,
-            "without_source": pairs_without_source(found),
-            "failed": failed.prefetch_related(texts)[:EXAMPLES],
-            "latest": cells.filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
-        },
+    took = perf_counter() - began
+    return {**progress, "every": max(FASTEST, min(SLOWEST, round(took * SHARE_OF_TIME)))}
+
+
+def _cells(found: JudgeRun) -> QuerySet[Judgment]:
+    related = ("pair__matchup__instance", "pair__matchup__system_a", "pair__matchup__system_b")
+    # The texts of a page of judgments are read one judgment at a time, on its own page.
+    return found.judgments.select_related(*related).defer("pair__matchup__instance__source")
+
+
+def _examples(found: JudgeRun) -> list[tuple[str, list[Judgment]]]:
+    """Pick the first judgments of each kind that has no verdict, with what was answered."""
+    texts = Prefetch(
+        "completions", Completion.objects.only("text", "finish_reason", "sample", "kind").order_by("kind", "sample")
     )
-
-
-def _is_active(found: JudgeRun) -> bool:
-    """Tell whether the run's numbers may still move without anybody's doing."""
-    return found.status in (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
-
-
-def _judges_page(
-    request: HttpRequest,
-    study: Study,
-    *,
-    judge_form: JudgeForm | None = None,
-    run_form: RunForm | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    seen = judges_seen_by(request.user)
-    runs = list(study.judge_runs.select_related("judge__endpoint", "batch"))
-    counts = count_runs(study)
-    context = {
-        "study": study,
-        "runs": [(one, counts.get(one.pk)) for one in runs],
-        "judge_form": judge_form or JudgeForm(judges=seen),
-        "run_form": run_form or RunForm(study=study, judges=seen),
-    }
-    return TemplateResponse(request, "judging/judges.html", context, status=status)
+    kinds = (Judgment.Status.UNPARSED, Judgment.Status.REFUSED, Judgment.Status.ERROR)
+    return [
+        (str(kind.label), list(_cells(found).filter(status=kind).order_by("pk").prefetch_related(texts)[:EXAMPLES]))
+        for kind in kinds
+    ]

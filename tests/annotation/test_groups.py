@@ -110,7 +110,7 @@ def test_what_two_groups_asked_alike_doesnt_tell_of_the_other(mine: Whole, their
 
 
 def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: Whole) -> None:
-    Judge.objects.create(name="fresh", method="first")
+    Judge.objects.create(name="fresh", method="coin")
     reader = browser_of(mine.people[Role.RESEARCHER])
     page = reverse("judging:judges", args=[mine.study.slug])
 

@@ -1,11 +1,13 @@
 """What the tests of judging share."""
 
 import ipaddress
+from collections.abc import Iterator
 
 import pytest
 
 from judging.hosts import Address, literal
 from judging.services import endpoints
+from tests.standin.process import StandInProcess, running
 
 PUBLIC = ipaddress.ip_address("93.184.216.34")
 
@@ -18,3 +20,16 @@ def resolve_to_public(host: str, port: int) -> list[Address]:
 @pytest.fixture(autouse=True)
 def _no_name_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "resolve", resolve_to_public)
+
+
+@pytest.fixture(scope="session")
+def _standin_process() -> Iterator[StandInProcess]:
+    with running() as process:
+        yield process
+
+
+@pytest.fixture
+def standin(_standin_process: StandInProcess) -> StandInProcess:
+    """Give an OpenAI-compatible server that answers at once and well, until it is told otherwise."""
+    _standin_process.reset()
+    return _standin_process

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.types import Verdict
-from judging.judges import Baseline, Presentation, find_method
+from judging.judges import Baseline, Outcome, Presentation, find_method
 from judging.models import Judge, Judgment
 from judging.services.execution import execute
 from judging.services.presentations import in_study_order, orders_for
@@ -12,10 +12,12 @@ from judging.services.stopping import StopFlag
 from tests.judging.builders import make_judge, make_study
 
 
-def decide(name: str, *, first: str = "", second: str = "", identity: str = "x", seed: int = 1) -> Verdict:
+def decide(
+    name: str, *, source: str = "source", first: str = "", second: str = "", identity: str = "x", seed: int = 1
+) -> Verdict:
     method = find_method(name)
     assert isinstance(method, Baseline)
-    shown = Presentation("summarization", "?", "source", first, second, identity)
+    shown = Presentation("summarization", "?", source, first, second, identity)
     return method.decide(shown, seed=seed)
 
 
@@ -31,6 +33,26 @@ def decide(name: str, *, first: str = "", second: str = "", identity: str = "x",
 )
 def test_longer_text_wins(first: str, second: str, verdict: Verdict) -> None:
     assert decide("longer", first=first, second=second) == verdict
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "second", "verdict"),
+    [
+        # ROUGE-1 F1 is 2 common / (words of source + words of text): here 2*2/(4+2) against 2*1/(4+2).
+        pytest.param("one two three four", "one two", "one five", Verdict.A, id="first"),
+        pytest.param("one two three four", "one five", "one two", Verdict.B, id="second"),
+        # 2*2/(4+2) against 2*2/(4+4): what isn't from the source costs.
+        pytest.param("one two three four", "one two", "one two five six", Verdict.A, id="words from elsewhere"),
+        # 2*2/(4+2) against 2*3/(4+3): of two extracts the longer one is nearer to the source.
+        pytest.param("one two three four", "one two", "one two three", Verdict.B, id="a longer extract"),
+        pytest.param("the birds were singing", "bird sings", "bees hum", Verdict.A, id="stems"),
+        pytest.param("one two three four", "one two", "two one", Verdict.TIE, id="equal"),
+        pytest.param("", "one two", "one", Verdict.TIE, id="no source"),
+        pytest.param("鳥が鳴く", "鳥が鳴く", "蜂", Verdict.TIE, id="no Latin letters"),
+    ],
+)
+def test_text_with_more_words_of_the_source_wins(source: str, first: str, second: str, verdict: Verdict) -> None:
+    assert decide("overlap", source=source, first=first, second=second) == verdict
 
 
 def test_coin_is_fair_and_the_same_for_the_same_seed() -> None:
@@ -56,8 +78,9 @@ def test_fixed_order_is_kept(order: str, orders: list[str]) -> None:
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_sides_are_turned_around_only_when_b_was_shown_first(verdict: Verdict) -> None:
-    assert in_study_order(verdict, "ab") == verdict
-    assert in_study_order(verdict, "ba") == -verdict
+    outcome = Outcome(verdict, p_second=0.25, score_first=4.0, score_second=2.0)
+    assert in_study_order(outcome, "ab") == (verdict, 0.25, 4.0, 2.0)
+    assert in_study_order(outcome, "ba") == (-verdict, 0.75, 2.0, 4.0)
 
 
 @pytest.mark.django_db

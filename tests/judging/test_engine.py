@@ -5,14 +5,11 @@ from typing import Any
 import pytest
 
 from analysis.types import Verdict
-from judging.errors import AccessDenied, RejectedCall, RunBusy, TransientFailure
-from judging.judges import find_method
+from judging.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
+from judging.judges import Outcome, Reply, find_method
 from judging.models import Completion, JudgeRun, Judgment
-from judging.services import leases
-from judging.services.engine import FAILURES_IN_A_ROW
-from judging.services.execution import execute
+from judging.services.desk import FAILURES_IN_A_ROW
 from judging.services.reading import MAX_SAMPLES
-from judging.services.runs import start_run
 from judging.services.status import count_judgments
 from judging.services.stopping import StopFlag
 from tests.fakes import ScriptedClient, chat_completion
@@ -34,8 +31,8 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
     judgment = Judgment.objects.earliest("pk")
     assert (judgment.rationale, judgment.prompt_version, judgment.parser_version, judgment.calls) == (
         "shorter.",
-        "direct.summarization.v1",
-        "direct.1",
+        "direct.v1+summarization.v1",
+        find_method("direct").parser_version,
         1,
     )
     completion = judgment.completions.get()
@@ -205,12 +202,47 @@ def test_better_parser_reads_old_completions_without_a_call(monkeypatch: pytest.
     assert counts() == (0, 0, 0, 1, 0, 0, 0)
     direct = type(find_method("direct"))
     monkeypatch.setattr(direct, "parser_version", "direct.2")
-    monkeypatch.setattr(direct, "parse", lambda self, completion: Verdict.A)
-    monkeypatch.setattr(direct, "rationale", lambda self, completion: "")
+    monkeypatch.setattr(direct, "reader", lambda self, shown, setting: lambda reply: Outcome(Verdict.A, "so it is"))
     client = ScriptedClient()
     judge_with(client, study, judge)
     assert client.bodies == []
-    assert Judgment.objects.values_list("verdict", "parser_version").get() == (Verdict.B, "direct.2")
+    found = Judgment.objects.values_list("verdict", "rationale", "parser_version", "calls", "cached").get()
+    assert found == (Verdict.B, "so it is", "direct.2", MAX_SAMPLES, 0)
+
+
+def test_better_parser_finds_a_verdict_in_what_was_taken_for_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(["I'm sorry, but the second is awful."]), study, judge)
+    assert counts() == (0, 0, 0, 0, 1, 0, 0)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "reader", lambda self, shown, setting: lambda reply: Outcome(Verdict.A))
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert counts() == (1, 0, 0, 0, 0, 0, 0)
+
+
+def test_stricter_parser_leaves_a_cell_unparsed_and_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def strict(reply: Reply) -> Outcome:
+        raise UnparsedVerdict("too vague")
+
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "reader", lambda self, shown, setting: strict)
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert counts() == (0, 0, 0, 1, 0, 0, 0)
+
+
+def test_answers_to_another_wording_stay_as_they_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "words", lambda *_: {"intro": "Another wording."})
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert Judgment.objects.values_list("verdict", "parser_version").get()[0] == Verdict.A
+    assert Judgment.objects.get().parser_version != "direct.2"
 
 
 def test_cells_added_later_are_asked_and_nothing_else() -> None:
@@ -222,26 +254,3 @@ def test_cells_added_later_are_asked_and_nothing_else() -> None:
     client = ScriptedClient()
     judge_with(client, study, judge)
     assert len(client.bodies) == 1
-
-
-def test_run_is_not_executed_by_two_at_once() -> None:
-    run = start_run(study=make_study(), judge=make_judge())
-    leases.claim(run.pk)
-    with pytest.raises(RunBusy):
-        execute(run.pk, stop=StopFlag())
-
-
-def test_run_of_a_dead_process_is_taken_over() -> None:
-    run = start_run(study=make_study(), judge=make_judge("coin"))
-    held = leases.claim(run.pk)
-    JudgeRun.objects.update(executor=held.executor.replace(f":{held.executor.split(':')[1]}:", ":999999999:"))
-    assert execute(run.pk, stop=StopFlag()).status == "done"
-
-
-def test_lost_lease_can_neither_be_kept_nor_given_back() -> None:
-    run = start_run(study=make_study(), judge=make_judge("coin"))
-    held = leases.claim(run.pk)
-    JudgeRun.objects.update(executor="elsewhere:1:abc")
-    assert not leases.beat(held)
-    assert not leases.release(held, status="done")
-    assert JudgeRun.objects.get().status == "running"

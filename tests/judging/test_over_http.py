@@ -179,13 +179,16 @@ def test_calls_in_flight_reach_their_bound_and_never_pass_it() -> None:
 
 
 @pytest.mark.django_db
-def test_endpoint_that_always_fails_stops_the_run_with_its_reason() -> None:
+@pytest.mark.parametrize(("in_flight", "errors"), [(1, 1), (4, 0)])
+def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int, errors: int) -> None:
     with StandIn([Reply(500, "out of memory")] * 1000) as stand_in:
-        ended = run_on(stand_in, instances=20, in_flight=1)
+        ended = run_on(stand_in, instances=20, in_flight=in_flight)
     assert ended.status == "failed"
-    assert "HTTP 500: out of memory (tried 6 times)" in JudgeRun.objects.get().message
-    assert stand_in.calls == 60
-    assert Judgment.objects.filter(status="pending").count() == 30
+    assert "8 single tries failed as well, the last one: HTTP 500: out of memory" in JudgeRun.objects.get().message
+    assert stand_in.calls == ended.progress.errors["HTTP 500"] < 40
+    # With one call at a time, the first question has had all its tries before a second one fails as well.
+    assert Judgment.objects.filter(status="error").count() == errors
+    assert Judgment.objects.filter(status="pending").count() == 40 - errors
 
 
 @pytest.mark.django_db

@@ -9,12 +9,13 @@ from django_tasks_db.models import DBTaskResult
 from annotation.errors import AnnotationError
 from annotation.models import Assignment, Slot
 from judging.errors import BadSettings, EndpointRefused, UnknownJudge
-from judging.models import Endpoint, Judge, JudgeRun, Judgment
+from judging.models import Endpoint, Judge, JudgeRun, Judgment, RunWorker
 from judging.services import leases
 from judging.services.endpoints import add_endpoint, find_endpoint
 from judging.services.judges import add_judge, find_judge
-from judging.services.requeue import requeue_runs
+from judging.services.requeue import call_for_help, requeue_runs
 from judging.services.runs import find_batch, queue_run, start_run
+from judging.tasks import enqueue_run
 from judging.worker import look_after
 from tests import factories as annotators
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
@@ -98,7 +99,7 @@ def test_another_judge_under_a_used_name_is_refused(change: dict[str, Any]) -> N
     [
         pytest.param({"method": "direct"}, "name an endpoint", id="no endpoint"),
         pytest.param({"method": "coin", "params": {"temperature": 1}}, "no parameters", id="useless parameters"),
-        pytest.param({"method": "oracle"}, "no judging method oracle; there are coin, direct", id="unknown method"),
+        pytest.param({"method": "oracle"}, "no judging method oracle; there are coin, cot, ", id="unknown method"),
         pytest.param({"method": "coin", "order": "sideways"}, "order", id="unknown order"),
         pytest.param({"method": "coin", "name": "no spaces"}, "name", id="bad name"),
         pytest.param({"method": "coin", "seed": -1}, "seed", id="bad seed"),
@@ -179,7 +180,7 @@ def test_run_without_a_worker_is_requeued_once() -> None:
     assert task.args_kwargs["args"] == [run.pk]
 
 
-@pytest.mark.parametrize("status", ["done", "failed", "paused"])
+@pytest.mark.parametrize("status", ["done", "failed", "paused", "cancelled"])
 def test_run_that_ended_is_not_requeued(status: str) -> None:
     start_run(study=make_study(), judge=make_judge("coin"))
     JudgeRun.objects.update(status=status)
@@ -188,10 +189,31 @@ def test_run_that_ended_is_not_requeued(status: str) -> None:
 
 def test_run_with_a_living_worker_is_not_requeued_and_a_silent_one_is() -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
-    held = leases.claim(run.pk)
+    _, worker = leases.join(run.pk)
+    assert worker is not None
     assert requeue_runs() == 0
-    JudgeRun.objects.update(heartbeat_at=held.heartbeat_at - 2 * leases.LEASE)  # type: ignore[operator]
+    RunWorker.objects.update(heartbeat_at=worker.heartbeat_at - 2 * leases.LEASE)
     assert requeue_runs() == 1
+
+
+def test_requeued_run_keeps_the_limit_that_it_was_started_with() -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    enqueue_run(run.pk, 5)
+    long_ago = timezone.now() - 2 * leases.LEASE
+    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago)
+    assert requeue_runs() == 1
+    dead, fresh = DBTaskResult.objects.order_by("enqueued_at")
+    assert (dead.status, fresh.args_kwargs["args"]) == ("FAILED", [run.pk, 5])
+
+
+@pytest.mark.parametrize(("in_flight", "workers", "helps"), [(64, 0, 0), (65, 0, 1), (256, 2, 1), (256, 3, 0)])
+def test_run_that_is_too_much_for_its_workers_is_offered_to_another(in_flight: int, workers: int, helps: int) -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)
+    for _ in range(workers):
+        leases.join(run.pk)
+    call_for_help(run.pk)
+    call_for_help(run.pk)
+    assert DBTaskResult.objects.count() == helps
 
 
 def test_the_worker_frees_the_slots_of_claims_whose_time_has_run_out() -> None:

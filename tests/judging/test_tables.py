@@ -1,13 +1,24 @@
 """Judges' verdicts as arrays of the same shape as people's, and as rows for exports."""
 
+import json
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
 from analysis.types import Verdict
 from annotation.models import Study
 from annotation.tables import select
-from judging.models import Judge, JudgeRun
-from judging.tables import judges_of, judgment_rows, judgments, presentations, status_counts
+from judging.models import Judge, JudgeRun, Judgment
+from judging.tables import (
+    cells_of,
+    judges_of,
+    judgment_rows,
+    judgments,
+    presentations,
+    status_counts,
+    verdicts_by_pair,
+)
 from tests.fakes import ScriptedClient
 from tests.judging.builders import (
     fill,
@@ -48,6 +59,85 @@ def test_both_orders_become_one_verdict(ab: int | None, ba: int | None, verdict:
     np.testing.assert_array_equal(judged.rated.outcomes.verdict, [verdict])
     assert judged.counts["asked"] == 2
     assert judged.counts["unparsed"] == [ab, ba].count(None)
+
+
+@pytest.mark.parametrize(
+    ("ab", "ba", "verdict"),
+    [
+        pytest.param((A, 0.1), (B, 0.7), A, id="mean below a half"),
+        pytest.param((A, 0.4), (B, 0.9), B, id="mean above a half, whatever the verdicts"),
+        pytest.param((A, 0.25), (B, 0.75), TIE, id="exactly a half"),
+        pytest.param((A, None), (A, 0.1), NONE, id="one probability is missing"),
+        pytest.param((A, 0.1), (None, 0.2), NONE, id="one is unparsed"),
+        pytest.param((A, 0.1), None, NONE, id="one order was not asked"),
+    ],
+)
+def test_probabilities_of_both_orders_are_averaged_on_request(
+    ab: tuple[int | None, float | None], ba: tuple[int | None, float | None] | None, verdict: float
+) -> None:
+    study = make_study(instances=1, k=1)
+    run = new_run(study, make_judge("coin", order="both", combine="probability"))
+    [pair] = pairs_in(study)
+    for order, found in (("ab", ab), ("ba", ba)):
+        if found is not None:
+            made = fill(run, pair, order, verdict=found[0], status="unparsed" if found[0] is None else "parsed")
+            made.p_b = found[1]
+            made.save()
+    np.testing.assert_array_equal(judgments(selection_of(study), run).rated.outcomes.verdict, [verdict])
+    stored = verdicts_by_pair(study, run.judge)[pair.pk]
+    assert stored == (None if np.isnan(verdict) else verdict)
+
+
+def test_one_order_is_as_it_was_said_whatever_is_combined() -> None:
+    study = make_study(instances=1, k=1)
+    run = new_run(study, make_judge("coin", order="ab", combine="probability"))
+    fill(run, pairs_in(study)[0], "ab", verdict=A)
+    assert judgments(selection_of(study), run).rated.outcomes.verdict.tolist() == [A]
+
+
+def test_repeats_and_negated_questions_are_no_part_of_findings() -> None:
+    study = make_study(instances=1, k=1)
+    run = new_run(study, make_judge("coin", repeats=3, negated=True))
+    [pair] = pairs_in(study)
+    fill(run, pair, "ab", verdict=A)
+    for repeat, negated in ((1, False), (2, False), (0, True)):
+        Judgment.objects.create(
+            run=run, pair=pair, order="ab", repeat=repeat, negated=negated, status="parsed", verdict=B
+        )
+    assert judgments(selection_of(study), run).rated.outcomes.verdict.tolist() == [A]
+    assert status_counts(selection_of(study), run)["asked"] == 1
+    assert verdicts_by_pair(study, run.judge) == {pair.pk: A}
+    asked = sorted((row["repeat"], row["negated"], row["verdict"]) for row in judgment_rows(study))
+    assert asked == [(0, False, A), (0, True, B), (1, False, B), (2, False, B)]
+
+
+def test_verdicts_by_pair_are_of_one_data_set_on_request_and_lack_what_was_not_asked() -> None:
+    study = make_study(instances=2, k=1)
+    run = new_run(study, make_judge("coin"))
+    first, second = pairs_in(study)
+    study.instances.filter(instance_id="i1").update(dataset="other")
+    fill(run, first, "ab", verdict=A)
+    fill(run, second, "ab", status="refused")
+    assert verdicts_by_pair(study, run.judge) == {first.pk: A, second.pk: None}
+    assert verdicts_by_pair(study, run.judge, dataset="other") == {second.pk: None}
+    Judgment.objects.filter(pair=second).update(status="pending")
+    assert verdicts_by_pair(study, run.judge) == {first.pk: A}
+
+
+def test_cells_of_a_run_hold_what_its_figures_are_made_of() -> None:
+    study = make_study(instances=2, k=1)
+    run = new_run(study, make_judge("coin", order="both"))
+    first, second = pairs_in(study)
+    fill(run, first, "ba", verdict=A)
+    fill(run, second, "ab", status="error")
+    fill(run, second, "ba", status="pending")
+    cells = cells_of(run)
+    assert cells.pair.tolist() == [first.pk, second.pk]
+    assert cells.instance.tolist() == [first.matchup.instance_id, second.matchup.instance_id]
+    assert cells.first_is_a.tolist() == [False, True]
+    np.testing.assert_array_equal(cells.verdict, [A, NONE])
+    assert cells.length_a.tolist() == [len(pair.generation_a.text) for pair in (first, second)]
+    assert cells.length_b.tolist() == [len(pair.generation_b.text) for pair in (first, second)]
 
 
 def test_half_finished_pair_has_no_verdict() -> None:
@@ -171,7 +261,7 @@ def test_exported_row_says_all_that_is_known() -> None:
         "method": "direct",
         "model": "small",
         "params": {"temperature": 0.5},
-        "prompt_version": "direct.summarization.v1",
+        "prompt_version": "direct.v1+summarization.v1",
         "order": "ba",
         "repeat": 0,
         "negated": False,
@@ -185,6 +275,19 @@ def test_exported_row_says_all_that_is_known() -> None:
         "cost": None,
     }
     assert {name: row[name] for name in expected} == expected
+
+
+def test_exported_row_has_probability_scores_and_what_was_paid_for_it() -> None:
+    study = make_study(instances=1, k=1)
+    made = fill(new_run(study, make_judge()), pairs_in(study)[0], "ab", verdict=A)
+    made.p_b, made.score_a, made.score_b, made.cost = 0.25, 4.5, 3.0, Decimal("0.00012345")
+    made.prompt_tokens, made.completion_tokens = 40, 6
+    made.save()
+    [row] = judgment_rows(study)
+    assert (row["p_b"], row["score_a"], row["score_b"], row["cost"]) == (0.25, 4.5, 3.0, 0.00012345)
+    assert json.loads(json.dumps(row))["cost"] == 0.00012345
+    # Read from a file: no answers behind it, so what it says of itself.
+    assert (row["prompt_tokens"], row["completion_tokens"], row["latency_ms"]) == (40, 6, None)
 
 
 def test_export_leaves_out_what_was_not_asked_and_keeps_its_order() -> None:

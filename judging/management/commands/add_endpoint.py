@@ -1,34 +1,106 @@
-"""add_endpoint NAME --base-url URL --model M [--key-env VAR] [--timeout SECONDS]"""
+"""add_endpoint NAME --base-url URL --model M [--key-env VAR] [prices, limits, headers] [--update]"""
 
+import argparse
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from judging.services.endpoints import add_endpoint
+from judging.models import Endpoint
+from judging.services.endpoints import add_endpoint, update_endpoint
+
+SETTINGS = {
+    "timeout": "timeout_seconds",
+    "requests_per_minute": "requests_per_minute",
+    "tokens_per_minute": "tokens_per_minute",
+    "price_prompt": "price_prompt",
+    "price_completion": "price_completion",
+    "batch_discount": "batch_discount",
+    "currency": "currency",
+}
 
 
 class Command(TandemCommand):
     """Store an OpenAI-compatible service and the model to ask there."""
 
-    help = "Add an OpenAI-compatible endpoint. Its key stays in an environment variable; only the name is stored."
+    help = (
+        "Add an OpenAI-compatible endpoint. Its key stays in an environment variable; only the name is stored. Prices, "
+        "limits and headers may be changed later, with --update; address, model and key may not: choose another name."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--base-url", required=True, metavar="URL", help="for example https://api.openai.com/v1")
-        parser.add_argument("--model", required=True, metavar="M", help="the model's name at that service")
-        parser.add_argument("--key-env", default="", metavar="VAR", help="environment variable that holds the key")
-        parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="for one call (default: 60)")
+        parser.add_argument("--base-url", metavar="URL", help="for example https://api.openai.com/v1")
+        parser.add_argument("--model", metavar="M", help="the model's name at that service")
+        parser.add_argument("--key-env", metavar="VAR", help="environment variable that holds the key")
+        parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for one call (default: 60)")
+        parser.add_argument(
+            "--header",
+            type=header,
+            action="append",
+            metavar="NAME:VALUE",
+            help="sent with each call; env:VAR as the value reads a variable, which secrets must come from; with "
+            "--update, these take the place of all headers, and --header '' leaves none",
+        )
+        parser.add_argument("--requests-per-minute", type=limit, metavar="N", help="0: no limit (default)")
+        parser.add_argument("--tokens-per-minute", type=limit, metavar="N", help="0: no limit (default)")
+        parser.add_argument("--price-prompt", metavar="X", help="for a million prompt tokens; '' if unknown (default)")
+        parser.add_argument("--price-completion", metavar="X", help="for a million tokens written")
+        parser.add_argument(
+            "--batch-discount",
+            type=float,
+            metavar="SHARE",
+            help="share of the price that is paid through the provider's Batch API (default: 0.5)",
+        )
+        parser.add_argument("--currency", metavar="CODE", help="of the prices (default: USD)")
+        parser.add_argument(
+            "--update", action="store_true", help="change prices, limits, time-out or headers of an endpoint"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add the endpoint and say whether it is new."""
-        endpoint, is_new = add_endpoint(
-            name=options["name"],
-            base_url=options["base_url"],
-            model=options["model"],
-            key_env=options["key_env"],
-            timeout_seconds=options["timeout"],
-        )
-        where = f"{endpoint.model} at {endpoint.base_url}"
-        self.stdout.write(f"endpoint {endpoint.name} {'added' if is_new else 'unchanged'}: {where}")
+        """Add or change the endpoint and say which."""
+        given = {field: options[name] for name, field in SETTINGS.items() if options[name] is not None}
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            if name in given:
+                given[name] = given[name] or None
+        if options["header"] is not None:
+            given["headers"] = dict(pair for pair in options["header"] if pair is not None)
+        about = {name: options[name] for name in ("base_url", "model", "key_env") if options[name] is not None}
+        if options["update"]:
+            self.report(update_endpoint(name=options["name"], **about, **given), "updated")
+            return
+        if missing := [f"--{name.replace('_', '-')}" for name in ("base_url", "model") if name not in about]:
+            raise CommandError(f"a new endpoint needs {' and '.join(missing)}; to change one, add --update")
+        endpoint, is_new = add_endpoint(name=options["name"], **about, **given)
+        self.report(endpoint, "added" if is_new else "unchanged")
+
+    def report(self, endpoint: Endpoint, what: str) -> None:
+        """Print one line on the endpoint; its prices only when it has any."""
+        self.stdout.write(f"endpoint {endpoint.name} {what}: {endpoint.model} at {endpoint.base_url}")
+        if endpoint.price_prompt is not None or endpoint.price_completion is not None:
+            parts = [
+                f"{'unknown' if amount is None else f'{amount.normalize():f}'} {endpoint.currency} {what}"
+                for amount, what in (
+                    (endpoint.price_prompt, "for a million prompt tokens"),
+                    (endpoint.price_completion, "for a million tokens written"),
+                )
+            ]
+            self.stdout.write(f"prices: {', '.join(parts)}")
+
+
+def header(text: str) -> tuple[str, str] | None:
+    """Read NAME:VALUE; an empty text stands for no header. Never repeats what was given: it may hold a secret."""
+    if not text.strip():
+        return None
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise argparse.ArgumentTypeError("expected NAME:VALUE")
+    return name.strip(), value.strip()
+
+
+def limit(text: str) -> int:
+    """Read a limit; 0 stands for none."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
+    return int(text)

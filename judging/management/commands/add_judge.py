@@ -1,4 +1,4 @@
-"""add_judge NAME --method METHOD [--endpoint NAME] [--order random|both|ab|ba] [--family F] [--param key=value] …"""
+"""add_judge NAME --method METHOD [--endpoint NAME] [--order random|both|ab|ba] [--task T] [--param key=value] …"""
 
 import argparse
 import json
@@ -7,31 +7,66 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from judging.judges import method_names
-from judging.models import Judge
+from judging.judges import find_method, method_names
+from judging.judges.tasks import TASKS
+from judging.models import Judge, PromptFile
 from judging.services.endpoints import find_endpoint
-from judging.services.judges import add_judge
+from judging.services.judges import REPEATED_TEMPERATURE, add_judge
+from judging.services.prompt_files import find_prompt
 
 
 class Command(TandemCommand):
     """Store an auto-rater: a method with its settings and the endpoint that it asks."""
 
-    help = "Add a judge."
+    help = "Add a judge. The same command again changes nothing; other settings need another name."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--method", required=True, help=", ".join(method_names()))
+        parser.add_argument("--method", required=True, metavar="METHOD", help=", ".join(method_names()))
         parser.add_argument("--endpoint", metavar="NAME", help="which endpoint to ask; none for a baseline")
-        parser.add_argument("--order", choices=Judge.Order.values, default=Judge.Order.RANDOM.value)
+        parser.add_argument(
+            "--order",
+            choices=Judge.Order.values,
+            default=Judge.Order.RANDOM.value,
+            help="which text is shown first: drawn for each pair (default), both orders, or always A's (ab) or B's (ba)",
+        )
+        parser.add_argument(
+            "--combine",
+            choices=Judge.Combine.values,
+            default=Judge.Combine.TIE.value,
+            help="what both orders give together: a tie where they disagree (default), or the mean of their probabilities",
+        )
+        parser.add_argument(
+            "--task",
+            choices=list(TASKS),
+            default="",
+            metavar="TASK",
+            help=f"wording: {', '.join(TASKS)} (default: the study's)",
+        )
         parser.add_argument("--family", default="", metavar="F", help="the model's family, as on systems")
+        parser.add_argument(
+            "--repeats",
+            type=int,
+            default=1,
+            metavar="N",
+            help="ask each presentation N times; methods that ask at temperature 0 then ask at "
+            f"{REPEATED_TEMPERATURE}, unless --param temperature says another",
+        )
+        parser.add_argument("--negated", action="store_true", help="ask the negated question as well: which is worse?")
+        parser.add_argument(
+            "--prompt",
+            metavar="NAME[:VERSION]",
+            help="a prompt file of your own; the latest version unless one is named",
+        )
         parser.add_argument(
             "--param",
             type=parameter,
             action="append",
             default=[],
             metavar="KEY=VALUE",
-            help="sent with each call, as temperature=0.7; the value is JSON or else text; null leaves a default out",
+            help="an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
+            f"null leaves a default out. Options: {options_of_methods()}",
         )
         parser.add_argument("--seed", type=int, help="draws the orders and the samples (default: random, recorded)")
 
@@ -43,12 +78,49 @@ class Command(TandemCommand):
             method=options["method"],
             endpoint=endpoint,
             order=options["order"],
+            combine=options["combine"],
+            repeats=options["repeats"],
+            negated=options["negated"],
+            task=options["task"],
+            prompt_file=prompt_named(options["prompt"]),
             family=options["family"],
             params=dict(options["param"]),
             seed=options["seed"],
         )
-        about = f"{judge.method}, order {judge.order}, seed {judge.seed}"
-        self.stdout.write(f"judge {judge.name} {'added' if is_new else 'unchanged'}: {about}")
+        self.stdout.write(f"judge {judge.name} {'added' if is_new else 'unchanged'}: {about(judge)}")
+
+
+def about(judge: Judge) -> str:
+    """Say how a judge is set up, defaults left out."""
+    parts = [judge.method, f"order {judge.order}"]
+    if judge.combine != Judge.Combine.TIE:
+        parts.append(f"combine {judge.combine}")
+    parts += [f"task {judge.task}"] * bool(judge.task)
+    parts += [f"prompt {judge.prompt_file}"] * (judge.prompt_file is not None)
+    parts += [f"{judge.repeats} repeats"] * (judge.repeats > 1)
+    parts += ["negated as well"] * judge.negated
+    parts += [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in judge.params.items()]
+    return ", ".join([*parts, f"seed {judge.seed}"])
+
+
+def prompt_named(name: str | None) -> PromptFile | None:
+    """Return the prompt file that NAME or NAME:VERSION names.
+
+    Raises: UnknownJudge
+    """
+    if not name:
+        return None
+    plain, colon, version = name.partition(":")
+    return find_prompt(f"{plain}.v{version.removeprefix('v')}" if colon else plain)
+
+
+def options_of_methods() -> str:
+    """List the methods' options, each with the methods that have it."""
+    having: dict[str, list[str]] = {}
+    for name in method_names():
+        for option in find_method(name).options:
+            having.setdefault(option, []).append(name)
+    return "; ".join(f"{option} ({', '.join(names)})" for option, names in having.items())
 
 
 def parameter(text: str) -> tuple[str, Any]:

@@ -1,10 +1,10 @@
-"""run_judge STUDY --judge NAME [--batch NAME] [--in-flight W]"""
+"""run_judge STUDY --judge NAME [--batch NAME] [--in-flight W] [--max-cost X] [--limit N] [--batch-api]"""
 
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from types import FrameType
 from typing import Any
 
@@ -12,41 +12,63 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
 from annotation.services.studies import find_study
+from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.services.execution import Ended, execute
 from judging.services.judges import find_judge
+from judging.services.pricing import money
 from judging.services.progress import Progress
 from judging.services.runs import find_batch, start_run
 from judging.services.status import Counts, count_judgments, pairs_without_source
 from judging.services.stopping import StopFlag
 
 STOPPED_BY_SIGNAL = 130
+STOPPED_ELSEWHERE = 3
+RESUMES = "The same command resumes without repeating a call."
 
 
 class Command(TandemCommand):
     """Run a judge here and now, on the pairs of a study or of one batch."""
 
-    help = "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice."
+    help = (
+        "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice; on another machine, "
+        "at the same time, it shares the work."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
         parser.add_argument("study", metavar="STUDY", help="the study's slug")
         parser.add_argument("--judge", required=True, metavar="NAME")
         parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
-        parser.add_argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
+        parser.add_argument(
+            "--in-flight", type=int, metavar="W", help="calls at the same time, of all that share the run (default: 8)"
+        )
+        parser.add_argument(
+            "--batch-api", action="store_true", help="through the provider's Batch API: slower, and mostly cheaper"
+        )
+        parser.add_argument("--max-cost", metavar="X", help="stop before the run has cost more than this")
+        parser.add_argument("--limit", type=int, metavar="N", help="fill so many cells this time")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the judge; progress goes to stderr, the summary to stdout."""
         study = find_study(options["study"])
-        batch = find_batch(study, options["batch"]) if options["batch"] else None
-        judge = find_judge(options["judge"])
-        run = start_run(study=study, judge=judge, batch=batch, in_flight=options["in_flight"])
+        limit = options["limit"]
+        if limit is not None and limit < 1:
+            raise CommandError(f"--limit must be 1 or more, got {limit}")
+        run = start_run(
+            study=study,
+            judge=find_judge(options["judge"]),
+            batch=find_batch(study, options["batch"]) if options["batch"] else None,
+            in_flight=options["in_flight"],
+            max_cost=sum_of(options["max_cost"]),
+            way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
+        )
         if blind := pairs_without_source(run):
             self.stderr.write(f"notice: {blind} pairs have no source text; the judge is told that it is not available")
         stop = StopFlag()
         with stopping_on_signals(stop):
             meter = Meter(self.stderr)
-            ended = execute(run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, on_progress=meter)
+            ended = execute(run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, on_progress=meter, limit=limit)
             meter.close(ended.progress)
         self.conclude(run, ended)
 
@@ -54,17 +76,32 @@ class Command(TandemCommand):
         """Print the summary and choose the exit status."""
         counts = count_judgments(run.judgments.all())
         self.stdout.write(summary(counts, ended.progress))
-        if ended.status == JudgeRun.Status.PAUSED:
+        if ended.signal:
             self.stderr.write("stopped; the same command resumes without repeating a call")
             sys.exit(STOPPED_BY_SIGNAL)
+        if ended.as_asked:
+            self.stderr.write(f"stopped after as many cells as were asked for; {counts.pending} are open")
+            return
+        if ended.status in (JudgeRun.Status.PAUSED, JudgeRun.Status.CANCELLED):
+            raise CommandError(f"{ended.message}\n{RESUMES}", returncode=STOPPED_ELSEWHERE)
         if ended.status != JudgeRun.Status.DONE:
-            raise CommandError(f"{ended.message}\nThe same command resumes without repeating a call.")
+            raise CommandError(f"{ended.message}\n{RESUMES}")
         if counts.errors:
             reasons = run.judgments.filter(status="error").values_list("failure", flat=True)
             self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}")
             self.stderr.write("the same command asks these again")
         if counts.errors and not counts.parsed:
             raise CommandError("no question got an answer")
+
+
+def sum_of(given: object) -> Decimal | None:
+    """Read a sum of money."""
+    if given is None:
+        return None
+    try:
+        return Decimal(str(given))
+    except InvalidOperation:
+        raise CommandError(f"--max-cost must be a sum of money, got {given}") from None
 
 
 def summary(counts: Counts, progress: Progress) -> str:
@@ -74,42 +111,8 @@ def summary(counts: Counts, progress: Progress) -> str:
         f" + unparsed {counts.unparsed} + refused {counts.refused} + errors {counts.errors}"
     )
     pending = f"; pending {counts.pending}" if counts.pending else ""
-    return f"{outcomes}{pending}; cached {progress.cached}, calls {progress.calls}"
-
-
-class Meter:
-    """Writes progress: one line that moves on a terminal, else a line now and then."""
-
-    def __init__(self, out: Any) -> None:
-        self.out = out
-        self.moving = bool(getattr(out, "isatty", lambda: False)())
-        self.pause = 0.2 if self.moving else 10.0
-        self.started = self.last = time.monotonic()
-        self.done_before: int | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        """Write the state unless that was done just now."""
-        if self.done_before is None:
-            self.done_before = progress.done
-        now = time.monotonic()
-        if now - self.last >= self.pause:
-            self.last = now
-            self.write(progress, now)
-
-    def close(self, progress: Progress) -> None:
-        """Write the last state."""
-        self.write(progress, time.monotonic())
-        if self.moving:
-            self.out.write("")
-
-    def write(self, progress: Progress, now: float) -> None:
-        """Write one line."""
-        rate = (progress.done - (self.done_before or 0)) / max(now - self.started, 0.001)
-        line = (
-            f"{progress.done}/{progress.total} done, {progress.calls} calls, {progress.cached} cached, "
-            f"{progress.ended['error']} errors, {rate:.1f} a second"
-        )
-        self.out.write(f"\r{line}" if self.moving else line, ending=" " if self.moving else "\n")
+    cost = f", cost {money(progress.cost, progress.currency)}" if progress.currency and progress.cost else ""
+    return f"{outcomes}{pending}{cost}; cached {progress.cached}, calls {progress.calls}"
 
 
 @contextmanager

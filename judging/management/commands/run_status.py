@@ -1,52 +1,80 @@
-"""run_status STUDY --judge NAME [--batch NAME] [--format json|text]"""
+"""run_status STUDY [--judge NAME [--batch NAME]] [--format json|text]"""
 
 import json
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
 from annotation.services.studies import find_study
 from judging.errors import UnknownJudge
-from judging.models import Judgment
+from judging.models import JudgeRun
 from judging.services.judges import find_judge
 from judging.services.runs import find_batch
-from judging.services.status import count_judgments, count_tokens
+from judging.services.status import report_on, reports_by_procedure
 
 
 class Command(TandemCommand):
-    """Print what came of a judge's runs on a study so far."""
+    """Print what came of a judge's runs on a study so far, and what they took; or of all of a study's, by procedure."""
 
-    help = "Count what came of a judge's runs on a study. Calls are answers fetched; cached ones cost none."
+    help = (
+        "Count what came of a judge's runs on a study, and what they took. Without --judge: all runs, and sums for each "
+        "procedure. Calls are answers fetched; cached ones cost none. A cost is null as long as a part of it is unknown."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
         parser.add_argument("study", metavar="STUDY", help="the study's slug")
-        parser.add_argument("--judge", required=True, metavar="NAME")
+        parser.add_argument("--judge", metavar="NAME")
         parser.add_argument("--batch", metavar="NAME", help="only the run on this batch")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the counts."""
-        study, judge = find_study(options["study"]), find_judge(options["judge"])
-        runs = judge.runs.filter(study=study)
+        study = find_study(options["study"])
+        runs = JudgeRun.objects.filter(study=study).select_related("judge__endpoint", "batch").order_by("pk")
         if options["batch"]:
             runs = runs.filter(batch=find_batch(study, options["batch"]))
-        if not runs.exists():
-            raise UnknownJudge(f"judge {judge} has no run on {options['batch'] or study.slug}")
-        judgments = Judgment.objects.filter(run__in=runs)
-        status = {
-            "study": study.slug,
-            "judge": judge.name,
-            "status": [run.status for run in runs],
-            "messages": [run.message for run in runs if run.message],
-            **count_judgments(judgments).as_dict(),
-            **count_tokens(judgments),
-            "cost": None,
-        }
+        if options["judge"]:
+            judge = find_judge(options["judge"])
+            found = list(runs.filter(judge=judge))
+            if not found:
+                raise UnknownJudge(f"judge {judge} has no run on {options['batch'] or study.slug}")
+            told = {"study": study.slug, "judge": judge.name, **report_on(found)}
+        else:
+            told = {
+                "study": study.slug,
+                "runs": [
+                    {"judge": run.judge.name, "batch": run.batch and run.batch.name, **report_on([run])} for run in runs
+                ],
+                "procedures": reports_by_procedure(list(runs)),
+            }
+            if not told["runs"]:
+                raise CommandError(f"study {study.slug} has no runs yet")
         if options["format"] == "json":
-            self.stdout.write(json.dumps(status, ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
             return
-        for name, value in status.items():
-            shown = ", ".join(map(str, value)) or "none" if isinstance(value, list) else value
-            self.stdout.write(f"{name}: {'unknown' if value is None else shown}")
+        for line in lines(told):
+            self.stdout.write(line)
+
+
+def lines(told: dict[str, Any], indent: str = "") -> list[str]:
+    """Write a report as lines; what belongs to an entry of a list is indented."""
+    found = []
+    for name, value in told.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            for entry in value:
+                head, *rest = lines(entry, f"{indent}  ")
+                found += [f"{indent}{name}: {head.strip()}", *rest]
+        else:
+            found.append(f"{indent}{name}: {shown(value)}")
+    return found
+
+
+def shown(value: object) -> str:
+    """Write one value."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

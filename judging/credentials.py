@@ -1,0 +1,120 @@
+"""What an endpoint is sent besides the question: its key and its headers. Secrets stay in the environment.
+
+Whoever sets up endpoints chooses where these are sent, so only variables that were made for an endpoint can be named.
+"""
+
+import re
+from collections.abc import Mapping
+
+from django.conf import settings
+
+from judging.errors import BadSettings
+from judging.models import Endpoint
+
+VARIABLE = re.compile(r"(?!DATABASE_|DJANGO_|AWS_|.*SECRET)(?=.*(?:KEY|TOKEN))[A-Z][A-Z0-9_]{0,99}")
+FROM_VARIABLE = "env:"
+MAX_HEADERS = 20
+MAX_HEADER_LENGTH = 1000
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+# A value under such a name, or of such a form, is a secret in all likelihood.
+SECRET_NAME = re.compile(
+    r"auth|cookie|credential|passw|secret|session|signature|token|api[-_]?key|access[-_]?key|(?:^|[-_])key(?:$|[-_])",
+    re.IGNORECASE,
+)
+SECRET_VALUE = re.compile(
+    r"(?:bearer|basic|digest|token)\s|(?:sk|pk|rk|ghp|hf|xox[a-z])[-_]\w{8}|eyJ[\w-]{8}", re.IGNORECASE
+)
+# The client itself decides these; another value would change where or how the request is read.
+RESERVED_HEADERS = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
+        *("host", "http2-settings", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"),
+        *("upgrade", "user-agent", "via"),
+    }
+)
+
+
+def check_key_env(key_env: str) -> None:
+    """Refuse what isn't the name of a variable made for an endpoint's key; never repeats it, for it may be a key.
+
+    Raises: BadSettings
+    """
+    if key_env and not VARIABLE.fullmatch(key_env):
+        raise BadSettings(
+            "name an environment variable that was made for this key, in capitals and with KEY or TOKEN in it, such as "
+            "MY_API_KEY; none of the server's own (DATABASE_…, DJANGO_…, AWS_…, …SECRET…); never give the key itself"
+        )
+
+
+def check_headers(headers: object) -> None:
+    """Refuse headers that can't be sent, that decide how a request is read, or that hold a secret in plain.
+
+    Raises: BadSettings, which never repeats a value.
+    """
+    if not isinstance(headers, dict) or len(headers) > MAX_HEADERS:
+        raise BadSettings(f"headers must be an object of at most {MAX_HEADERS} names with their values")
+    if len({str(name).lower() for name in headers}) < len(headers):
+        raise BadSettings("a header is named twice")
+    for name, value in headers.items():
+        check_header(name, value)
+
+
+def check_header(name: str, value: object) -> None:
+    """Refuse one header.
+
+    Raises: BadSettings
+    """
+    if not HEADER_NAME.fullmatch(name):
+        raise BadSettings("a header's name must be made of letters, digits and dashes")
+    if name.lower() in RESERVED_HEADERS:
+        raise BadSettings(f"the header {name} is set by the client itself")
+    if not isinstance(value, str) or len(value) > MAX_HEADER_LENGTH or not HEADER_VALUE.fullmatch(value):
+        raise BadSettings(f"the value of the header {name} must be one line of plain ASCII text")
+    if value.startswith(FROM_VARIABLE):
+        variable = value.removeprefix(FROM_VARIABLE)
+        if not variable:
+            raise BadSettings(f"the header {name} names no environment variable behind {FROM_VARIABLE}")
+        check_key_env(variable)
+    elif SECRET_NAME.search(name) or SECRET_VALUE.match(value):
+        raise BadSettings(
+            f"the header {name} looks like it holds a secret, which is never stored: put its value into an environment "
+            f"variable and write {FROM_VARIABLE}MY_API_KEY as the header's value"
+        )
+
+
+def key_of(endpoint: Endpoint) -> str | None:
+    """Return the endpoint's key from the environment.
+
+    Raises: BadSettings if the variable that should hold it is not set.
+    """
+    if not endpoint.key_env:
+        return None
+    key = settings.ENDPOINT_KEY(endpoint.key_env)
+    if key is None:
+        raise BadSettings(f"endpoint {endpoint.name} takes its key from {endpoint.key_env}, which is not set here")
+    return str(key)
+
+
+def headers_of(endpoint: Endpoint) -> tuple[dict[str, str], list[str]]:
+    """Return the headers to send, with what variables hold in its place, and those values, which are secret.
+
+    Raises: BadSettings for headers that `check_headers` refuses, or a variable that is not set.
+    """
+    check_headers(endpoint.headers)
+    headers: Mapping[str, str] = endpoint.headers
+    sent, secrets = {}, []
+    for name, value in headers.items():
+        if value.startswith(FROM_VARIABLE):
+            variable = value.removeprefix(FROM_VARIABLE)
+            found = settings.ENDPOINT_KEY(variable)
+            if found is None:
+                raise BadSettings(
+                    f"endpoint {endpoint.name} takes the header {name} from {variable}, which is not set here"
+                )
+            if not HEADER_VALUE.fullmatch(found):
+                raise BadSettings(f"the variable {variable} holds what can't be sent as the header {name}")
+            value = str(found)
+            secrets.append(value)
+        sent[name] = value
+    return sent, secrets

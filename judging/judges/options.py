@@ -1,0 +1,56 @@
+"""The options that methods heed: parameters of a judge that are not sent, each with what it may be."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from judging.errors import BadSettings
+
+MOST_SAMPLES = 100
+MOST_SHOTS = 5
+MOST_ASPECTS = 20
+FIXED, ASKED = "fixed", "asked"
+
+
+def is_switch(value: object) -> bool:
+    """Tell whether a value is true or false."""
+    return isinstance(value, bool)
+
+
+def is_number_of_samples(value: object) -> bool:
+    """Tell whether so many samples can be drawn of one question."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_SAMPLES
+
+
+def is_number_of_shots(value: object) -> bool:
+    """Tell whether so many examples can be shown."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_SHOTS
+
+
+def is_choice_of_aspects(value: object) -> bool:
+    """Tell whether a value says where aspects come from, or lists them."""
+    if isinstance(value, list):
+        return 1 <= len(value) <= MOST_ASPECTS and all(isinstance(aspect, str) and aspect.strip() for aspect in value)
+    return value in (FIXED, ASKED)
+
+
+RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "ties": (is_switch, "true or false"),
+    "logprobs": (is_switch, "true or false"),
+    "weighted": (is_switch, "true or false"),
+    "samples": (is_number_of_samples, f"a whole number from 1 to {MOST_SAMPLES}"),
+    "shots": (is_number_of_shots, f"a whole number from 1 to {MOST_SHOTS}"),
+    "aspects": (is_choice_of_aspects, f"{FIXED}, {ASKED}, or a list of up to {MOST_ASPECTS} texts"),
+}
+
+
+def check_options(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse an option that a method doesn't have, or a value that makes no sense.
+
+    Raises: BadSettings
+    """
+    for name, value in given.items():
+        if name not in known:
+            raise BadSettings(f"there is no option {name}; there are {', '.join(known) or 'none'}")
+        fits, wanted = RULES[name]
+        if not fits(value):
+            raise BadSettings(f"{name} is {wanted}, got {value!r}")

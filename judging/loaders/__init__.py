@@ -1,0 +1,1 @@
+"""Files of verdicts that judges gave elsewhere → checked rows."""

@@ -1,0 +1,42 @@
+"""add_prompt FILE [--name NAME] [--parser P] [--group G]"""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.management.commands._base import TandemCommand, read_file
+from annotation.services.groups import find_group
+from judging.prompt_text import read_prompt
+from judging.services.prompt_files import add_prompt
+from judging.wordings import parser_names
+
+
+class Command(TandemCommand):
+    """Keep a wording of a researcher's own, checked before any call is made."""
+
+    help = "Add a prompt file for judges. The same again changes nothing; another text becomes the name's next version."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the options."""
+        parser.add_argument("file", metavar="FILE", help="the wording, UTF-8; a head may say name and parser")
+        parser.add_argument(
+            "--name", default="", metavar="NAME", help="default: what the head says, or the file's name"
+        )
+        parser.add_argument(
+            "--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(parser_names())}"
+        )
+        parser.add_argument("--group", default="", metavar="G", help="whose it is (default: for all groups)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Add the wording and say which version it is."""
+        data, file_name = read_file(options["file"])
+        given = read_prompt(data)
+        prompt, is_new = add_prompt(
+            given=given,
+            name=options["name"] or given.name or Path(file_name).stem,
+            parser=options["parser"],
+            group=find_group(options["group"]) if options["group"] else None,
+        )
+        whose = f"group {prompt.group}" if prompt.group else "all groups"
+        self.stdout.write(f"prompt {prompt} {'added' if is_new else 'unchanged'}: parser {prompt.parser}, for {whose}")

@@ -1,0 +1,63 @@
+"""estimate_run STUDY --judge NAME [--batch NAME] [--limit N] [--batch-api] [--format json|text]"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
+from judging.models import JudgeRun
+from judging.services.estimates import Estimate, estimate
+from judging.services.judges import find_judge
+from judging.services.pricing import money
+from judging.services.runs import find_batch
+
+
+class Command(TandemCommand):
+    """Say what a judge's run would take: calls, tokens, money."""
+
+    help = "Estimate what a run would take, before anything is asked. Answers that are stored already cost nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the options."""
+        parser.add_argument("study", metavar="STUDY", help="the study's slug")
+        parser.add_argument("--judge", required=True, metavar="NAME")
+        parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many presentations")
+        parser.add_argument("--batch-api", action="store_true", help="at the price of the provider's Batch API")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the estimate."""
+        study = find_study(options["study"])
+        judge = find_judge(options["judge"])
+        batch = find_batch(study, options["batch"]) if options["batch"] else None
+        way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
+        found = estimate(study=study, judge=judge, batch=batch, limit=options["limit"], way=way)
+        if options["format"] == "json":
+            told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
+            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
+            return
+        for line in lines(found):
+            self.stdout.write(line)
+
+
+def lines(found: Estimate) -> list[str]:
+    """Put an estimate in words."""
+    about = "" if found.is_exact else "about "
+    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
+    said = [
+        f"presentations: {found.presentations:,}, of which {found.pending:,} are to be asked",
+        f"calls: {about}{found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {about}{found.cached:,}",
+    ]
+    if not found.calls:
+        return said
+    by = f"by {found.learned_from} stored answers" if found.learned_from else "by the number of characters"
+    sample = "" if found.is_exact else f", from {found.sampled} presentations"
+    return [
+        *said,
+        f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written ({by}{sample})",
+        f"cost: {'' if found.cost is None else 'about '}{money(found.cost, found.currency)}"
+        + ("; the endpoint has no prices" if found.cost is None else ""),
+    ]

@@ -1,0 +1,37 @@
+"""Read judgments that were made elsewhere."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand, read_file
+from judging.services.importing import import_judgments
+
+
+class Command(TandemCommand):
+    """`import_judgments FILE --study SLUG`."""
+
+    help = (
+        "Read verdicts that judges gave elsewhere on a study's pairs: CSV with instance, pair, judge, order (ab or ba), "
+        "verdict (a, tie, b, or empty: unparsed), or LLMBar's table of published verdicts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("file")
+        parser.add_argument("--study", required=True, metavar="SLUG")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read the file and say what came of it."""
+        data, name = read_file(options["file"])
+        study, stored = import_judgments(data=data, name=name, slug=options["study"])
+        if stored.unread:
+            self.stderr.write(f"notice: nothing was made of the columns {', '.join(stored.unread)}")
+        for judge, label in stored.judges.items():
+            if judge != label:
+                self.stderr.write(f"notice: {label} is judge {judge} here")
+        if not stored.added:
+            self.say(f"{name}: nothing new; all {stored.unchanged} judgments are in study {study.slug} already")
+            return
+        there = f", {stored.unchanged} there already" if stored.unchanged else ""
+        judges = f"{len(stored.judges)} judge{'s' if len(stored.judges) != 1 else ''}"
+        self.say(f"{name}: {stored.added} judgments of {judges} added{there} (study {study.slug})")

@@ -1,0 +1,40 @@
+"""test_endpoint NAME [--format json|text]"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from annotation.management.commands._base import TandemCommand
+from judging.services.endpoints import find_endpoint
+from judging.services.probing import probe_endpoint
+from judging.supported import supported_by
+
+ANSWERS = {True: "yes", False: "no", None: "unknown"}
+
+
+class Command(TandemCommand):
+    """Ask an endpoint a few questions and say what it supports."""
+
+    help = "Test an endpoint with about ten short calls: what it supports, and why not. They cost what calls cost."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the options."""
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Test, store and print; the exit status tells whether it answers at all."""
+        endpoint = probe_endpoint(find_endpoint(options["name"]))
+        if options["format"] == "json":
+            self.stdout.write(
+                json.dumps({"endpoint": endpoint.name, **endpoint.supports}, ensure_ascii=False, indent=2)
+            )
+        else:
+            for one in supported_by(endpoint):
+                self.stdout.write(f"{one.name}: {ANSWERS[one.works]}{f' ({one.why})' if one.why else ''}")
+            if endpoint.supports["latency_ms"] is not None:
+                fastest, slowest = endpoint.supports["latency_ms"], endpoint.supports["max_latency_ms"]
+                self.stdout.write(f"latency: {fastest:.0f} ms in the middle, {slowest:.0f} ms at most")
+        if not endpoint.supports["chat"]:
+            raise CommandError(f"endpoint {endpoint.name} can't be asked: {endpoint.supports['why']['chat']}")

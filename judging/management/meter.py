@@ -1,0 +1,83 @@
+"""What a run shows in the terminal while it goes on."""
+
+import shutil
+import time
+from collections import deque
+from typing import Any
+
+from judging.services.pricing import money
+from judging.services.progress import Progress
+
+BAR = 24  # characters
+LOOK_BACK = 30.0  # seconds that the rate is taken over: it follows the endpoint, and does not jump
+
+
+class Meter:
+    """Writes progress: one line that moves on a terminal, else a line now and then."""
+
+    def __init__(self, out: Any) -> None:
+        self.out = out
+        self.moving = bool(getattr(out, "isatty", lambda: False)())
+        self.pause = 0.2 if self.moving else 10.0
+        self.last = time.monotonic()
+        self.seen: deque[tuple[float, int]] = deque()
+
+    def __call__(self, progress: Progress) -> None:
+        """Write the state unless that was done just now."""
+        now = time.monotonic()
+        if not self.seen:
+            self.seen.append((now, progress.done))
+        if now - self.last >= self.pause:
+            self.last = now
+            self.write(progress, now)
+
+    def close(self, progress: Progress) -> None:
+        """Write the last state."""
+        self.write(progress, time.monotonic())
+        if self.moving:
+            self.out.write("")
+
+    def write(self, progress: Progress, now: float) -> None:
+        """Write one line, no longer than the terminal is wide."""
+        line = line_of(progress, self.rate(progress, now), bar=self.moving)
+        if self.moving:
+            width = shutil.get_terminal_size().columns - 1
+            self.out.write(f"\r{line[:width].ljust(width)}", ending="")
+        else:
+            self.out.write(line)
+
+    def rate(self, progress: Progress, now: float) -> float:
+        """Return the cells filled in a second, of late."""
+        self.seen.append((now, progress.done))
+        while len(self.seen) > 2 and self.seen[1][0] <= now - LOOK_BACK:
+            self.seen.popleft()
+        began, before = self.seen[0]
+        return (progress.done - before) / max(now - began, 0.001)
+
+
+def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
+    """Say how far a run is, how fast it goes, what it has spent, and what went wrong."""
+    share = progress.done / progress.total if progress.total else 1.0
+    drawn = f"[{'#' * round(BAR * share):<{BAR}}] " if bar else ""
+    parts = [f"{drawn}{progress.done}/{progress.total} done", f"{rate:.1f} a second"]
+    if rate > 0 and progress.done < progress.total:
+        parts.append(f"{duration((progress.total - progress.done) / rate)} left")
+    parts.append(f"{progress.calls} calls, {progress.cached} cached")
+    if progress.cost:
+        parts.append(money(progress.cost, progress.currency))
+    elif progress.cost is None and progress.calls:
+        parts.append("cost unknown")
+    if progress.allowed:
+        parts.append(f"{progress.in_flight} of {progress.allowed} in flight")
+    outcomes = [f"{number} {kind}" for kind, number in sorted(progress.ended.items()) if kind != "parsed" and number]
+    failed = [f"{number} × {kind}" for kind, number in progress.errors.most_common() if number]
+    return "; ".join([", ".join(parts), *outcomes, *([f"failed calls: {', '.join(failed)}"] if failed else [])])
+
+
+def duration(seconds: float) -> str:
+    """Write a time to the two largest units."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,67 @@
+"""How verdicts, shares and money are written on the judges' pages. What isn't known is said to be unknown, never 0."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from judging.shares import Share
+
+register = template.Library()
+SMALL = Decimal("0.01")
+
+
+@register.filter
+def verdict_word(verdict: float | None) -> str:
+    """Write a verdict in study order: A, tie, B; a missing one in words."""
+    if verdict is None or verdict != verdict:
+        return pgettext("no verdict", "none")
+    return {-1: "A", 0: _("tie"), 1: "B"}[int(verdict)]
+
+
+@register.filter
+def amount(cost: Decimal | None, currency: str = "") -> str:
+    """Write a sum of money: cents, or two figures of what is less than one."""
+    if cost is None:
+        return _("unknown")
+    places = 2
+    if 0 < abs(cost) < SMALL:
+        places = 1 - cost.adjusted()
+    elif 0 < abs(cost) < 1:
+        places = 4
+    return f"{_rounded(cost, places)} {currency}".strip()
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """Write a share in percent; an undefined one as a dash."""
+    return "–" if value is None else f"{_rounded(100 * value, 1)} %"
+
+
+def _rounded(value: Decimal | float, places: int) -> str:
+    # Django writes a number's first decimals: what comes after them would be cut off, and not rounded.
+    return number_format(f"{value:.{places}f}", decimal_pos=places)
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Write a time to come in the largest units that say it; empty when it isn't known."""
+    if seconds is None:
+        return ""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return _("less than a minute")
+    hours, rest = divmod(minutes, 60)
+    return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": rest} if hours else _("%d min") % rest
+
+
+@register.inclusion_tag("judging/_share.html")
+def share(found: Share, of: str, why: str) -> dict[str, Any]:
+    """Show a share with its interval and n; an undefined one as a dash with the reason.
+
+    of : what it is a share of, in words; why : what to say when there is no value
+    """
+    return {"found": found, "of": of, "why": why}

@@ -1,0 +1,115 @@
+"""How the stand-in behaves: set by its command line, changed while it runs, or asked for by a model's name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from random import Random
+from typing import Any, get_type_hints
+from urllib.parse import parse_qsl
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Everything that can be set. Shares lie between 0 and 1 and exclude each other: one call goes wrong in one way.
+
+    delay         : seconds before each answer
+    too_many      : share of calls answered 429; `retry_after` seconds go with it, unless negative
+    error         : share of calls answered 500
+    drop          : share of calls whose connection is closed without an answer
+    malformed     : share of answers that are half a JSON
+    slow          : share of answers whose body comes in pieces over `slow_seconds`
+    empty         : share of answers without content
+    cut           : share of answers that end in the middle, with finish reason `length`
+    wrong_finish  : share of whole answers with a finish reason that nobody defined
+    refuse, filtered : share of refusals, in words and by a content filter
+    unreadable    : share of answers that name no choice
+    capacity      : calls beyond this many in flight are answered 429; 0: any number
+    answer        : `first`, `second`, `longer`, `tie`, `random` (by the seed sent, else by the question)
+    text          : one answer for everything, in place of an answer that fits the question
+    rules         : pairs of a regular expression on the last message and the answer to what it matches
+    confidence    : probability of the answer's own token where log-probabilities are asked for
+    ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `seed`, `n`
+    rejects       : what is refused with 400, of the same names
+    missing       : whole parts that answer 404: `batches`, `files`, `models`
+    key           : the only key that is let in, where one is needed
+    seed          : draws what goes wrong
+    batch_polls   : looks at a batch until it is done
+    batch_expired : share of a batch's lines that were not done in time
+    batch_broken  : a batch ends as `failed`
+    keep          : how many of the last requests can be looked at
+    """
+
+    delay: float = 0.0
+    too_many: float = 0.0
+    retry_after: float = -1.0
+    error: float = 0.0
+    drop: float = 0.0
+    malformed: float = 0.0
+    slow: float = 0.0
+    slow_seconds: float = 1.0
+    empty: float = 0.0
+    cut: float = 0.0
+    wrong_finish: float = 0.0
+    refuse: float = 0.0
+    filtered: float = 0.0
+    unreadable: float = 0.0
+    capacity: int = 0
+    answer: str = "first"
+    text: str = ""
+    rules: list[list[str]] = field(default_factory=list)
+    confidence: float = 0.8
+    ignores: list[str] = field(default_factory=list)
+    rejects: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    key: str = ""
+    seed: int = 1
+    batch_polls: int = 1
+    batch_expired: float = 0.0
+    batch_broken: bool = False
+    keep: int = 100
+
+    def trouble(self, rng: Random) -> str:
+        """Draw what goes wrong with one call; empty for nothing."""
+        drawn = rng.random()
+        for name in TROUBLES:
+            drawn -= getattr(self, name)
+            if drawn < 0:
+                return name
+        return ""
+
+
+TROUBLES = (
+    *("too_many", "error", "drop", "malformed", "slow", "empty", "cut", "wrong_finish"),
+    *("refuse", "filtered", "unreadable"),
+)
+NO_ANSWER = frozenset({"too_many", "error", "drop", "malformed"})
+TYPES = get_type_hints(Behaviour)
+NAMES = [one.name for one in fields(Behaviour)]
+
+
+def changed(behaviour: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
+    """Return a behaviour with some settings changed.
+
+    Raises: ValueError for a setting that doesn't exist or a value that it can't have.
+    """
+    if unknown := set(changes) - set(NAMES):
+        raise ValueError(f"no such settings: {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
+    return replace(behaviour, **{name: converted(name, value) for name, value in changes.items()})
+
+
+def converted(name: str, value: Any) -> Any:
+    """Read a setting's value, from JSON or from text."""
+    kind = TYPES[name]
+    if kind == list[str]:
+        return value.split(",") if isinstance(value, str) else [str(one) for one in value]
+    if kind == list[list[str]]:
+        return [[str(part) for part in one] for one in value]
+    if kind is bool:
+        return value in (True, "1", "true", "yes")
+    return kind(value)
+
+
+@lru_cache(maxsize=256)
+def asked_for(model: str) -> dict[str, str]:
+    """Return the settings in a model's name: `small?error=0.2&delay=0.1`."""
+    return dict(parse_qsl(model.partition("?")[2], strict_parsing=True)) if "?" in model else {}

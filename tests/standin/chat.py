@@ -1,0 +1,106 @@
+"""Chat completions: the answer to a request body, or the error that it gets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.standin import answers
+from tests.standin.behaviour import Behaviour
+
+Body = Mapping[str, Any]
+NEEDS_BODY = ("model", "messages")
+
+
+class Refused(Exception):
+    """The request can't be answered; becomes an error in OpenAI's form."""
+
+    def __init__(self, status: int, message: str, code: str = "invalid_request") -> None:
+        super().__init__(message)
+        self.status = status
+        self.content = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+
+
+def features_of(body: Body) -> list[str]:
+    """Name what a body asks for beyond an answer."""
+    asked = {
+        "logprobs": bool(body.get("logprobs")),
+        "tools": bool(body.get("tools")),
+        "json_schema": bool(body.get("response_format")),
+        "seed": body.get("seed") is not None,
+        "n": (body.get("n") or 1) > 1,
+    }
+    return [name for name, is_asked in asked.items() if is_asked]
+
+
+def check(body: Body, behaviour: Behaviour) -> None:
+    """Refuse what no endpoint takes, and what this one is told not to.
+
+    Raises: Refused
+    """
+    if missing := [name for name in NEEDS_BODY if not body.get(name)]:
+        raise Refused(400, f"missing required parameter: {', '.join(missing)}")
+    if body.get("stream"):
+        raise Refused(400, "streaming is not offered here")
+    if (body.get("top_logprobs") or 0) > 20 or (body.get("top_logprobs") and not body.get("logprobs")):
+        raise Refused(400, "top_logprobs must lie between 0 and 20 and needs logprobs")
+    for name in features_of(body):
+        if name in behaviour.rejects:
+            raise Refused(400, f"unsupported parameter: {name}", "unsupported_parameter")
+
+
+def completion(body: Body, behaviour: Behaviour, trouble: str = "") -> dict[str, Any]:
+    """Answer a request body in the form of a chat completion, with the trouble that was drawn for it."""
+    count = 1 if "n" in behaviour.ignores else body.get("n") or 1
+    choices = [choice(body, behaviour, trouble, index) for index in range(count)]
+    prompt = sum(len(str(message.get("content") or "")) for message in body["messages"])
+    prompt_tokens = max(1, prompt // 4)
+    completion_tokens = sum(len(str(one["message"].get("content") or "")) for one in choices) // 4
+    return {
+        "id": "chatcmpl-stand-in",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body["model"],
+        "system_fingerprint": "fp_stand_in",
+        "seed": body.get("seed"),
+        "choices": choices,
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        },
+    }
+
+
+def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[str, Any]:
+    """Make one of the answers; those after the first differ by what they are drawn from."""
+    seed = None if "seed" in behaviour.ignores else body.get("seed")
+    drawn_from = seed if index == 0 else [seed, index]
+    message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
+    made = {"index": index, "finish_reason": "stop", "message": message, "logprobs": None}
+    call = answers.tool_call(body, behaviour, seed=drawn_from)
+    if call is not None and not trouble:
+        message["tool_calls"] = [call]
+        return made | {"finish_reason": "tool_calls"}
+    text = answers.answer_text(body, behaviour, seed=drawn_from)
+    if trouble == "empty":
+        message["content"] = ""
+        return made
+    if trouble == "filtered":
+        return made | {"finish_reason": "content_filter"}
+    if trouble == "refuse":
+        message["content"] = answers.REFUSAL
+        return made
+    message["content"] = answers.UNREADABLE if trouble == "unreadable" else text
+    if trouble == "cut":
+        message["content"] = text[: answers.CUT_AFTER]
+        return made | {"finish_reason": "length"}
+    limit = body.get("max_tokens") or body.get("max_completion_tokens")
+    if limit and len(tokens := answers.tokens_of(message["content"])) > limit:
+        message["content"] = "".join(tokens[:limit])
+        made["finish_reason"] = "length"
+    if body.get("logprobs") and "logprobs" not in behaviour.ignores:
+        made["logprobs"] = answers.log_probabilities(
+            message["content"], body.get("top_logprobs") or 0, behaviour.confidence
+        )
+    if trouble == "wrong_finish":
+        made["finish_reason"] = "because"
+    return made

@@ -1,0 +1,75 @@
+"""What the stand-in remembers: how it is to behave, and what it was asked."""
+
+import time
+from collections import Counter, deque
+from hashlib import blake2b
+from random import Random
+from typing import Any
+
+from tests.standin.behaviour import Behaviour, changed
+
+
+class State:
+    """One server's memory.
+
+    answered : how often each body got an answer, a whole one or a bad one, by its hash; what a provider would charge
+    """
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = self.initial = behaviour
+        self.files: dict[str, dict[str, Any]] = {}
+        self.batches: dict[str, dict[str, Any]] = {}
+        self.in_flight = 0
+        self.forget()
+
+    def behave(self, changes: dict[str, Any]) -> None:
+        """Change the behaviour; another seed begins its draws anew."""
+        self.behaviour = changed(self.behaviour, changes)
+        if "seed" in changes:
+            self.rng = Random(self.behaviour.seed)
+
+    def forget(self) -> None:
+        """Begin counting, and drawing, anew."""
+        self.rng = Random(self.behaviour.seed)
+        self.outcomes: Counter[str] = Counter()
+        self.routes: Counter[str] = Counter()
+        self.answered: Counter[bytes] = Counter()
+        self.most_in_flight = self.in_flight
+        self.first_at = self.last_at = 0.0
+        self.recent: deque[dict[str, Any]] = deque(maxlen=self.behaviour.keep)
+
+    def reset(self) -> None:
+        """Be as at the start."""
+        self.behaviour = self.initial
+        self.files.clear()
+        self.batches.clear()
+        self.forget()
+
+    def begin(self, headers: dict[str, str], body: dict[str, Any]) -> None:
+        """Note a call that came in."""
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self.last_at = time.monotonic()
+        self.first_at = self.first_at or self.last_at
+        if self.behaviour.keep:
+            self.recent.append({"headers": headers, "body": body})
+
+    def answer(self, raw: bytes) -> None:
+        """Note that a body gets an answer that a provider would charge for."""
+        self.answered[blake2b(raw, digest_size=12).digest()] += 1
+
+    def stats(self) -> dict[str, Any]:
+        """Return the counts: calls, what came of them, and how many answers were for a body answered before."""
+        calls = sum(self.outcomes.values())
+        answers = sum(self.answered.values())
+        return {
+            "calls": calls,
+            "answered": answers,
+            "distinct": len(self.answered),
+            "repeated": answers - len(self.answered),
+            "most_in_flight": self.most_in_flight,
+            "in_flight": self.in_flight,
+            "seconds": self.last_at - self.first_at,
+            "outcomes": dict(self.outcomes),
+            "routes": dict(self.routes),
+        }
