@@ -2,12 +2,13 @@
 
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import Statistic, cluster_interval
+from analysis.bootstrap import Interval, Statistic, cluster_interval, cluster_intervals, ratio
 from analysis.types import FloatArray
 
 Estimate = dict[str, Any]
@@ -54,6 +55,30 @@ def estimate(
     sums : (n_clusters, ...) one row per instance, as `analysis.bootstrap.cluster_sums` makes them
     """
     value = float(statistic(sums.sum(axis=0)))
+    if math.isnan(value):
+        return _described(value, None, basis, sampler, len(sums))
+    interval = cluster_interval(sums, statistic, rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level)
+    return _described(value, interval, basis, sampler, len(sums))
+
+
+def estimates_of_ratios(
+    sums: FloatArray, bases: Sequence[Basis], *, sampler: Sampler, labels: tuple[str, ...]
+) -> list[Estimate]:
+    """Return several ratios of sums, each as `estimate` would, with intervals from the same resamples.
+
+    sums : (n_clusters, n_measures, 2) one row per instance: numerator and denominator of each measure
+    """
+    values = ratio(sums.sum(axis=0))
+    intervals = cluster_intervals(
+        sums, ratio, len(bases), rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level
+    )
+    return [
+        _described(float(value), interval, basis, sampler, len(sums))
+        for value, interval, basis in zip(values, intervals, bases, strict=True)
+    ]
+
+
+def _described(value: float, interval: Interval | None, basis: Basis, sampler: Sampler, clusters: int) -> Estimate:
     found: Estimate = {
         "value": number(value),
         "low": None,
@@ -64,12 +89,11 @@ def estimate(
         "tie_rule": basis.tie_rule,
         "excluded": basis.excluded,
     }
-    if math.isnan(value):
+    if math.isnan(value) or interval is None:
         return {**found, "why": basis.why}
-    interval = cluster_interval(sums, statistic, rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level)
     found |= {"low": number(interval.low), "high": number(interval.high)}
     if math.isnan(interval.low):
-        found["why"] = TOO_FEW_INSTANCES if len(sums) < 2 else NO_SPREAD
+        found["why"] = TOO_FEW_INSTANCES if clusters < 2 else NO_SPREAD
     elif interval.undefined:
         found["undefined_rounds"] = interval.undefined
     return found

@@ -7,7 +7,7 @@ UNDEFINED = "—"
 
 def as_text(found: dict[str, Any]) -> str:
     """Lay out the main numbers of findings, one block per configuration."""
-    blocks = [f"study {_plain(found['study'])} (version {found['version']})"]
+    blocks = [f"study {printable(found['study'])} (version {found['version']})"]
     if not found["configurations"]:
         blocks.append("no configuration yet: import instances with generations of two systems")
     blocks += [_configuration(one) for one in found["configurations"]]
@@ -30,7 +30,7 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
 
 def _configuration(one: dict[str, Any]) -> str:
     lines = [
-        _plain(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}"),
+        printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}"),
         f"  {one['instances']} instances, {one['pairs']} pairs",
     ]
     separability = one["separability"]
@@ -43,7 +43,7 @@ def _configuration(one: dict[str, Any]) -> str:
 def _rater(rater: dict[str, Any]) -> list[str]:
     counts, places = rater["counts"], rater["shown_first"]
     lines = [
-        f"{_plain(rater['rater'])}: {rater['raters']} raters, {rater['rating_sets']} rating sets "
+        f"{printable(rater['rater'])}: {rater['raters']} raters, {rater['rating_sets']} rating sets "
         f"({rater['incomplete_rating_sets']} incomplete), {rater['ratings']} ratings",
         f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
         f"shown first {places['first']}, second {places['second']}",
@@ -71,16 +71,16 @@ def _rater(rater: dict[str, Any]) -> list[str]:
 
 
 def _ranking(ranking: dict[str, Any]) -> list[str]:
-    lines = [f"  {_plain(ranking['rater'])}, {ranking['measure'].replace('_', ' ')} ({ranking['tie_rule']})"]
-    lines += [f"    {_plain(row['system'])}: {estimate_text(row)}" for row in ranking["systems"]]
+    lines = [f"  {printable(ranking['rater'])}, {ranking['measure'].replace('_', ' ')} ({ranking['tie_rule']})"]
+    lines += [f"    {printable(row['system'])}: {estimate_text(row)}" for row in ranking["systems"]]
     return lines + ([f"    note: {ranking['note']}"] if "note" in ranking else [])
 
 
 def _amendment(one: dict[str, str]) -> str:
     told = f"{one['at']}  {one['kind']}: {one['what']}"
-    return _plain(f"  {told} (reason: {' '.join(one['reason'].split())})" if one["reason"] else f"  {told}")
+    return printable(f"  {told} (reason: {' '.join(one['reason'].split())})" if one["reason"] else f"  {told}")
 
 
-def _plain(text: str) -> str:
+def printable(text: str) -> str:
     """Names come from files: control characters could drive a terminal."""
     return "".join(character if character.isprintable() else "�" for character in text)

@@ -2,13 +2,17 @@
 
 from django.urls import path, re_path
 
-from reporting.views import charts, exports, findings, health, tokens
+from reporting.views import accuracy, charts, exports, findings, health, tokens
 
 app_name = "reporting"
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("studies/<slug:slug>/findings/", findings.show, name="findings"),
     path("studies/<slug:slug>/findings.json", findings.as_json, name="findings-json"),
+    path("studies/<slug:slug>/accuracy/", accuracy.show, name="judge-accuracy"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/accuracy\.(?P<form>json|csv|tex)$", accuracy.download, name="judge-accuracy-file"
+    ),
     re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/export/(?P<kind>ratings|judgments|history|flags)\.(?P<form>csv|jsonl)$",

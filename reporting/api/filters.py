@@ -71,21 +71,28 @@ class TableFilter(StudyFilter):
 
 
 class RunFilter(StudyFilter):
-    """By study and judge."""
-
-    judge = filters.CharFilter(field_name="judge__name", label="Name of the judge")
-
-
-class JudgmentFilter(StudyFilter):
     """By study, judge and status."""
 
-    judge = filters.CharFilter(field_name="run__judge__name", label="Name of the judge")
+    judge = filters.CharFilter(field_name="judge__name", label="Name of the judge")
     status = filters.CharFilter(field_name="status")
 
 
+class JudgmentFilter(StudyFilter):
+    """By study, judge, run, outcome and how it was asked."""
+
+    judge = filters.CharFilter(field_name="run__judge__name", label="Name of the judge")
+    run = filters.NumberFilter(field_name="run_id", label="Id of the run", min_value=0, max_value=2**63 - 1)
+    status = filters.CharFilter(field_name="status")
+    verdict = filters.ChoiceFilter(field_name="verdict", choices=[(one, one) for one in (-1, 0, 1)])
+    order = filters.CharFilter(field_name="order")
+    repeat = filters.NumberFilter(field_name="repeat", min_value=0, max_value=2**31 - 1)
+    negated = filters.BooleanFilter(field_name="negated")
+    pair = filters.CharFilter(field_name="pair__key", label="Key of the pair")
+
+
 class JudgeFilter(filters.FilterSet):
-    """By method."""
+    """By method and family."""
 
     class Meta:
         model = Judge
-        fields = ["method"]
+        fields = ["method", "family"]

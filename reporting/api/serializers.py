@@ -18,7 +18,7 @@ from annotation.models import (
     System,
     VoteChange,
 )
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunWorker
 
 
 class ProblemSerializer(serializers.Serializer):
@@ -200,40 +200,67 @@ class ComparisonTableSerializer(InStudySerializer):
 
 
 class EndpointSerializer(serializers.ModelSerializer):
-    """A service that judges ask; the variable's name, never the key in it."""
+    """A service that judges ask; the variable's name, never the key in it, and headers by their names alone."""
+
+    headers = serializers.SerializerMethodField()
+    supports = serializers.JSONField(read_only=True)
 
     class Meta:
         model = Endpoint
-        fields = ["name", "base_url", "model", "key_env", "timeout_seconds", "created_at"]
+        fields = [
+            *("name", "base_url", "model", "key_env", "headers", "timeout_seconds", "requests_per_minute"),
+            *("tokens_per_minute", "price_prompt", "price_completion", "batch_discount", "currency", "supports"),
+            *("tested_at", "created_at"),
+        ]
+
+    def get_headers(self, endpoint: Endpoint) -> list[str]:
+        """Name the headers that are sent; what they hold may be meant for the endpoint alone."""
+        return sorted(endpoint.headers)
 
 
 class JudgeSerializer(serializers.ModelSerializer):
     """An auto-rater and its settings."""
 
     endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None)
+    prompt_file = serializers.CharField(read_only=True, allow_null=True, help_text="NAME.vVERSION of an own wording.")
     params = serializers.JSONField(read_only=True)
 
     class Meta:
         model = Judge
-        fields = ["name", "method", "endpoint", "order", "family", "params", "seed", "created_at"]
+        fields = [
+            *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task", "prompt_file"),
+            *("family", "params", "seed", "created_at"),
+        ]
+
+
+class RunWorkerSerializer(serializers.ModelSerializer):
+    """A process at work on a run; alive while its heartbeat is fresh. Where it runs is not told."""
+
+    class Meta:
+        model = RunWorker
+        fields = ["started_at", "heartbeat_at", "in_flight"]
 
 
 class JudgeRunSerializer(InStudySerializer):
-    """One judge on the pairs of one study or batch."""
+    """One judge on the pairs of one study or batch, and the processes that are at it."""
 
     judge = serializers.CharField(source="judge.name", read_only=True)
     batch = serializers.CharField(source="batch.name", read_only=True, default=None)
+    workers = RunWorkerSerializer(many=True, read_only=True)
 
     class Meta:
         model = JudgeRun
         fields = [
-            *("id", "study", "judge", "batch", "status", "in_flight", "message", "created_at", "started_at"),
-            *("heartbeat_at", "finished_at", "software_version"),
+            *("id", "study", "judge", "batch", "status", "way", "in_flight", "max_cost", "message", "created_at"),
+            *("started_at", "finished_at", "software_version", "workers"),
         ]
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
-    """One presentation of one pair to a judge; the verdict in study order."""
+    """One presentation of one pair to a judge; verdict, probability and scores in study order.
+
+    Tokens and cost are of the calls made for it, without what came from the cache; null is unknown.
+    """
 
     study = serializers.CharField(source="run.study.slug", read_only=True)
     judge = serializers.CharField(source="run.judge.name", read_only=True)
@@ -243,8 +270,9 @@ class JudgmentSerializer(serializers.ModelSerializer):
     class Meta:
         model = Judgment
         fields = [
-            *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "rationale"),
-            *("failure", "calls", "completions", "prompt_version", "parser_version", "judged_at"),
+            *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
+            *("score_a", "score_b", "rationale", "failure", "calls", "cached", "prompt_tokens", "completion_tokens"),
+            *("cost", "completions", "prompt_version", "parser_version", "judged_at"),
         ]
 
 
@@ -257,6 +285,6 @@ class CompletionSerializer(serializers.ModelSerializer):
     class Meta:
         model = Completion
         fields = [
-            *("cache_key", "request", "sample", "text", "finish_reason", "response", "prompt_tokens"),
-            *("completion_tokens", "latency_ms", "created_at"),
+            *("cache_key", "kind", "request", "sample", "text", "finish_reason", "response", "prompt_tokens"),
+            *("completion_tokens", "cost", "latency_ms", "created_at"),
         ]

@@ -223,7 +223,7 @@ class JudgeViewSet(ReadOnlyModelViewSet):
     """Judges, by name: those that ran in the user's groups, and those that never ran."""
 
     permission_classes = [IsReader]
-    queryset = Judge.objects.select_related("endpoint").order_by("name")
+    queryset = Judge.objects.select_related("endpoint", "prompt_file").order_by("name")
     serializer_class = serializers.JudgeSerializer
     filterset_class = filters.JudgeFilter
     lookup_field = "name"
@@ -231,7 +231,7 @@ class JudgeViewSet(ReadOnlyModelViewSet):
 
     def get_queryset(self) -> QuerySet[Judge]:
         """Return the judges that this user may know of."""
-        return judges_seen_by(self.request.user).order_by("name")
+        return judges_seen_by(self.request.user).select_related("endpoint", "prompt_file").order_by("name")
 
 
 @documented
@@ -247,9 +247,9 @@ class EndpointViewSet(ReadOnlyModelViewSet):
 
 @documented
 class JudgeRunViewSet(StudyRows):
-    """Runs of judges."""
+    """Runs of judges, with the processes at work on them."""
 
-    queryset = JudgeRun.objects.select_related("study", "judge", "batch")
+    queryset = JudgeRun.objects.select_related("study", "judge", "batch").prefetch_related("workers")
     serializer_class = serializers.JudgeRunSerializer
     filterset_class = filters.RunFilter
 

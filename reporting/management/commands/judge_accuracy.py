@@ -1,0 +1,42 @@
+"""`manage.py judge_accuracy`: how often judges are right, on standard output."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.formats.spreadsheet import csv_lines
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
+from reporting import accuracy_tables
+from reporting.judge_accuracy import judge_accuracy
+
+FORMATS = ("text", "json", "csv", "latex")
+
+
+class Command(TandemCommand):
+    """Print judges × subsets against the gold labels, as text for people, or as JSON, CSV or LaTeX."""
+
+    help = "Print how often each judge is right, on every data set and tag of a study with gold labels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("slug", help="the study")
+        parser.add_argument("--format", choices=FORMATS, default="text")
+        parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        """Compute and print."""
+        if options["seed"] < 0:
+            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+        found = judge_accuracy(find_study(slug), seed=options["seed"])
+        if options["format"] == "json":
+            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
+        elif options["format"] == "csv":
+            rows = accuracy_tables.csv_rows(found)
+            self.stdout.write("".join(csv_lines(rows, accuracy_tables.COLUMNS)), ending="")
+        elif options["format"] == "latex":
+            self.stdout.write(accuracy_tables.latex(found), ending="")
+        else:
+            self.stdout.write(accuracy_tables.text(found), ending="")
