@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test lint format types migrations-check messages messages-check lock lock-check bench bench-rating bench-serving stress ci screenshots clean
+.PHONY: help demo run install test test-llm lint format types migrations-check messages messages-check lock lock-check bench bench-rating bench-serving bench-judging stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,9 @@ install: ## make .venv with the locked packages that running needs
 
 test: ## run every test on SQLite and the database tests on PostgreSQL, after installing what they need
 	@exec sh tools/test.sh
+
+test-llm: ## run every judging method over a real small language model on this machine (minutes; 130 MB the first time)
+	@exec sh tools/test_llm.sh
 
 lint: .venv/dev ## check the style of Python and of templates
 	$(PY) -m ruff check $(wildcard $(CHECKED))
@@ -61,6 +64,9 @@ bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLi
 
 bench-serving: .venv/dev ## time claims and votes at up to a million pairs beside a bare view, on SQLite and PostgreSQL (twenty minutes)
 	$(PY) -m bench serving
+
+bench-judging: .venv/dev ## time judges' runs against a stand-in at 500 ms a call, on SQLite and PostgreSQL (half an hour)
+	$(PY) -m bench judging
 
 stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
 	$(PY) -m tests.stress

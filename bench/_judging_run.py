@@ -1,0 +1,153 @@
+"""The processes of `bench.judging`: filling a database, one run of a judge, and the plain way of asking as much.
+
+python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of so many pairs, an endpoint, two equal judges
+python -m bench._judging_run judge STUDY JUDGE IN_FLIGHT   a run; prints what it took, start of Python left out
+python -m bench._judging_run plain TRANSPORT CALLS IN_FLIGHT BASE_URL
+"""
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+_NUMBERS = "WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < {pairs})"
+_SENTENCE = "'A sentence of some length, as it would be written about the matter at hand. '"
+
+
+def _text(times: int, by: str) -> str:
+    return f"'{by} wrote on ' || (i + {{base}}) || ': ' || " + " || ".join([_SENTENCE] * times)
+
+
+_STEPS = (
+    (
+        "annotation_instance",
+        "id, study_id, instance_id, dataset, source, gold, metadata, position",
+        f"i + {{base}}, {{study}}, 'i' || i, 'bench', {_text(10, 'Somebody')}, NULL, '{{{{}}}}', i",
+    ),
+    (
+        "annotation_generation",
+        'id, instance_id, system_id, text, "index"',
+        f"2 * (i + {{base}}), i + {{base}}, {{first}}, {_text(4, 'Heron')}, 0",
+    ),
+    (
+        "annotation_generation",
+        'id, instance_id, system_id, text, "index"',
+        f"2 * (i + {{base}}) + 1, i + {{base}}, {{second}}, {_text(3, 'Wren')}, 0",
+    ),
+    (
+        "annotation_matchup",
+        "id, instance_id, system_a_id, system_b_id",
+        "i + {base}, i + {base}, {first}, {second}",
+    ),
+    (
+        "annotation_pair",
+        'id, key, matchup_id, "index", generation_a_id, generation_b_id',
+        "i + {base}, 'pair-' || (i + {base}), i + {base}, 0, 2 * (i + {base}), 2 * (i + {base}) + 1",
+    ),
+)
+
+
+def set_up() -> None:
+    """Start Django."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+
+
+def fill(study_slug: str, pairs: int, base_url: str) -> None:
+    """Make a study whose rows the database itself writes, and two judges that ask the same."""
+    set_up()
+    from django.core.management import call_command
+    from django.db import connection, transaction
+    from django.db.models import Max
+
+    from annotation.models import Instance, Study, System
+    from annotation.models.groups import main_group
+    from judging.models import Endpoint, Judge
+
+    call_command("migrate", verbosity=0)
+    study = Study.objects.create(slug=study_slug, title=study_slug, group=main_group())
+    first, second = (System.objects.create(study=study, name=name, position=n) for n, name in enumerate(("a", "b")))
+    base = Instance.objects.aggregate(last=Max("pk"))["last"] or 0
+    values = {"pairs": pairs, "study": study.pk, "first": first.pk, "second": second.pk, "base": base}
+    with transaction.atomic(), connection.cursor() as cursor:
+        for table, columns, what in _STEPS:
+            numbers, made = _NUMBERS.format(**values), what.format(**values)
+            cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # as a server at work has done by itself
+    prices = {"price_prompt": 1, "price_completion": 2}
+    endpoint, _ = Endpoint.objects.update_or_create(
+        name="bench", defaults={"base_url": base_url, "model": "small", "timeout_seconds": 60, **prices}
+    )
+    for name in ("judge", "twin"):
+        Judge.objects.get_or_create(name=name, defaults={"method": "direct", "endpoint": endpoint, "seed": 7})
+
+
+def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
+    """Let a judge rate a study, and print what that took."""
+    set_up()
+    from annotation.models import Study
+    from judging.models import Judge
+    from judging.services.execution import execute
+    from judging.services.runs import start_run
+    from judging.services.status import count_judgments
+    from judging.services.stopping import StopFlag
+
+    cpu_before, began = time.process_time(), time.perf_counter()
+    study, one = Study.objects.get(slug=study_slug), Judge.objects.get(name=judge_name)
+    run = start_run(study=study, judge=one, in_flight=in_flight)
+    started = time.perf_counter()
+    ended = execute(run.pk, stop=StopFlag())
+    took: dict[str, Any] = {
+        "status": ended.status,
+        "cells": ended.progress.total,
+        "verdicts": count_judgments(run.judgments.all()).parsed,
+        "calls": ended.progress.calls,
+        "failed": dict(ended.progress.errors),
+        "cells_made": started - began,
+        "seconds": time.perf_counter() - started,
+        "cpu": time.process_time(),
+        "cpu_before": cpu_before,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    print(json.dumps(took))
+
+
+def plain(transport: str, calls: int, in_flight: int, base_url: str) -> None:
+    """Ask as often, with as many in flight, and do nothing with the answers."""
+    import openai
+
+    async def ask() -> float:
+        http_client = openai.DefaultAioHttpClient() if transport == "aiohttp" else openai.DefaultAsyncHttpxClient()
+        client = openai.AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0, http_client=http_client)
+        places = asyncio.Semaphore(in_flight)
+        text = "A sentence of some length, as it would be written about the matter at hand. " * 20
+
+        async def one(number: int) -> None:
+            async with places:
+                await client.chat.completions.create(
+                    model="small", messages=[{"role": "user", "content": f"{number}: {text}"}], temperature=0, seed=1
+                )
+
+        began = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for number in range(calls):
+                group.create_task(one(number))
+        return time.perf_counter() - began
+
+    print(json.dumps({"calls": calls, "seconds": asyncio.run(ask())}))
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:]
+    if what == "fill":
+        fill(rest[0], int(rest[1]), rest[2])
+    elif what == "judge":
+        judge(rest[0], rest[1], int(rest[2]))
+    else:
+        plain(rest[0], int(rest[1]), int(rest[2]), rest[3])

@@ -1,0 +1,160 @@
+"""How near a judge's run comes to what its endpoint allows, what it takes, and what trouble costs it.
+
+    make bench-judging
+
+The endpoint is the stand-in of the tests, a process of its own that takes 500 ms for an answer. Runs are processes as
+well: what a shell's `run_judge` does, without the start of Python. The plain way beside them, in the same run: a loop
+over the `openai` client with as many calls in flight, which neither checks nor stores anything.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.standin.process import StandInProcess, running
+
+ROOT = Path(__file__).resolve().parent.parent
+DELAY = 0.5
+SECONDS = float(os.environ.get("BENCH_SECONDS", "12"))  # that a run would take at the endpoint's full speed
+CELLS = int(os.environ.get("BENCH_CELLS", "100000"))  # of the large run
+TROUBLED = int(os.environ.get("BENCH_TROUBLED", "10000"))
+GOALS = {16: 0.9, 64: 0.9, 256: 0.6}  # judgments a second as a share of W / 0.5 s
+KILLED_AT, KILLED_CELLS = 64, 2000
+
+
+@dataclass
+class Installation:
+    """A database of its own, and the processes that work on it."""
+
+    name: str
+    environment: dict[str, str]
+    standin: StandInProcess
+
+    def run(self, *arguments: object) -> Any:
+        """Run a process of `bench._judging_run`; returns what it printed as JSON."""
+        done = subprocess.run(
+            self.command(*arguments), cwd=ROOT, env=self.environment, check=False, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise SystemExit(done.stderr[-3000:])
+        return json.loads(done.stdout or "null")
+
+    def command(self, *arguments: object) -> list[str]:
+        """Return the command line of a process."""
+        return [sys.executable, "-m", "bench._judging_run", *map(str, arguments)]
+
+    def fill(self, study: str, pairs: int) -> None:
+        """Make a study."""
+        self.run("fill", study, pairs, self.standin.base_url)
+
+    def say(self, text: str) -> None:
+        """Print a finding."""
+        print(f"{self.name:<10} {text}", flush=True)
+
+
+def measure_speed(at: Installation) -> None:
+    """Compare judgments a second with what the endpoint allows, and with plain loops."""
+    for in_flight, goal in GOALS.items():
+        calls = int(in_flight / DELAY * SECONDS)
+        at.standin.reset()
+        at.fill(f"speed-{in_flight}", calls)
+        ours = at.run("judge", f"speed-{in_flight}", "judge", in_flight)
+        full = in_flight / DELAY
+        share = ours["verdicts"] / ours["seconds"] / full
+        plain = {}
+        for transport in ("httpx", "aiohttp"):
+            took = at.run("plain", transport, min(calls, 8 * in_flight), in_flight, at.standin.base_url)
+            plain[transport] = took["calls"] / took["seconds"] / full
+        at.say(
+            f"{in_flight:>3} in flight: {share:5.1%} of full speed (goal {goal:.0%}), "
+            f"{1000 * (ours['cpu'] - ours['cpu_before']) / ours['verdicts']:.2f} ms of processor a judgment; "
+            f"plain loop: {plain['httpx']:.1%}, with the aiohttp transport {plain['aiohttp']:.1%}"
+        )
+
+
+def measure_size(at: Installation) -> None:
+    """Let a judge ask about many cells, and then a twin of it, which finds every answer."""
+    at.standin.behave(delay=0.0)
+    at.fill("large", CELLS)
+    first = at.run("judge", "large", "judge", 64)
+    at.say(f"{CELLS:,} cells asked: {first['seconds']:.0f} s, {first['megabytes']:.0f} MB at most (goal 200)")
+    asked = at.standin.stats()["calls"]
+    second = at.run("judge", "large", "twin", 64)
+    at.say(
+        f"{CELLS:,} cells from the cache: {at.standin.stats()['calls'] - asked} calls, {second['megabytes']:.0f} MB, "
+        f"{second['seconds']:.1f} s after {second['cells_made']:.1f} s for making the cells (goal: 60 together)"
+    )
+    again = at.run("judge", "large", "judge", 64)
+    at.say(f"the same run once more: {again['calls']} calls, {again['cells_made'] + again['seconds']:.1f} s")
+
+
+def measure_trouble(at: Installation) -> None:
+    """Count calls for each verdict where a tenth is answered 429 and a twentieth 500."""
+    at.standin.reset()
+    at.standin.behave(delay=0.1, too_many=0.1, error=0.05)
+    at.fill("trouble", TROUBLED)
+    took = at.run("judge", "trouble", "judge", 64)
+    at.say(
+        f"{TROUBLED:,} verdicts through trouble: {TROUBLED - took['verdicts']} lost, "
+        f"{took['calls'] / max(1, took['verdicts']):.3f} calls for each (goal 1.2), {took['seconds']:.0f} s"
+    )
+
+
+def measure_kill(at: Installation) -> None:
+    """Kill a run half-way, start it again, and count the answers that were paid for twice."""
+    at.standin.reset()
+    at.fill("kill", KILLED_CELLS)
+    at.standin.forget()
+    process = subprocess.Popen(
+        at.command("judge", "kill", "judge", KILLED_AT), cwd=ROOT, env=at.environment, stdout=subprocess.DEVNULL
+    )
+    while at.standin.stats()["calls"] < KILLED_CELLS / 2:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    took = at.run("judge", "kill", "judge", KILLED_AT)
+    repeated = at.standin.stats()["repeated"]
+    at.say(f"killed half-way with {KILLED_AT} in flight: {repeated} calls repeated, {took['verdicts']:,} verdicts")
+
+
+@contextmanager
+def installation(name: str, database_url: str) -> Iterator[Installation]:
+    """Run a stand-in beside an empty database."""
+    with tempfile.TemporaryDirectory() as folder, running(delay=DELAY, keep=0) as standin:
+        environment = {
+            **os.environ,
+            "TANDEM_DATA_DIR": folder,
+            "DATABASE_URL": database_url.format(folder=folder),
+            "ENDPOINT_ALLOWLIST": "127.0.0.1",
+            "LOG_LEVEL": "ERROR",
+        }
+        yield Installation(name, environment, standin)
+
+
+def measure(name: str, database_url: str) -> None:
+    """Measure everything on one database."""
+    with installation(name, database_url) as at:
+        measure_speed(at)
+        measure_kill(at)
+        measure_trouble(at)
+        measure_size(at)
+
+
+def main() -> None:
+    """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
+    measure("SQLite", "sqlite:///{folder}/bench.sqlite3")
+    postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.judging"]
+    subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
+
+
+if __name__ == "__main__":
+    measure("PostgreSQL", os.environ["DATABASE_URL"])

@@ -1,0 +1,161 @@
+"""Every asking method over a real small language model, through the real engine. Mechanics only: no verdict is expected.
+
+A model of this size hardly compares texts. What must hold all the same: each presentation ends in a state, nothing is
+asked more often than the method says, and nothing is paid twice.
+"""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from annotation.formats.study_file import InstanceRow
+from annotation.models import Study
+from judging.judges import find_method, method_names
+from judging.models import Completion, Judgment
+from tests.factories import add_instances, make_study
+from tests.llm.conftest import SmallModel
+
+PAIRS = 10
+ATTEMPTS, ATTEMPT = 3, 1_000_000  # how often a question is asked at most; how far its samples are apart
+OUTCOMES = ("a", "tie", "b", "unparsed", "refused", "errors")
+ASKING = [name for name in method_names() if find_method(name).needs_endpoint]
+
+# What a cell asks, by kind of call, when each answer can be read: (made for each cell, made once and reused).
+CALLS: Mapping[str, dict[str, int]] = {
+    "direct": {"verdict": 1},
+    "direct-aspects": {"verdict": 1},
+    "cot": {"verdict": 1},
+    "cot-1shot": {"verdict": 1},
+    "few-shot": {"verdict": 1},
+    "self-consistency": {"verdict": 8},
+    "pointwise": {"score": 2},
+    "pairwise": {"verdict": 1},
+    "pairwise-tie": {"verdict": 1},
+    "pairwise-cot": {"verdict": 1},
+    "pros-cons": {"verdict": 1},
+    "prepair": {"critique": 2, "verdict": 1},
+    "prepair-star": {"critique": 1, "verdict": 1},
+    "sgm": {"metrics": 1, "verdict": 1},
+    "sgm-prepair": {"metrics": 1, "critique": 2, "verdict": 1},
+    "ranked-list": {"verdict": 1},
+    "ranked-function": {"verdict": 1},
+    "token-preference": {"verdict": 1},
+    "reference": {"reference": 1, "verdict": 1},
+}
+MOST_TOKENS = 40  # of one answer; long enough for the answer forms, short enough for two cores
+# Grammars that hold the model to an answer form, by parser: by itself it keeps to one now and then only, and most
+# procedures would be seen to end unparsed. It still chooses every word and letter. Some are left to themselves.
+GRAMMARS: Mapping[str, str] = {
+    "verdict-line": r'root ::= [^\n]{1,80} "\nPreferred: " [AB]',
+    "letter": "root ::= [AB]",
+    "ranked-list": r'root ::= "[{\"name\": \"text_" ("1\", \"rank\": 1}, {\"name\": \"text_2\", \"rank\": 2}]" | "2\", \"rank\": 1}, {\"name\": \"text_1\", \"rank\": 2}]")',
+}
+UNGUIDED = {"cot", "pairwise", "pointwise", "ranked-function", "token-preference"}
+
+# Five short talks with two summaries each, written for this test.
+TALKS = (
+    ("Ada: The ferry is late again. Ben: Then let us walk to the museum.", "They walk, as the ferry is late.", "Ada and Ben wait for the ferry."),
+    ("Cid: I sold the old piano. Dora: To whom? Cid: To the school.", "Cid sold his piano to the school.", "Dora bought a piano."),
+    ("Eve: Rain until Friday. Finn: So we paint the fence on Saturday.", "They paint on Saturday, after the rain.", "It rains."),
+    ("Gil: The bread did not rise. Hana: The yeast was too old.", "Old yeast spoilt the bread.", "Hana baked a good bread."),
+    ("Ida: My train leaves at six. Jon: I can drive you at five.", "Jon drives Ida to her six o'clock train.", "Jon takes a train at five."),
+)  # fmt: skip
+
+
+@pytest.fixture
+def study(transactional_db: None) -> Study:
+    """Ten pairs: each talk with its two summaries from either system, the other way round the second time."""
+    rows = [
+        InstanceRow(
+            number=line,
+            instance_id=f"talk-{line}",
+            dataset="talks",
+            source=talk,
+            generations={"alpha": [good, poor], "beta": [poor, good]},
+        )
+        for line, (talk, good, poor) in enumerate(TALKS, start=1)
+    ]
+    return add_instances(make_study(slug="talks", instances=0, task_kind="summarization"), rows)
+
+
+def params_of(method: str) -> list[tuple[str, object]]:
+    """Return what is sent with each call."""
+    parser = getattr(find_method(method), "parser", "")
+    guide = [] if method in UNGUIDED or parser not in GRAMMARS else [("grammar", GRAMMARS[parser])]
+    return [("max_tokens", MOST_TOKENS), *guide]
+
+
+def run(judge: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Let a judge rate the ten pairs; returns what `run_status` says then."""
+    call_command("run_judge", "talks", judge=judge, in_flight=2)
+    capsys.readouterr()
+    call_command("run_status", "talks", judge=judge, format="json")
+    status: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return status
+
+
+def questions(cell: Judgment) -> dict[str, int]:
+    """Count the different questions that a cell asked, by kind; each was asked up to three times, one after the other."""
+    attempts = defaultdict(set)
+    for one in cell.completions.all():
+        attempt, sample = divmod(one.sample, ATTEMPT)
+        attempts[one.kind, sample, json.dumps(one.request["messages"])].add(attempt)
+    assert all(made == set(range(len(made))) and len(made) <= ATTEMPTS for made in attempts.values())
+    asked: dict[str, int] = defaultdict(int)
+    for kind, _sample, _messages in attempts:
+        asked[kind] += 1
+    return dict(asked)
+
+
+@pytest.mark.parametrize("method", ASKING)
+def test_every_cell_ends_and_nothing_is_asked_twice(
+    method: str,
+    study: Study,
+    small_model: SmallModel,
+    key_name: str,
+    table: list[tuple[str, ...]],
+    capsys: pytest.CaptureFixture[str],
+    settings: Any,
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
+    for name in ("first", "twin"):
+        call_command("add_judge", name, method=method, endpoint="small", order="ab", seed=7, param=params_of(method))
+
+    started = time.monotonic()
+    status = run("first", capsys)
+    seconds = time.monotonic() - started
+    done = small_model.tokens()
+
+    parsed = sum(status[name] for name in ("a", "tie", "b"))
+    figures = (PAIRS, parsed, status["unparsed"], status["refused"], status["calls"], f"{seconds:.0f}")
+    table.append((method, *map(str, figures)))
+    assert status["asked"] == PAIRS == sum(status[name] for name in OUTCOMES)
+    assert status["errors"] == 0, Judgment.objects.filter(status="error").values_list("failure", flat=True)
+    assert not Judgment.objects.filter(status="pending").exists()
+    for cell in Judgment.objects.all():
+        asked = questions(cell)
+        if cell.status == Judgment.Status.PARSED:
+            assert cell.calls == cell.completions.count()
+            assert asked == CALLS[method]
+        else:  # it may have ended while another call was under way, whose answer is kept and not used
+            assert 0 < cell.calls <= cell.completions.count()
+            assert all(number <= CALLS[method].get(kind, 0) for kind, number in asked.items()), asked
+
+    firsts = [one for one in Completion.objects.exclude(cache_key=None) if one.sample < ATTEMPT]
+    assert len({(one.sample, json.dumps(one.request["messages"])) for one in firsts}) == len(firsts)
+
+    assert run("first", capsys)["calls"] == status["calls"]
+    assert small_model.tokens() == done
+
+    stored = Completion.objects.exclude(cache_key=None).count()
+    twin = run("twin", capsys)
+    assert Completion.objects.exclude(cache_key=None).count() == stored
+    if not twin["refused"]:  # a refusal is kept, but never reused
+        assert small_model.tokens() == done
+    assert [twin[name] for name in OUTCOMES] == [status[name] for name in OUTCOMES]
