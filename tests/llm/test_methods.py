@@ -92,7 +92,10 @@ def params_of(method: str) -> list[tuple[str, object]]:
 
 def run(judge: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """Let a judge rate the ten pairs; returns what `run_status` says then."""
-    call_command("run_judge", "talks", judge=judge, in_flight=2)
+    try:
+        call_command("run_judge", "talks", judge=judge, in_flight=2)
+    except SystemExit as stopped:  # by Ctrl-C or SIGTERM, which it takes for itself: no further method is tried then
+        pytest.exit("stopped", returncode=int(str(stopped.code)))
     capsys.readouterr()
     call_command("run_status", "talks", judge=judge, format="json")
     status: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -127,6 +130,7 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
     for name in ("first", "twin"):
         call_command("add_judge", name, method=method, endpoint="small", order="ab", seed=7, param=params_of(method))
 
+    small_model.tokens()  # it is there still; a run would wait for it patiently
     started = time.monotonic()
     status = run("first", capsys)
     seconds = time.monotonic() - started
