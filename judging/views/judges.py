@@ -16,6 +16,7 @@ from judging.forms import JudgeForm, RunForm, runnable_methods
 from judging.judges import find_method
 from judging.services.estimates import estimate as estimate_run
 from judging.services.judges import add_judge
+from judging.services.prompt_files import read_folder
 from judging.services.runs import queue_run
 from judging.services.status import count_runs
 from judging.sharing import judges_seen_by
@@ -85,6 +86,7 @@ def _judges_page(
     estimate: Any = None,
     status: int = 200,
 ) -> HttpResponse:
+    read_folder()  # what was put there meanwhile is offered as well
     seen = judges_seen_by(request.user).select_related("endpoint", "prompt_file")
     runs = list(study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch"))
     counts, spent = count_runs(study), spent_by_run(study)

@@ -234,6 +234,18 @@ def test_folder_is_read_when_the_page_is_opened(researcher: Client, tmp_path: An
     assert "<b>" not in page
 
 
+def test_folder_is_read_when_a_judge_is_to_be_added(
+    researcher: Client, study: Study, tmp_path: Any, settings: Any
+) -> None:
+    settings.PROMPT_FOLDER = str(tmp_path)
+    (tmp_path / "plain.txt").write_text(f"---\nparser: verdict-line\n---\n{WORDING}")
+
+    page = researcher.get(reverse("judging:judges", args=[study.slug]))
+
+    offered = page.context["judge_form"].fields["prompt_file"].queryset
+    assert [str(prompt) for prompt in offered] == ["plain.v1"]
+
+
 def test_list_asks_the_database_no_more_for_more_prompts(
     researcher: Client, study: Study, django_assert_max_num_queries: Any
 ) -> None:
