@@ -234,7 +234,12 @@
           window.htmx.trigger(form, "resend");
           if (inFlight.has(key)) await settled(form, true);
         } else if (memory.has(key)) await sendElsewhere(key, memory.get(key));
-        if (late.has(key) && memory.has(key)) break; // the timer is set: no use in trying the others
+        if (late.has(key) && memory.has(key)) { // the timer is set: no use in trying the others now
+          const entry = memory.get(key);
+          memory.delete(key);
+          memory.set(key, entry); // and next time they come first: what fails for ever must not hold them back
+          break;
+        }
       }
     } finally {
       flushing = false;

@@ -30,7 +30,7 @@ def mturk(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MturkServe
     monkeypatch.setenv("MTURK_ACCESS_KEY", ACCESS_KEY)
     monkeypatch.setenv("MTURK_SECRET_KEY", SECRET_KEY)
     monkeypatch.setattr("annotation.services.mturk_client.ATTEMPTS", 1)
-    monkeypatch.setattr("annotation.services.mturk_client.READ_SECONDS", 0.25)
+    monkeypatch.setattr("annotation.services.mturk_client.READ_SECONDS", 1.5)
     with MturkServer() as server:
         settings.PLATFORM_ALLOWLIST = [server.url.removeprefix("http://")]
         yield server

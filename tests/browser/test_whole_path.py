@@ -107,7 +107,8 @@ def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:
     add.get_by_role("button").click()
     start = researcher.locator("form", has=researcher.get_by_label("Judge"))
     start.get_by_label("Judge").select_option(label="by-length")
-    start.get_by_role("button").click()
+    researcher.get_by_role("button", name="Start", exact=True).click()
+    researcher.wait_for_url(re.compile(r"/judges/runs/\d+/$"))
 
     run = Study.objects.get(slug="boats").judge_runs.get()
     expect(researcher).to_have_url(re.compile(rf"/judges/runs/{run.pk}/$"))
