@@ -6,6 +6,7 @@ Web workers never import this module: it costs them some 100 MB.
 import asyncio
 import ipaddress
 import json
+import math
 import re
 import socket
 import time
@@ -197,7 +198,7 @@ class OpenAIClient:
         """
         content = response.content.decode("utf-8", "replace")
         try:
-            return scrubbed(json.loads(content), self.scrub)
+            return scrubbed(loaded(content), self.scrub)
         except (ValueError, RecursionError):
             raise RejectedCall(f"not JSON: {one_line(self.scrub(content), 200)}") from None
 
@@ -320,7 +321,7 @@ def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub |
     Raises: TransientFailure if it isn't one: a proxy's page or a cut body, which may come right next time.
     """
     try:
-        response = json.loads(content)
+        response = loaded(content)
         if scrub is not None:
             response = scrubbed(response, scrub)
         choice = response["choices"][0]
@@ -346,6 +347,17 @@ def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub |
 def no_completion(content: str) -> TransientFailure:
     """Make the failure for a body that is something else."""
     return TransientFailure(f"not a chat completion: {one_line(content, 200)}", kind="no completion")
+
+
+def loaded(content: str) -> Any:
+    """Read JSON; what is written as a number and is none (NaN, Infinity, 1e999) is `None`, for no database takes it."""
+    return json.loads(content, parse_constant=lambda _name: None, parse_float=finite)
+
+
+def finite(digits: str) -> float | None:
+    """Return a number, or `None` for one that is too large to be one."""
+    value = float(digits)
+    return value if math.isfinite(value) else None
 
 
 def scrubbed(value: Any, scrub: Scrub) -> Any:

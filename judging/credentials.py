@@ -11,7 +11,7 @@ from django.conf import settings
 from judging.errors import BadSettings
 from judging.models import Endpoint
 
-VARIABLE = re.compile(r"(?!DATABASE_|DJANGO_|AWS_|.*SECRET)(?=.*(?:KEY|TOKEN))[A-Z][A-Z0-9_]{0,99}")
+VARIABLE = re.compile(r"(?!DATABASE_|DJANGO_|AWS_|.*(?:SECRET|PROLIFIC|MTURK))(?=.*(?:KEY|TOKEN))[A-Z][A-Z0-9_]{0,99}")
 FROM_VARIABLE = "env:"
 MAX_HEADERS = 20
 MAX_HEADER_LENGTH = 1000

@@ -13,6 +13,18 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], list[Address]]
 # Nothing else: what one library reads as an address and the next as a name would be checked as the wrong one.
 NETLOC = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.~-]+)?\]|[a-z0-9._-]+)(?::[0-9]*)?", re.ASCII | re.IGNORECASE)
+# What Python's own lists leave out, and what clouds answer at: metadata services and their like.
+NOT_PUBLIC = [
+    ipaddress.ip_network(network)
+    for network in (
+        "192.0.0.0/24",
+        "192.88.99.0/24",
+        "168.63.129.16/32",
+        "100.100.100.200/32",
+        "3fff::/20",
+        "5f00::/16",
+    )
+]
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # an IPv4 address as an IPv6-only network reaches it
 
 
@@ -106,6 +118,8 @@ def is_public(address: Address) -> bool:
     if inner := embedded(address):
         return is_public(inner)
     if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False
+    if any(address in network for network in NOT_PUBLIC if network.version == address.version):
         return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_loopback)
 

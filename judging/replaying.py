@@ -10,7 +10,7 @@ from judging.judges import AskingMethod, Call, Outcome, Presentation, Reply, fin
 from judging.models import Completion, Judgment
 from judging.services.cases import Case, Cell, Stored
 from judging.services.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
-from judging.services.reading import marked_refusal, worded_refusal
+from judging.services.reading import marked_refusal, read_reply, worded_refusal
 from judging.services.requests import Requests, setting_of
 
 READ, UNPARSED, REFUSED, UNUSED = "read", "unparsed", "refused", "unused"
@@ -112,7 +112,7 @@ def _read(call: Call, reply: Reply) -> tuple[str, str]:
     if declined := marked_refusal(reply):
         return REFUSED, declined
     try:
-        return READ, _said(call.read(reply))
+        return READ, _said(read_reply(call, reply))
     except UnparsedVerdict as error:
         declined = worded_refusal(reply)
         return (REFUSED, declined) if declined else (UNPARSED, str(error))

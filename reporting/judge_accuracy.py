@@ -93,7 +93,7 @@ def _judge(judged: JudgedGold, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "judge": judge.name,
         "method": judge.method,
         "model": judge.endpoint.model if judge.endpoint else None,
-        "label": judge.params.get("label", judge.name),
+        "label": str(judge.params.get("label", judge.name)) if judge.method == "imported" else judge.name,
         "subsets": [row for row in rows if row["asked"]],
     }
 

@@ -21,6 +21,11 @@ def latex_text(text: str) -> str:
     return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()) if char.isprintable())
 
 
+def _unlike_option(row: str) -> str:
+    """Keep a row that begins with a bracket or a star from being read as an option of the line break before it."""
+    return "{}" + row if row.startswith(("[", "*")) else row
+
+
 def latex_table(*, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str) -> str:
     """Return a table: the first column is text, all others are numbers. Cells are LaTeX already."""
     lines = [
@@ -30,7 +35,7 @@ def latex_table(*, header: Sequence[str], rows: Sequence[Sequence[str]], caption
         r"\toprule",
         " & ".join(header) + r" \\",
         r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
+        *(_unlike_option(" & ".join(row)) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
         rf"\caption{{{caption}}}",

@@ -16,7 +16,13 @@ QUOTES = "\"'`“”„‟‘’‚«»‹›「」『』＂＇"
 MARKUP = "*_#~|$()[]{}<>\\"
 REASON_MARKS = tuple(".,;:—–")
 PIECE = 500
-THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
+# At the start only: what an answer says of such a mark later is part of it. The opening one may be left to the model's
+# template: then everything up to a lone closing one is thought.
+THINKING = re.compile(
+    r"\A\s*+<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A(?:(?!<think).)*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL
+)
+FENCED = re.compile(r"^[ \t]*+\[(?P<fence>[0-9a-f]{16}) begin\].*?(?:\[(?P=fence) end\]|\Z)", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^[ \t]*+```.*?(?:^[ \t]*+```|\Z)", re.MULTILINE | re.DOTALL)
 HEDGE = re.compile(r"\b(?:both|neither|tie|equal|equally|or|either)\b", re.IGNORECASE)
 REFUSAL = re.compile(
     r"(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|unfortunately,? i (?:can|am|['’]?m)"
@@ -57,7 +63,10 @@ class VerdictForm:
         letter_first : a prompt that asks for nothing but a letter may also get the letter and then the reasons
         Raises: UnparsedVerdict with the end of the completion.
         """
+        outside = said_lines(CODE.sub("", completion))
         lines = said_lines(completion)
+        if len(outside) < len(lines) and any(self._answer_at(outside, place) for place in range(len(outside))):
+            lines = outside  # what stands in a block of code beside a verdict is cited
         for place in range(len(lines) - 1, -1, -1):
             found = self._answer_at(lines, place)
             if found is None:
@@ -171,8 +180,8 @@ def normalized(text: str) -> str:
 
 
 def without_thoughts(completion: str) -> str:
-    """Return an answer, normalised, without what a model thought before it answered."""
-    return THINKING.sub("", normalized(completion))
+    """Return an answer, normalised, without what a model thought before it answered, and without copied material."""
+    return FENCED.sub("", THINKING.sub("", normalized(completion)))
 
 
 def said_lines(completion: str) -> list[str]:
@@ -189,7 +198,8 @@ def no_verdict(completion: str) -> UnparsedVerdict:
 def quoted(line: str) -> bool:
     """Tell whether a whole line is a citation: in quotation marks, or after the mark of a block quote."""
     bare = line.strip().strip("*_")
-    return bare.startswith((">", "|")) or (bare[:1] in QUOTES and bare[:1] != "`")
+    half = bare.count('"') % 2 or bare.count("”") > bare.count("“") or bare.count("»") != bare.count("«")
+    return bool(half) or bare.startswith((">", "|")) or (bare[:1] in QUOTES and bare[:1] != "`")
 
 
 def has_words(text: str) -> bool:

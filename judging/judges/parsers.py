@@ -16,7 +16,7 @@ from judging.errors import BadSettings, UnparsedVerdict
 from judging.judges.answers import MARKUP, QUOTES, VerdictForm, no_verdict, quoted, said_lines, without_thoughts
 from judging.judges.base import Reply
 
-VERSION = "answers.2"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.3"  # of all of them: another one has stored answers read again, which costs no call
 # What may stand before a letter: what the tasks call their texts, and what models call any.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
@@ -27,6 +27,7 @@ NAMES = {"text_1": FIRST, "text_2": SECOND}
 FUNCTION = "rank_texts"
 MOST_OBJECTS = 200  # in one answer; more are no answer, and each may have to be read to the end
 LONGEST_LITERAL = 20_000
+CITED = re.compile(r"\"[^\"]*+\"|“[^”]*+”|„[^“”]*+[“”]|«[^»]*+»")
 DECODER = json.JSONDecoder()
 
 
@@ -110,13 +111,14 @@ def brackets(reply: Reply, offer: Offer) -> Said:
     """The last `[[B]]`."""
     lines = said_lines(reply.text)
     for place in range(len(lines) - 1, -1, -1):
-        found = list(re.finditer(r"(?P<before>.?)\[\[(?P<letter>[^][]{1,20})\]\]", lines[place]))
+        own = CITED.sub("", lines[place])
+        found = list(re.finditer(r"(?P<before>.?)\[\[(?P<letter>[^][]{1,20})\]\]", own))
         said = {match["letter"].strip().upper() for match in found if match["before"] not in set(QUOTES)}
         if not said or quoted(lines[place]):
             continue
         if len(said) > 1 or not said <= set(offer.letters):
             break
-        before = lines[place][: found[0].start("before")]
+        before = own[: found[0].start("before")]
         return Said(said.pop(), "\n".join([*lines[:place], before]).strip())
     raise no_verdict(reply.text)
 

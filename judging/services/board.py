@@ -7,7 +7,8 @@ from judging.models import Completion, Judgment
 from judging.services.cases import Ask, Case, Cell, Stored
 from judging.services.reading import Reading
 from judging.services.requests import Request, Requests
-from judging.services.store import Group, Result, parts
+from judging.services.statements import parts
+from judging.services.store import Group, Result
 
 CACHED = ("pk", "cache_key", "text", "finish_reason", "response")
 

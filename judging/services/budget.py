@@ -12,6 +12,12 @@ CHARACTERS = 4  # of a request in a token of its prompt, before anything is know
 COMPLETION_TOKENS = 300  # of an answer, before anything is known
 
 
+def longest_allowed(request: Request) -> int:
+    """Return how many tokens a request lets its answer have: the most that it says; 0 when it says nothing."""
+    limits = (request.body.get(name) for name in LENGTH_FIELDS)
+    return max((limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool)), default=0)
+
+
 class Sizes:
     """How large calls are: learnt from answers, for what has to be known before there is one."""
 
@@ -32,11 +38,7 @@ class Sizes:
     def guess(self, request: Request) -> tuple[int, int]:
         """Return the tokens of a call's prompt and answer: as large as any so far, or as the request itself allows."""
         prompt = int(self._prompt_share * request.length) + 1
-        for name in LENGTH_FIELDS:
-            limit = request.body.get(name)
-            if isinstance(limit, int) and limit > 0:
-                return prompt, limit
-        return prompt, self._completion
+        return prompt, longest_allowed(request) or self._completion
 
 
 class Budget:

@@ -7,7 +7,7 @@ from typing import Any
 from judging.errors import UnparsedVerdict
 from judging.judges import AskingMethod, Call, Presentation, Procedure, Reply, Setting
 from judging.models import Judgment
-from judging.services.reading import MAX_SAMPLES, Reading, marked_refusal, parsed, unparsed, worded_refusal
+from judging.services.reading import MAX_SAMPLES, Reading, marked_refusal, parsed, read_reply, unparsed, worded_refusal
 from judging.services.requests import Request
 
 
@@ -126,7 +126,7 @@ class Case:
             self._refuse(ask, stored, declined)
             return
         try:
-            ask.value = ask.call.read(reply)
+            ask.value = read_reply(ask.call, reply)
         except UnparsedVerdict as error:
             if declined := worded_refusal(reply):
                 self._refuse(ask, stored, declined)

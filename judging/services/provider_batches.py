@@ -28,7 +28,7 @@ from judging.judges import AskingMethod, Reply
 from judging.models import Endpoint, JudgeRun, Judgment, ProviderBatch
 from judging.services import leases
 from judging.services.board import Board
-from judging.services.budget import Sizes
+from judging.services.budget import Sizes, longest_allowed
 from judging.services.cases import Case, Spent, Stored
 from judging.services.claims import free_cells, load
 from judging.services.endpoints import check_host
@@ -107,6 +107,7 @@ class BatchWork:
         self.requests = Requests(job.run.judge, method)
         self.stamp = stamp_of(job.run, method, self.setting, self.requests.base_url, worker=job.worker.pk)
         self.sizes = Sizes()
+        self.cost_is_unknown = False  # of an answer that came back: what was spent can't be known
         self.open_keys: set[str] = set()
         self.tried: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
@@ -247,6 +248,7 @@ class BatchWork:
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)
         cost = cost_of(self.endpoint, *counts, batch=True)
+        self.cost_is_unknown = self.cost_is_unknown or cost is None
         progress = self.job.progress
         progress.calls += 1
         progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
@@ -268,7 +270,17 @@ class BatchWork:
             return
         cost = Decimal(0)
         if self.run.max_cost is not None:
-            cost = cost_of(self.endpoint, *self.sizes.guess(request), batch=True) or Decimal(0)
+            if self.cost_is_unknown:
+                raise RunStopped("the endpoint doesn't say how many tokens an answer took: its cost can't be capped")
+            if not (self.sizes.known or longest_allowed(request)):
+                raise RunStopped(
+                    "a cap on the cost of a batch needs answers of a known length: nothing can be taken back once it "
+                    "is handed in; add a judge with --param max_tokens=N, or run it by calls"
+                )
+            guess = cost_of(self.endpoint, *self.sizes.guess(request), batch=True)
+            if guess is None:
+                raise RunStopped(f"the cost can't be capped: the prices of endpoint {self.endpoint} are unknown")
+            cost = guess
             # What batches under way will cost is not known yet: then nothing more is handed in until they are back.
             if self.open_batches().exists() or self.spent() + file.cost + cost > self.run.max_cost:
                 self.short_of_money = True

@@ -1,14 +1,15 @@
 """How an answer becomes a value, and a procedure's end a result: a verdict, or the reason why there is none."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judging.judges import Outcome, Reply
+from judging.errors import UnparsedVerdict
+from judging.judges import Call, Outcome, Reply
 from judging.judges.answers import is_refusal
 from judging.models import Judgment
 
 MAX_SAMPLES = 3
+LONGEST_ANSWER = 100_000  # characters; some forms take long to look for in more, and no answer is that long
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,20 @@ def parsed(outcome: Outcome) -> Reading:
     return Reading(Judgment.Status.PARSED, outcome)
 
 
+def read_reply(call: Call, reply: Reply) -> Any:
+    """Read an answer as its call says; one that is far too long, or shaped in a way that nothing reads, is unparsed.
+
+    Raises: UnparsedVerdict
+    """
+    if len(reply.text) > LONGEST_ANSWER:
+        raise UnparsedVerdict(f"an answer of {len(reply.text):,} characters; at most {LONGEST_ANSWER:,} are read")
+    try:
+        return call.read(reply)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # The answer is stored: what stops here would stop the run again each time that it is taken up.
+        raise UnparsedVerdict(f"an answer of a form that can't be read ({type(error).__name__})") from error
+
+
 def unparsed(reply: Reply | None, reason: str) -> Reading:
     """Return the reading of an answer that could not be read; one that ran into a limit says so."""
     cut = "cut off at the length limit; " if reply is not None and reply.finish_reason == "length" else ""
@@ -33,9 +48,10 @@ def unparsed(reply: Reply | None, reason: str) -> Reading:
 
 def marked_refusal(reply: Reply) -> str:
     """Return the refusal that the API itself marks, apart from the text; empty when there is none."""
-    choices = reply.response.get("choices") or [{}]
-    message: Mapping[str, Any] = choices[0].get("message") or {}
-    refusal = message.get("refusal")
+    choices = reply.response.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    refusal = message.get("refusal") if isinstance(message, dict) else None
     if isinstance(refusal, str) and refusal.strip():
         return refusal[:300]
     return "stopped by the endpoint's content filter" if reply.finish_reason == "content_filter" else ""

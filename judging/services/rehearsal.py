@@ -12,8 +12,9 @@ from typing import Any
 from judging.errors import UnparsedVerdict
 from judging.judges import AskingMethod, Call, Presentation, Procedure, Reply, Setting
 from judging.models import Completion
+from judging.services.reading import read_reply
 from judging.services.requests import Requests
-from judging.services.store import parts
+from judging.services.statements import parts
 
 LINE = "It is clear and complete, and it says what matters most."
 USUAL_LENGTH = 600  # characters of an answer that a later question shows
@@ -108,7 +109,7 @@ def value_of(call: Call, stored: Reply | None, lengths: Mapping[str, int]) -> An
     ]
     for reply in candidates:
         try:
-            return call.read(reply)
+            return read_reply(call, reply)
         except UnparsedVerdict:
             continue
     return None

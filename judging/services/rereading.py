@@ -12,7 +12,8 @@ from judging.services.cases import Case, Stored
 from judging.services.claims import load
 from judging.services.reading import unparsed
 from judging.services.requests import Requests, cache_key, setting_of
-from judging.services.store import Result, Stamp, adapters, result_values, stamp_of, update_statement, write_rows
+from judging.services.statements import update_rows
+from judging.services.store import Result, Stamp, result_values, stamp_of
 
 CHUNK = 500
 REREAD = (
@@ -76,4 +77,4 @@ def save(results: Sequence[Result], stamp: Stamp) -> None:
     now = timezone.now()
     rows = ([*result_values(result), stamp.prompt_version, stamp.parser_version, now, result.pk] for result in results)
     with transaction.atomic():
-        write_rows(update_statement(Judgment, REREAD, where="id"), adapters(Judgment, REREAD), rows)
+        update_rows(Judgment, REREAD, rows)

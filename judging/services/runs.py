@@ -16,7 +16,7 @@ from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
 from judging.services import leases
 from judging.services.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.services.requests import setting_of
-from judging.services.store import adapters, insert_statement, write_rows
+from judging.services.statements import insert_rows
 from judging.tasks import enqueue_run
 
 # A cell that was not asked yet: rows are written without their model, which would fill these in.
@@ -189,10 +189,9 @@ def add_cells(run: JudgeRun) -> None:
     """Add the cells that a run lacks: orders × repeats, and as many again for the negated question."""
     pairs = pairs_of(run.study, run.batch).exclude(pk__in=run.judgments.order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
-    statement, adapt = insert_statement(Judgment, NEW_CELL), adapters(Judgment, NEW_CELL)
     for start in range(0, len(ids), CHUNK):
         found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
-        write_rows(statement, adapt, missing_cells(run.judge, run.pk, found.values_list("pk", *IDENTITY_FIELDS)))
+        insert_rows(Judgment, NEW_CELL, missing_cells(run.judge, run.pk, found.values_list("pk", *IDENTITY_FIELDS)))
 
 
 def missing_cells(judge: Judge, run_id: int, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -1,13 +1,11 @@
-"""Writing answers and results, a group in one transaction, by plain statements: models would cost most of the time."""
+"""Writing answers and results, a group in one transaction."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from judging.judges import Method, Setting
@@ -15,6 +13,7 @@ from judging.models import Completion, JudgeRun, Judgment
 from judging.services.cases import Spent, Stored
 from judging.services.presentations import in_study_order, task_for
 from judging.services.reading import Reading
+from judging.services.statements import insert_rows, update_rows
 
 LINKS = Judgment.completions.through
 COMPLETION = (
@@ -27,8 +26,6 @@ RESULT = (
     *SPENT,
     *("prompt_version", "parser_version", "judged_at", "worker"),
 )
-PART = 500  # rows that one statement names
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -90,15 +87,10 @@ def write(group: Group, stamp: Stamp) -> None:
     with transaction.atomic():
         write_answers(group.answers, stamp.base_url)
         write_results(group.results, stamp)
-        write_rows(
-            update_statement(Judgment, SPENT, where="id"),
-            adapters(Judgment, SPENT),
-            ([*spent_row(spent), pk] for pk, spent in group.bills.items()),
-        )
+        update_rows(Judgment, SPENT, ([*spent_row(spent), pk] for pk, spent in group.bills.items()))
         links = {(result.pk, used.pk) for result in group.results for used in result.used}
         links |= {(pk, stored.pk) for pk, stored in group.links}
-        statement = insert_statement(LINKS, ("judgment", "completion"))
-        write_rows(statement, adapters(LINKS, ("judgment", "completion")), sorted(links))
+        insert_rows(LINKS, ("judgment", "completion"), sorted(links))
 
 
 def write_answers(answers: Sequence[Stored], base_url: str) -> None:
@@ -110,9 +102,8 @@ def write_answers(answers: Sequence[Stored], base_url: str) -> None:
     now = timezone.now()
     named = {stored.key: stored for stored in answers if not stored.refused}
     rows = [completion_row(stored, base_url, now) for stored in named.values()]
-    for part in parts(rows):
-        for key, pk in insert_returning(Completion, COMPLETION, part, ("cache_key", "id")):
-            named[key].pk = pk
+    for key, pk in insert_rows(Completion, COMPLETION, rows, wanted=("cache_key", "id")):
+        named[key].pk = pk
     for stored in answers:
         if stored.pk is None:
             values = dict(zip(COMPLETION, completion_row(stored, base_url, now), strict=True))
@@ -124,11 +115,8 @@ def write_results(results: Sequence[Result], stamp: Stamp) -> None:
     now = timezone.now()
     where = ("id",) if stamp.worker is None else ("id", "worker")
     ids = [] if stamp.worker is None else [stamp.worker]
-    write_rows(
-        update_statement(Judgment, RESULT, where=where),
-        adapters(Judgment, RESULT),
-        ([*result_row(result, stamp, now), result.pk, *ids] for result in results),
-    )
+    rows = ([*result_row(result, stamp, now), result.pk, *ids] for result in results)
+    update_rows(Judgment, RESULT, rows, where=where)
 
 
 def completion_row(stored: Stored, base_url: str, now: datetime) -> list[Any]:
@@ -161,86 +149,3 @@ def result_values(result: Result) -> list[Any]:
 def spent_row(spent: Spent) -> list[Any]:
     """Return the values of what was spent, in the order of `SPENT`."""
     return [spent.prompt_tokens, spent.completion_tokens, spent.cost]
-
-
-def insert_statement(model: type[models.Model], names: Sequence[str]) -> str:
-    """Return a statement that inserts a row unless it is there."""
-    columns = ", ".join(quoted(model, name) for name in names)
-    table, marks = connection.ops.quote_name(model._meta.db_table), ", ".join(["%s"] * len(names))
-    return f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING"
-
-
-def update_statement(model: type[models.Model], names: Sequence[str], *, where: str | Sequence[str]) -> str:
-    """Return a statement that updates one row."""
-    table = connection.ops.quote_name(model._meta.db_table)
-    settings = ", ".join(f"{quoted(model, name)} = %s" for name in names)
-    conditions = [where] if isinstance(where, str) else where
-    return f"UPDATE {table} SET {settings} WHERE {' AND '.join(f'{quoted(model, one)} = %s' for one in conditions)}"
-
-
-def quoted(model: type[models.Model], name: str) -> str:
-    """Return the column of a field, quoted."""
-    field_ = model._meta.get_field(name)
-    if not isinstance(field_, models.Field):
-        raise TypeError(f"{name} is no column of {model.__name__}")
-    return connection.ops.quote_name(str(field_.column))
-
-
-Adapter = Callable[[Any], Any]
-
-
-def adapters(model: type[models.Model], names: Sequence[str]) -> list[tuple[int, Adapter]]:
-    """Return, for each column whose values the database takes in another form, its place and what makes that form."""
-    found: list[tuple[int, Adapter]] = []
-    for place, name in enumerate(names):
-        one = model._meta.get_field(name)
-        if isinstance(one, models.JSONField):
-            found.append((place, json.dumps))
-        elif isinstance(one, models.DateTimeField):
-            found.append((place, connection.ops.adapt_datetimefield_value))
-        elif isinstance(one, models.DecimalField):
-            found.append((place, decimal_adapter(one)))
-    return found
-
-
-def decimal_adapter(of: "models.DecimalField[Any, Any]") -> Adapter:
-    """Return what makes a decimal of a field's size."""
-
-    def adapt(value: Decimal | None) -> Any:
-        return connection.ops.adapt_decimalfield_value(value, of.max_digits, of.decimal_places)
-
-    return adapt
-
-
-def write_rows(statement: str, adapt: Sequence[tuple[int, Adapter]], rows: Iterable[Sequence[Any]]) -> None:
-    """Execute a statement for each row of values."""
-    if ready := [adapted(row, adapt) for row in rows]:
-        with connection.cursor() as cursor:
-            cursor.executemany(statement, ready)
-
-
-def insert_returning(
-    model: type[models.Model], names: Sequence[str], rows: Sequence[Sequence[Any]], wanted: Sequence[str]
-) -> list[tuple[Any, ...]]:
-    """Insert rows by one statement, but for those that are there already; return some fields of the new ones."""
-    one, adapt = insert_statement(model, names), adapters(model, names)
-    further = f", ({', '.join(['%s'] * len(names))})" * (len(rows) - 1)
-    statement = one.replace(" ON CONFLICT", f"{further} ON CONFLICT")
-    with connection.cursor() as cursor:
-        returning = ", ".join(quoted(model, name) for name in wanted)
-        cursor.execute(f"{statement} RETURNING {returning}", [value for row in rows for value in adapted(row, adapt)])
-        return cursor.fetchall()
-
-
-def adapted(row: Sequence[Any], adapt: Sequence[tuple[int, Adapter]]) -> list[Any]:
-    """Return a row in the form that the database takes."""
-    values = list(row)
-    for place, make in adapt:
-        if values[place] is not None:
-            values[place] = make(values[place])
-    return values
-
-
-def parts(entries: Sequence[T]) -> Iterable[Sequence[T]]:
-    """Split a list into what one statement takes."""
-    return (entries[start : start + PART] for start in range(0, len(entries), PART))

@@ -15,6 +15,12 @@ SMALL = Decimal("0.01")
 
 
 @register.filter
+def entries(named: dict[str, Any]) -> list[tuple[str, Any]]:
+    """List what a dictionary holds. A template's own `.items` would be the entry of that name, where there is one."""
+    return list(named.items())
+
+
+@register.filter
 def verdict_word(verdict: float | None) -> str:
     """Write a verdict in study order: A, tie, B; a missing one in words."""
     if verdict is None or verdict != verdict:

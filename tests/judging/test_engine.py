@@ -8,12 +8,13 @@ from analysis.types import Verdict
 from judging.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
 from judging.judges import Outcome, Reply, find_method
 from judging.models import Completion, JudgeRun, Judgment
+from judging.services import reading
 from judging.services.desk import FAILURES_IN_A_ROW
 from judging.services.reading import MAX_SAMPLES
 from judging.services.status import count_judgments
 from judging.services.stopping import StopFlag
 from tests.fakes import ScriptedClient, chat_completion
-from tests.judging.builders import judge_with, make_judge, make_study
+from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -254,3 +255,34 @@ def test_cells_added_later_are_asked_and_nothing_else() -> None:
     client = ScriptedClient()
     judge_with(client, study, judge)
     assert len(client.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        pytest.param([1], id="a list"),
+        pytest.param({"content": [{"token": "A", "logprob": -1, "top_logprobs": 5}]}, id="no list of alternatives"),
+        pytest.param({"content": [{"token": "A", "logprob": -(10**400)}]}, id="a number without an end"),
+    ],
+)
+def test_oddly_shaped_answer_is_unparsed_and_stops_nothing(logprobs: Any) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge("token-preference", endpoint=make_endpoint())
+    odd = chat_completion("A")
+    odd["choices"][0]["logprobs"] = logprobs
+    judge_with(ScriptedClient([odd] * MAX_SAMPLES), study, judge)
+    assert Judgment.objects.get().status in ("unparsed", "parsed")
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)  # taken up again, it goes through them once more
+
+
+def test_numbers_that_are_none_lose_no_answer() -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    odd = chat_completion("Preferred: A")
+    odd["choices"][0]["logprobs"] = {"content": [{"token": "A", "logprob": float("-inf"), "bytes": float("nan")}]}
+    judge_with(ScriptedClient([odd]), study, judge)
+    assert counts() == (1, 0, 0, 0, 0, 0, 0)
+
+
+def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LONGEST_ANSWER", 100)
+    judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())
+    assert "at most 100 are read" in Judgment.objects.get().failure

@@ -100,6 +100,14 @@ def test_visitor_is_sent_to_sign_in(client: Client, run: JudgeRun) -> None:
     assert {client.get(page).status_code for page in pages(run)} == {302}
 
 
+def test_parameters_may_have_any_name(researcher: Client, study: Study) -> None:
+    judge_with(Picky(), study, make_judge(params={"items": "x", "keys": 1}), in_flight=1)
+    for page in pages(JudgeRun.objects.get()):
+        answer = researcher.get(page)
+        assert answer.status_code == 200
+    assert "items=x" in researcher.get(reverse("judging:judges", args=[study.slug])).content.decode()
+
+
 def test_run_page_shows_counts_that_add_up_and_escapes_what_models_wrote(researcher: Client, run: JudgeRun) -> None:
     page = text_of(researcher, pages(run)[1])
     for name, count in {"asked": 6, "a": 4, "tie": 0, "b": 0, "unparsed": 1, "refused": 1, "errors": 0}.items():

@@ -266,8 +266,17 @@ def test_endpoint_without_batches_says_so(standin: StandInProcess) -> None:
     assert not ProviderBatch.objects.exists()
 
 
+def test_cap_is_refused_while_the_length_of_answers_is_unknown(standin: StandInProcess) -> None:
+    run = batch_run(standin)
+    JudgeRun.objects.update(max_cost=Decimal(1))
+    ended = work(run)
+    assert ended.status == "failed"
+    assert "max_tokens" in ended.message
+    assert standin.stats()["answered"] == 0
+
+
 def test_cap_bounds_what_is_handed_in(standin: StandInProcess) -> None:
-    run = batch_run(standin, instances=20)
+    run = batch_run(standin, instances=20, params={"max_tokens": 60})
     JudgeRun.objects.update(max_cost=Decimal("0.004"))
     ended = work(run)
     assert ended.status == "paused"
