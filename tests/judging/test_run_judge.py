@@ -90,6 +90,18 @@ def test_limit_is_kept_and_said(priced: StandIn, capsys: pytest.CaptureFixture[s
     assert priced.calls == 4
 
 
+def test_limit_with_nothing_but_failures_ends_in_an_error_with_the_reason(
+    settings: Any, db: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    make_study(instances=3)
+    with StandIn([Reply(400, '{"error": {"message": "no logprobs here"}}')] * 2) as stand_in:
+        make_judge(endpoint=make_endpoint(stand_in.base_url))
+        with pytest.raises(CommandError, match="no question got an answer"):
+            call_command("run_judge", "tea", judge="judy", limit=2)
+    assert "no logprobs here" in capsys.readouterr().err
+
+
 def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match=r"the cap of 0\.2500 USD is reached: 0\.2430 USD spent") as stopped:
         call_command("run_judge", "tea", judge="judy", max_cost="0.25", in_flight=2)

@@ -81,10 +81,9 @@ class Command(TandemCommand):
             sys.exit(STOPPED_BY_SIGNAL)
         if ended.as_asked:
             self.stderr.write(f"stopped after as many cells as were asked for; {counts.pending} are open")
-            return
-        if ended.status in (JudgeRun.Status.PAUSED, JudgeRun.Status.CANCELLED):
+        elif ended.status in (JudgeRun.Status.PAUSED, JudgeRun.Status.CANCELLED):
             raise CommandError(f"{ended.message}\n{RESUMES}", returncode=STOPPED_ELSEWHERE)
-        if ended.status != JudgeRun.Status.DONE:
+        elif ended.status != JudgeRun.Status.DONE:
             raise CommandError(f"{ended.message}\n{RESUMES}")
         if counts.errors:
             reasons = run.judgments.filter(status="error").values_list("failure", flat=True)
