@@ -1,6 +1,7 @@
 """The forms of the judges' pages."""
 
 import json
+from itertools import combinations
 from typing import Any
 
 from django import forms
@@ -8,25 +9,15 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Batch, Study
+from annotation.models.study import TaskKind
+from annotation.services.choosing import ids_of
 from judging.errors import JudgingError
 from judging.judges import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
 from judging.services.judges import check_fit
+from judging.services.pair_filters import PairFilter
 from judging.services.runs import MAX_IN_FLIGHT
 from judging.sharing import prompt_files_of
-
-TASKS = {
-    "summarization": _("Summarisation"),
-    "summarization-concise": _("Summarisation, concise"),
-    "dialogue": _("Dialogue"),
-    "harmless": _("Harmlessness"),
-    "ranking": _("Ranking of documents"),
-    "translation": _("Translation"),
-    "instruction": _("Following instructions"),
-    "chat": _("Chat"),
-    "ordering": _("Order of events"),
-    "free": _("A criterion of its own: the study's question"),
-}
 
 
 def runnable_methods() -> list[str]:
@@ -131,7 +122,7 @@ class JudgeForm(forms.Form):
         fields: dict[str, Any] = self.fields
         fields["method"].choices = [(name, name) for name in runnable_methods()]
         fields["endpoint"].queryset = Endpoint.objects.all()
-        fields["task"].choices = [("", _("the study’s own")), *TASKS.items()]
+        fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
         fields["prompt_file"].queryset = prompt_files_of(study.group)
 
     def clean_name(self) -> str:
@@ -153,7 +144,9 @@ class JudgeForm(forms.Form):
 
 
 class RunForm(forms.Form):
-    """A judge to be run on a study or on one batch of it."""
+    """A judge to be run on a study, on one batch of it, or on a part of either."""
+
+    NARROWING = ("dataset", "systems", "tags", "instances")
 
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
     batch = forms.ModelChoiceField(
@@ -187,11 +180,52 @@ class RunForm(forms.Form):
         help_text=_("For a first try; start it again to go on. Empty: all."),
     )
 
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    systems = forms.ChoiceField(required=False, label=_("Systems"))
+    tags = forms.CharField(
+        required=False, label=_("Tags"), help_text=_("Instances that have one of these; separated by commas.")
+    )
+    instances = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        label=_("Ids of the instances"),
+        help_text=_("One a line."),
+    )
+
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: dict[str, Any] = self.fields
         fields["judge"].queryset = judges.filter(method__in=runnable_methods())
         fields["batch"].queryset = study.batches.all()
+        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+        names = study.systems.order_by("position").values_list("name", flat=True)
+        self.pairs_of_systems = {f"{one} – {other}": (one, other) for one, other in combinations(names, 2)}
+        fields["systems"].choices = [("", _("all")), *((words, words) for words in self.pairs_of_systems)]
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields that every run has."""
+        return [field for field in self if field.name not in self.NARROWING]
+
+    def narrowing_fields(self) -> list[forms.BoundField]:
+        """Return the fields that take a part of the pairs."""
+        return [self[name] for name in self.NARROWING]
+
+    def narrows(self) -> bool:
+        """Tell whether a part of the pairs was asked for, or tried to be."""
+        return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
+
+    def clean(self) -> dict[str, Any]:
+        """Make one filter of what narrows the pairs down."""
+        data = super().clean() or {}
+        given = {name: data.pop(name, "") for name in self.NARROWING}
+        data["only"] = PairFilter(
+            dataset=given["dataset"],
+            systems=self.pairs_of_systems.get(given["systems"], ()),
+            tags=tuple(filter(None, (tag.strip() for tag in given["tags"].split(",")))),
+            instances=tuple(ids_of(given["instances"])),
+        )
+        return data
 
     def clean_way(self) -> str:
         """Take calls for the usual way."""

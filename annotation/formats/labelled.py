@@ -1,7 +1,8 @@
 """Instances with two outputs of which one is known to be better: labelled outputs, and preference pairs.
 
 Both come as JSON Lines or as one JSON array. Labelled outputs (LLMBar's form) are `input, output_1, output_2, label`,
-where `label` is 1 or 2: the better one. Preference pairs are `prompt, chosen, rejected`.
+where `label` is 1 or 2: the better one. Preference pairs are `prompt, chosen, rejected`, in any of the forms that
+`annotation.formats.preferences` reads.
 """
 
 import hashlib
@@ -14,11 +15,13 @@ from typing import Any
 from annotation.errors import MOST_BAD_LINES, BadLine
 from annotation.formats import lines
 from annotation.formats.lines import text_problem, unstorable
+from annotation.formats.preferences import NEEDED, read_preference
 from annotation.formats.study_file import LONGEST_ID, InstanceRow
 
 SYSTEMS = ("output_1", "output_2")
 LABELLED, PREFERENCES = "labelled", "preferences"
-FIELDS = {LABELLED: ("input", *SYSTEMS, "label"), PREFERENCES: ("prompt", "chosen", "rejected")}
+FIELDS = {LABELLED: ("input", *SYSTEMS, "label"), PREFERENCES: ("prompt", *NEEDED)}
+KNOWN_BY = {LABELLED: FIELDS[LABELLED], PREFERENCES: NEEDED}
 KNOWN_TAGS = ("natural", "adversarial")  # read off the name of a file
 LONGEST_TAG = 100
 _IDS = ("instance_id", "id")
@@ -36,7 +39,7 @@ class _Compared:
 def form_of(data: bytes) -> str | None:
     """Tell by the fields of its first record whether a file is of one of these forms, and of which."""
     fields = set(lines.first_json_record(data))
-    return next((form for form, needed in FIELDS.items() if fields >= set(needed)), None)
+    return next((form for form, needed in KNOWN_BY.items() if fields >= set(needed)), None)
 
 
 def parse_labelled(
@@ -60,13 +63,13 @@ def parse_labelled(
         if len(bad) >= MOST_BAD_LINES:
             break
         instance_id = _instance_id(record, f"{dataset or stem}-{place}")
-        problems = _problems(record, FIELDS[form], instance_id)
+        found = _READ[form](record, instance_id, seed)
+        problems = [*(found if isinstance(found, list) else ()), *_problems(record, FIELDS[form], instance_id)]
         if instance_id in first_seen:
             problems.append(f"instance {instance_id!r} is on line {first_seen[instance_id]} already")
         first_seen.setdefault(instance_id, number)
         bad.extend(BadLine(number, problem) for problem in problems)
-        if not problems:
-            found = _READ[form](record, instance_id, seed)
+        if not problems and isinstance(found, _Compared):
             rows.append(_row(number, instance_id, dataset or stem, found, _extra(record, FIELDS[form], kept)))
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no instance"))
@@ -74,18 +77,35 @@ def parse_labelled(
     return rows
 
 
-def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared:
+def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[str]:
+    problems = []
+    for field in FIELDS[LABELLED]:
+        if field not in record:
+            problems.append(f"{field} is missing")
+        elif field == "label":
+            if isinstance(record[field], bool) or str(record[field]) not in ("1", "2"):
+                problems.append(f"label is {record[field]!r}; it must be 1 or 2, the better output")
+        elif problem := text_problem(record[field]):
+            problems.append(f"{field} {problem}")
+    if problems:
+        return problems
     return _Compared(record["input"], (record["output_1"], record["output_2"]), SYSTEMS[int(record["label"]) - 1])
 
 
-def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared:
+def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[str]:
     """Put the chosen text on the side that a seeded coin says."""
+    found = read_preference(record)
+    if isinstance(found, list):
+        return found
     second = hashlib.sha256(f"{seed}\x00{instance_id}".encode("utf-8", "surrogatepass")).digest()[0] & 1
-    outputs = (record["chosen"], record["rejected"])
-    return _Compared(record["prompt"], outputs[::-1] if second else outputs, SYSTEMS[second])
+    outputs = (found.chosen, found.rejected)
+    return _Compared(found.source, outputs[::-1] if second else outputs, SYSTEMS[second])
 
 
-_READ: dict[str, Callable[[dict[str, Any], str, int], _Compared]] = {LABELLED: _labelled, PREFERENCES: _preference}
+_READ: dict[str, Callable[[dict[str, Any], str, int], _Compared | list[str]]] = {
+    LABELLED: _labelled,
+    PREFERENCES: _preference,
+}
 
 
 def _row(number: int, instance_id: str, dataset: str, found: _Compared, metadata: dict[str, Any]) -> InstanceRow:
@@ -114,14 +134,6 @@ def _extra(record: dict[str, Any], fields: Sequence[str], tags: list[str]) -> di
 
 def _problems(record: dict[str, Any], fields: Sequence[str], instance_id: str) -> list[str]:
     found = []
-    for field in fields:
-        if field not in record:
-            found.append(f"{field} is missing")
-        elif field == "label":
-            if isinstance(record[field], bool) or str(record[field]) not in ("1", "2"):
-                found.append(f"label is {record[field]!r}; it must be 1 or 2, the better output")
-        elif problem := text_problem(record[field]):
-            found.append(f"{field} {problem}")
     if not instance_id.strip():
         found.append("the id is neither text nor a whole number")
     elif problem := text_problem(instance_id, longest=LONGEST_ID):

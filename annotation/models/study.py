@@ -36,6 +36,12 @@ class TaskKind(models.TextChoices):
     SUMMARIZATION = "summarization", gettext_lazy("Summarisation")
     SUMMARIZATION_CONCISE = "summarization-concise", gettext_lazy("Concise summarisation")
     DIALOGUE = "dialogue", gettext_lazy("Dialogue")
+    HARMLESS = "harmless", gettext_lazy("Harmlessness")
+    RANKING = "ranking", gettext_lazy("Ranking of documents")
+    TRANSLATION = "translation", gettext_lazy("Translation")
+    INSTRUCTION = "instruction", gettext_lazy("Following instructions")
+    CHAT = "chat", gettext_lazy("Chat")
+    ORDERING = "ordering", gettext_lazy("Order of events")
     FREE = "free", gettext_lazy("Other (the study's own question)")
 
 

@@ -73,7 +73,8 @@ class Call:
     read     : makes a value of the answer, or raises UnparsedVerdict: then it is asked again, up to a limit
     params   : go into the request body under the judge's own parameters, as `{"logprobs": True}`
     draw     : which of several samples of the same question this is, from 0
-    reusable : depends on one text or one instance only: made once, for every pair, order, repeat and judge that sends it
+    reusable : depends on one text or one instance only: made once for every pair, order and judge that sends it, and
+               anew for a repeat, which would else agree with the first by construction
     optional : an answer that can't be read is handed on as `None` and does not end the cell
     """
 

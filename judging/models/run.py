@@ -11,7 +11,7 @@ from judging.models.judge import Judge
 
 
 class JudgeRun(models.Model):
-    """One judge on the pairs of one study, or of one batch of it: a set of cells, each filled once."""
+    """One judge on the pairs of one study, of one batch of it, or of a part of either: cells, each filled once."""
 
     class Status(models.TextChoices):
         QUEUED = "queued", _("Queued")
@@ -28,6 +28,8 @@ class JudgeRun(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
+    pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these of the pairs; empty: all.")
+    filter_key = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the filter; empty without one.")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
     in_flight = models.PositiveIntegerField(default=8)
@@ -42,13 +44,17 @@ class JudgeRun(models.Model):
         ordering = ["study", "created_at", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["study", "judge", "batch"], condition=Q(batch__isnull=False), name="run_once_per_batch"
+                fields=["study", "judge", "batch", "filter_key"],
+                condition=Q(batch__isnull=False),
+                name="run_once_per_batch_and_filter",
             ),
-            models.UniqueConstraint(fields=["study", "judge"], condition=Q(batch=None), name="run_once_per_study"),
+            models.UniqueConstraint(
+                fields=["study", "judge", "filter_key"], condition=Q(batch=None), name="run_once_per_study_and_filter"
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.judge} on {self.batch or self.study}"
+        return f"{self.judge} on {'a part of ' if self.filter_key else ''}{self.batch or self.study}"
 
 
 class RunWorker(models.Model):

@@ -2,7 +2,9 @@
 
 from decimal import Decimal
 
-from judging.models import Endpoint
+from django.db.models import Max
+
+from judging.models import Completion, Endpoint, JudgeRun
 from judging.services.leases import Pulse
 from judging.services.pricing import cost_of
 from judging.services.requests import Request
@@ -34,6 +36,13 @@ class Sizes:
         self._prompt_share = max(self._prompt_share, share) if self.known else share
         self._completion = max(self._completion, completion_tokens) if self.known else completion_tokens
         self.known = True
+
+    def recall(self, run: JudgeRun) -> None:
+        """Learn from the answers that a run has used so far, for its next start."""
+        used = Completion.objects.filter(judgments__run=run, prompt_tokens__isnull=False)
+        longest = used.order_by().aggregate(longest=Max("completion_tokens"))["longest"]
+        if longest is not None:
+            self._completion, self.known = longest, True
 
     def guess(self, request: Request) -> tuple[int, int]:
         """Return the tokens of a call's prompt and answer: as large as any so far, or as the request itself allows."""
@@ -72,15 +81,17 @@ class Budget:
     def reserve(self, request: Request) -> bool:
         """Set money aside for a call; `False` when there is too little left for it.
 
-        The very first call goes alone, whatever it may cost: from then on it is known what calls take.
+        Where neither the request bounds its answer nor any call of the run was answered before, the first one goes
+        alone, whatever it may cost: from then on it is known what calls take.
         """
         if self.granted is None:
             return True
         cost = cost_of(self.endpoint, *self.sizes.guess(request)) or Decimal(0)
         taken = self.owing + self._stored
-        if not self.sizes.known and self._open:
+        is_unknown = not (self.sizes.known or longest_allowed(request))
+        if is_unknown and self._open:
             return False
-        is_first = not self.sizes.known and not taken and self.granted > 0
+        is_first = is_unknown and not taken and self.granted > 0
         if not is_first and taken + cost > self.granted:
             self.is_short = True
             return False

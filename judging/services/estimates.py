@@ -15,6 +15,7 @@ from judging.errors import BadSettings
 from judging.judges import AskingMethod, find_method
 from judging.judges.tasks import task_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.services.pair_filters import EVERY_PAIR, PairFilter
 from judging.services.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
 from judging.services.pricing import cost_of
 from judging.services.rehearsal import Rehearsed, rehearse, rehearsed
@@ -97,16 +98,22 @@ class Lessons:
 
 
 def estimate(
-    *, study: Study, judge: Judge, batch: Batch | None = None, limit: int | None = None, way: str = JudgeRun.Way.CALLS
+    *,
+    study: Study,
+    judge: Judge,
+    batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
+    limit: int | None = None,
+    way: str = JudgeRun.Way.CALLS,
 ) -> Estimate:
-    """Estimate what a judge's run on a study, or a batch of it, would take; makes nothing and asks nobody.
+    """Estimate what a judge's run on a study, a batch or a part of either would take; makes nothing and asks nobody.
 
-    Raises: BadSettings when the judge can't judge the study.
+    Raises: BadSettings when the judge can't judge the study; UnknownName when the filter names what isn't there.
     """
     method = find_method(judge.method)
     method.check(judge.task or task_of(study.task_kind), setting_of(judge))
-    pairs = pairs_of(study, batch)
-    run = JudgeRun.objects.filter(study=study, judge=judge, batch=batch).first()
+    pairs = pairs_of(study, batch, only)
+    run = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key).first()
     presentations = pairs.count() * len(settings_of(judge)) * (2 if judge.order == Judge.Order.BOTH else 1)
     pending = presentations - (done_in(run).count() if run else 0)
     pending = max(0, pending if limit is None else min(limit, pending))

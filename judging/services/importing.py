@@ -120,7 +120,7 @@ def _judge(label: str, family: str) -> Judge:
 
 
 def _run(study: Study, judge: Judge) -> JudgeRun:
-    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=None)
+    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=None, filter_key="")
     run.status = JudgeRun.Status.DONE
     run.finished_at = timezone.now()
     run.started_at = run.started_at or run.finished_at

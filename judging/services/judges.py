@@ -8,7 +8,7 @@ from django.db import transaction
 from annotation.keys import new_seed
 from annotation.services.studies import validate
 from judging.errors import BadSettings, UnknownJudge
-from judging.judges import AskingMethod, Method, find_method
+from judging.judges import AskingMethod, Method, find_method, method_names
 from judging.judges.prompted import check_wording
 from judging.judges.tasks import TASKS
 from judging.models import Endpoint, Judge, PromptFile
@@ -17,6 +17,7 @@ from judging.services.requests import setting_of
 
 # What the engine itself decides; a judge that set these would read another answer than it asked for.
 RESERVED_PARAMS = frozenset({"model", "messages", "stream", "stream_options", "n"})
+MOST_REPEATS = 100
 REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
 
 
@@ -88,6 +89,8 @@ def check_judge(judge: Judge) -> None:
     Raises: UnknownJudge for a method that doesn't exist; BadSettings
     """
     method = find_method(judge.method)
+    if not 1 <= judge.repeats <= MOST_REPEATS:
+        raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
     if judge.task and judge.task not in TASKS:
         raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
     if judge.combine == Judge.Combine.PROBABILITY:
@@ -99,12 +102,22 @@ def check_judge(judge: Judge) -> None:
         raise BadSettings(f"method {judge.method} asks a model: name an endpoint")
     if reserved := RESERVED_PARAMS & set(judge.params):
         raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
+    if foreign := options_of_others(method) & set(judge.params):
+        raise BadSettings(
+            f"method {judge.method} has no option {', '.join(sorted(foreign))}: it would be sent as it is"
+        )
     method.check(
         judge.task or "free", setting_of(judge)
     )  # every task offers the same; its own is checked with the study
     if judge.prompt_file is not None:
         wording = judge.prompt_file
         check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
+
+
+def options_of_others(method: Method) -> set[str]:
+    """Return the options that only other methods have; `logprobs` is what endpoints call it too, and may be sent."""
+    known = {option for name in method_names() for option in find_method(name).options}
+    return known - set(method.options) - {"logprobs"}
 
 
 def check_baseline(judge: Judge) -> None:

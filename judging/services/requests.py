@@ -70,8 +70,8 @@ def setting_of(judge: Judge) -> Setting:
 
 
 def sample_of(call: Call, *, repeat: int, attempt: int) -> int:
-    """Number a sample: what can be reused is the same for every repeat, and a further attempt is another one."""
-    return (call.draw if call.reusable else repeat * DRAWS + call.draw) + attempt * ATTEMPT
+    """Number a sample: a repeat is asked all anew, also what its pairs share, and a further attempt is another one."""
+    return repeat * DRAWS + call.draw + attempt * ATTEMPT
 
 
 def sample_seed(seed: object, sample: int) -> int:

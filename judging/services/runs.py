@@ -14,6 +14,7 @@ from judging.errors import BadSettings, RunBusy
 from judging.judges import find_method
 from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
 from judging.services import leases
+from judging.services.pair_filters import EVERY_PAIR, PairFilter, filter_of
 from judging.services.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.services.requests import setting_of
 from judging.services.statements import insert_rows
@@ -40,20 +41,26 @@ def start_run(
     study: Study,
     judge: Judge,
     batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     way: str | None = None,
 ) -> JudgeRun:
     """Return the run of a judge on a study or a batch, with an open cell for every presentation still to be made.
 
+    only : a part of these pairs; each filter makes a run of its own, and shares its answers with the others
+
     Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice. The
     bound on calls in flight, the cap on the cost and the way stay until another one is given.
-    Raises: BadSettings when there is nothing to judge, the judge can't judge it, or its cost can't be capped.
+    Raises: BadSettings when there is nothing to judge, the judge can't judge it, or its cost can't be capped;
+    UnknownName when the filter names what isn't there.
     """
     if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
     check(study, judge)
-    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=batch)
+    run, _ = JudgeRun.objects.get_or_create(
+        study=study, judge=judge, batch=batch, filter_key=only.key, defaults={"pair_filter": only.stored}
+    )
     related = ("judge__endpoint", "judge__prompt_file", "study", "batch")
     run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
     run.in_flight = in_flight or run.in_flight
@@ -62,7 +69,7 @@ def start_run(
     check_cap(run)
     add_cells(run)
     if not run.judgments.exists():
-        raise BadSettings(f"{batch or study} has no pairs to judge")
+        raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
     if not leases.is_alive(run):  # otherwise whoever works on it takes up the new cells as well
         open_failed(run)
         run.status, run.message = JudgeRun.Status.QUEUED, ""
@@ -76,13 +83,14 @@ def queue_run(
     study: Study,
     judge: Judge,
     batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     way: str | None = None,
     limit: int | None = None,
 ) -> JudgeRun:
     """Start a run and leave the work to a worker; `limit`: cells to fill this time."""
-    run = start_run(study=study, judge=judge, batch=batch, in_flight=in_flight, max_cost=max_cost, way=way)
+    run = start_run(study=study, judge=judge, batch=batch, only=only, in_flight=in_flight, max_cost=max_cost, way=way)
     if run.status == JudgeRun.Status.QUEUED:
         transaction.on_commit(lambda: enqueue_run(run.pk, limit))
     return run
@@ -92,15 +100,21 @@ def queue_run(
 def resume_run(*, run: JudgeRun) -> JudgeRun:
     """Queue a run again that was paused or stopped by an error, with its cells as they are.
 
-    Raises: RunBusy for one that is queued, at work, done or cancelled.
+    Raises: RunBusy for one that is queued, at work, done or cancelled; BadSettings when its cost can't be capped.
     """
     run = _locked(run)
     if run.status not in (JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED):
         raise RunBusy(f"{run} can't be resumed: it is {run.get_status_display().lower()}")
+    check_cap(run)
     open_failed(run)
     _set(run, JudgeRun.Status.QUEUED)
     transaction.on_commit(lambda: enqueue_run(run.pk))
     return run
+
+
+def run_again(*, run: JudgeRun) -> JudgeRun:
+    """Start a run once more as it was set up, for pairs that are new and for those that ended in an error."""
+    return queue_run(study=run.study, judge=run.judge, batch=run.batch, only=filter_of(run.pair_filter))
 
 
 @transaction.atomic
@@ -129,7 +143,8 @@ def _stop(run: JudgeRun, status: str, *also_from: str) -> JudgeRun:
 
 
 def _locked(run: JudgeRun) -> JudgeRun:
-    return JudgeRun.objects.select_for_update(of=("self",)).select_related("judge", "study", "batch").get(pk=run.pk)
+    related = ("judge__endpoint", "study", "batch")
+    return JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
 
 
 def _set(run: JudgeRun, status: str) -> JudgeRun:
@@ -171,11 +186,16 @@ def open_failed(run: JudgeRun) -> None:
     run.provider_batches.filter(status=ProviderBatch.Status.COLLECTED).update(keys=[])  # what failed there counts anew
 
 
-def pairs_of(study: Study, batch: Batch | None) -> QuerySet[Pair]:
+def pairs_of(study: Study, batch: Batch | None, only: PairFilter = EVERY_PAIR) -> QuerySet[Pair]:
     """Return the pairs that a run is about: those on the batch's HITs, or on the study's, or all if it has no batch.
 
     Qualifications and hidden checks are for knowing the raters: of the study's batches only those for rating count.
+    Raises: as `PairFilter.within`
     """
+    return only.within(_pairs_on(study, batch), study)
+
+
+def _pairs_on(study: Study, batch: Batch | None) -> QuerySet[Pair]:
     pairs = Pair.objects.filter(matchup__instance__study=study)
     if batch is not None:
         return pairs.filter(pk__in=HitPair.objects.filter(hit__batch=batch).values("pair_id"))
@@ -187,7 +207,8 @@ def pairs_of(study: Study, batch: Batch | None) -> QuerySet[Pair]:
 
 def add_cells(run: JudgeRun) -> None:
     """Add the cells that a run lacks: orders × repeats, and as many again for the negated question."""
-    pairs = pairs_of(run.study, run.batch).exclude(pk__in=run.judgments.order_by().values("pair_id"))
+    found = pairs_of(run.study, run.batch, filter_of(run.pair_filter))
+    pairs = found.exclude(pk__in=run.judgments.order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")

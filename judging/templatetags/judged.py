@@ -6,8 +6,10 @@ from typing import Any
 from django import template
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext, pgettext
 
+from judging.models import JudgeRun
+from judging.services.pair_filters import filter_of
 from judging.shares import Share
 
 register = template.Library()
@@ -62,6 +64,22 @@ def duration(seconds: float | None) -> str:
         return _("less than a minute")
     hours, rest = divmod(minutes, 60)
     return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": rest} if hours else _("%d min") % rest
+
+
+@register.filter
+def judged_pairs(run: JudgeRun) -> str:
+    """Say which pairs a run is about."""
+    on = (
+        _("batch %(batch)s") % {"batch": run.batch}
+        if run.batch
+        else _("the study’s pairs (those on HITs, where there are HITs)")
+    )
+    only = filter_of(run.pair_filter)
+    parts = [only.dataset, " – ".join(only.systems), *only.tags]
+    if count := len(only.instances):
+        parts.append(ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count})
+    narrowed = ", ".join(filter(None, parts))
+    return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
 
 
 @register.inclusion_tag("judging/_share.html")

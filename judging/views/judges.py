@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import READERS, study_view
+from annotation.errors import UnknownName
 from annotation.models import Study
 from judging.errors import JudgingError
 from judging.forms import JudgeForm, RunForm, runnable_methods
@@ -52,12 +53,10 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
     found = None
     if form.is_valid():
-        chosen = form.cleaned_data
+        chosen = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "limit", "way")}
         try:
-            found = estimate_run(
-                study=study, judge=chosen["judge"], batch=chosen["batch"], limit=chosen["limit"], way=chosen["way"]
-            )
-        except JudgingError as error:
+            found = estimate_run(study=study, **chosen)
+        except (JudgingError, UnknownName) as error:
             form.add_error(None, str(error))
     status = 200 if found else 422
     context = {"study": study, "run_form": form, "estimate": found}
@@ -73,7 +72,11 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if not form.is_valid():
         return _judges_page(request, study, run_form=form, status=422)
-    run = queue_run(study=study, **form.cleaned_data)
+    try:
+        run = queue_run(study=study, **form.cleaned_data)
+    except (JudgingError, UnknownName) as error:
+        form.add_error(None, str(error))
+        return _judges_page(request, study, run_form=form, status=422)
     return redirect("judging:run", study.slug, run.pk)
 
 

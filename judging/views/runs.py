@@ -19,14 +19,14 @@ from judging.forms import JudgmentFilterForm
 from judging.models import Completion, JudgeRun, Judgment
 from judging.run_figures import figures_of
 from judging.services import leases
-from judging.services.runs import cancel_run, pause_run, resume_run
+from judging.services.runs import cancel_run, pause_run, resume_run, run_again
 from judging.services.status import count_judgments, pairs_without_source
 from judging.spending import calls_by_kind, failures_by_kind, pace_of, spent_on
 
 EXAMPLES, A_PAGE = 5, 50
 FASTEST, SLOWEST = 2, 300  # seconds between two looks at a run
 SHARE_OF_TIME = 20  # counting takes at most a twentieth of the server's time, however large the run is
-STEERED = {"pause": pause_run, "resume": resume_run, "cancel": cancel_run}
+STEERED = {"pause": pause_run, "resume": resume_run, "cancel": cancel_run, "again": run_again}
 UNDER_WAY = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 
 
@@ -52,17 +52,18 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
 @require_POST
 @study_view(*READERS)
 def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
-    """Pause, resume or cancel a run, by the button that was pressed."""
+    """Pause, resume or cancel a run, or start it again, by the button that was pressed."""
     found = _find(study, run_id)
     action = request.POST.get("action", "")
     if action not in STEERED:
         return TemplateResponse(
-            request, "error.html", {"message": _("A run can be paused, resumed or cancelled.")}, status=422
+            request, "error.html", {"message": _("A run can be paused, resumed, cancelled or run again.")}, status=422
         )
     STEERED[action](run=found)
     told = {
         "pause": _("The run is paused: calls under way end, no new one begins."),
         "resume": _("The run goes on as soon as a worker takes it up."),
+        "again": _("The run starts again as soon as a worker takes it up."),
         "cancel": _("The run is cancelled; what was answered is kept."),
     }
     messages.success(request, told[action])

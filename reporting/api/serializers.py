@@ -242,16 +242,29 @@ class RunWorkerSerializer(serializers.ModelSerializer):
 
 
 class JudgeRunSerializer(InStudySerializer):
-    """One judge on the pairs of one study or batch, and the processes that are at it."""
+    """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes at it."""
 
     judge = serializers.CharField(source="judge.name", read_only=True)
     batch = serializers.CharField(source="batch.name", read_only=True, default=None)
+    filter = serializers.JSONField(source="pair_filter", read_only=True)
     workers = RunWorkerSerializer(many=True, read_only=True)
 
     class Meta:
         model = JudgeRun
         fields = [
-            *("id", "study", "judge", "batch", "status", "way", "in_flight", "max_cost", "message", "created_at"),
+            *(
+                "id",
+                "study",
+                "judge",
+                "batch",
+                "filter",
+                "status",
+                "way",
+                "in_flight",
+                "max_cost",
+                "message",
+                "created_at",
+            ),
             *("started_at", "finished_at", "software_version", "workers"),
         ]
 

@@ -114,8 +114,85 @@ def test_every_bad_record_is_listed_with_its_line() -> None:
 
 
 def test_preferences_without_a_rejected_text_are_listed() -> None:
-    data = json_lines([preference(rejected=None), preference(chosen=["a", "b"])])
-    assert reasons(data, PREFERENCES) == [(1, "rejected is missing"), (2, "chosen is list, not text")]
+    data = json_lines([preference(rejected=None), preference(chosen=["a", "b"]), preference(chosen=7)])
+    assert reasons(data, PREFERENCES) == [
+        (1, "rejected is missing"),
+        (2, "chosen is a list, but not of messages with a role and a content"),
+        (3, "chosen is int, not text"),
+    ]
+
+
+def said(*turns: str) -> list[dict[str, str]]:
+    """Messages of a user and an assistant in turns."""
+    return [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(turns)]
+
+
+def compared(**record: Any) -> tuple[str, str, str]:
+    """Return source, chosen and rejected text as they are stored."""
+    (row,) = parse(record, form=PREFERENCES, name="pairs.jsonl")
+    assert row.gold is not None
+    better = row.gold["better"]
+    (worse,) = set(row.generations) - {better}
+    return row.source, row.generations[better][0], row.generations[worse][0]
+
+
+TALK = "\n\nHuman: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.\n\nAssistant:"
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        pytest.param(
+            {"chosen": f"{TALK} Knock knock.", "rejected": f"{TALK} No."},
+            ("Human: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.", "Knock knock.", "No."),
+            id="two-transcripts",
+        ),
+        pytest.param(
+            {"chosen": f"{TALK} No way.", "rejected": f"{TALK} No."},
+            ("Human: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.", "No way.", "No."),
+            id="answers-that-begin-alike",
+        ),
+        pytest.param(
+            {"chosen": said("A joke.", "Knock."), "rejected": said("A joke.", "No.")},
+            ("A joke.", "Knock.", "No."),
+            id="messages-with-one-question",
+        ),
+        pytest.param(
+            {"prompt": "A joke.", "chosen": said("Hi", "Yes?", "A joke.", "Knock."), "rejected": said("Hi", "Yes?", "A joke.", "No.")},
+            ("User: Hi\n\nAssistant: Yes?\n\nUser: A joke.", "Knock.", "No."),
+            id="messages-with-a-conversation",
+        ),
+        pytest.param(
+            {"prompt": said("A joke."), "chosen": said("", "Knock.")[1:], "rejected": said("", "No.")[1:]},
+            ("A joke.", "Knock.", "No."),
+            id="messages-of-the-answers-alone",
+        ),
+        pytest.param(
+            {"chosen": said("A joke.", "No."), "rejected": said("A joke.", "No.")},
+            ("A joke.", "No.", "No."),
+            id="equal-answers",
+        ),
+    ],
+)  # fmt: skip
+def test_conversations_are_told_from_their_ends(record: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    assert compared(**record) == expected
+
+
+def test_answers_without_a_common_beginning_need_a_prompt() -> None:
+    data = json_lines(
+        [
+            {"chosen": "Yes.", "rejected": "No."},
+            {"chosen": said("Hi", "Yes."), "rejected": said("Ho", "No.")},
+            {"chosen": "Yes.", "rejected": said("Ho", "No.")},
+            {"chosen": f"{TALK} Yes.", "rejected": TALK},
+        ]
+    )
+    assert reasons(data, PREFERENCES) == [
+        (1, "prompt is missing, and chosen and rejected begin with no common conversation"),
+        (2, "prompt is missing, and chosen and rejected begin with no common message"),
+        (3, "chosen and rejected are a text and a list of messages; they must be of one kind"),
+        (4, "the rejected answer is empty"),
+    ]
 
 
 def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> None:
@@ -201,7 +278,7 @@ def test_the_command_knows_the_forms_apart(tmp_path: Any, capsys: pytest.Capture
         ("Adversarial_Manual-0", "Adversarial_Manual", {"tags": ["adversarial"]}),
         ("helpful-0", "helpful", {"tags": ["chat"]}),
     ]
-    with pytest.raises(CommandError, match="prompt is missing"):
+    with pytest.raises(CommandError, match="chosen is missing"):
         call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s", "--form", "preferences")
 
 

@@ -22,6 +22,7 @@ from annotation.models.groups import main_group
 from annotation.tables import Selection, select
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.services.execution import Ended, execute
+from judging.services.pair_filters import EVERY_PAIR, PairFilter
 from judging.services.retrying import RetryingClient
 from judging.services.runs import start_run
 from judging.services.stopping import StopFlag
@@ -98,10 +99,16 @@ async def no_sleep(seconds: float) -> None:
 
 
 def judge_with(
-    client: ScriptedClient, study: Study, judge: Judge, *, stop: StopFlag | None = None, in_flight: int = 2
+    client: ScriptedClient,
+    study: Study,
+    judge: Judge,
+    *,
+    stop: StopFlag | None = None,
+    in_flight: int = 2,
+    only: PairFilter = EVERY_PAIR,
 ) -> Ended:
     """Start (or start again) a judge's run on a study and work on it with a scripted client."""
-    run = start_run(study=study, judge=judge, in_flight=in_flight)
+    run = start_run(study=study, judge=judge, in_flight=in_flight, only=only)
     return execute(
         run.pk,
         stop=stop or StopFlag(),

@@ -77,12 +77,12 @@ def test_second_round_is_asked_with_the_values_of_the_first() -> None:
     assert sorted(Completion.objects.values_list("kind", flat=True)) == ["critique", "critique", "verdict"]
 
 
-def test_reusable_calls_are_made_once_for_both_orders_all_repeats_and_other_judges() -> None:
+def test_reusable_calls_are_made_once_for_both_orders_both_questions_and_other_judges() -> None:
     study = make_study(instances=1, k=1)
     judge = judge_named("noted", order="both", repeats=2, negated=True)
     client = Talker()
     judge_with(client, study, judge)
-    assert sorted(client.kinds) == ["critique"] * 2 + ["verdict"] * 8
+    assert sorted(client.kinds) == ["critique"] * 4 + ["verdict"] * 8  # a repeat repeats what its verdicts build on
     other = Talker()
     judge_with(other, study, make_judge("noted", endpoint=judge.endpoint, name="other", seed=99, order="ba"))
     assert other.kinds == ["verdict"]
@@ -261,6 +261,20 @@ def test_cap_heeds_the_length_limit_that_is_sent() -> None:
     limited(client, make_study(instances=10), judge, in_flight=1, max_cost=Decimal("1.5"))
     # The next call may cost 0.711, although each cost 0.081: it is not made once 0.789 is passed.
     assert len(client.bodies) == 10
+
+
+def test_cap_below_what_the_first_call_may_cost_by_its_own_limit_asks_nothing() -> None:
+    client = Talker()
+    ended = limited(client, make_study(), judge_named("polled", params={"max_tokens": 70}), max_cost=Decimal("0.5"))
+    assert (ended.status, client.bodies) == ("paused", [])
+
+
+def test_cap_knows_after_a_restart_what_calls_take() -> None:
+    study, judge = make_study(), judge_named("polled")
+    limited(Talker(), study, judge, limit=1)  # three calls, 0.243
+    client = Talker()
+    ended = limited(client, study, judge, max_cost=Decimal("0.25"))
+    assert (ended.status, client.bodies) == ("paused", [])
 
 
 def test_cap_stops_at_an_endpoint_that_does_not_count_tokens() -> None:

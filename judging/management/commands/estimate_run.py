@@ -1,4 +1,7 @@
-"""estimate_run STUDY --judge NAME [--batch NAME] [--limit N] [--batch-api] [--format json|text]"""
+"""estimate_run STUDY --judge NAME [--limit N] [--batch-api] [--format json|text], and on which pairs:
+
+[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+"""
 
 import json
 from typing import Any
@@ -7,11 +10,11 @@ from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand
 from annotation.services.studies import find_study
+from judging.management.commands._runs import add_pairs, pairs_of
 from judging.models import JudgeRun
 from judging.services.estimates import Estimate, estimate
 from judging.services.judges import find_judge
 from judging.services.pricing import money
-from judging.services.runs import find_batch
 
 
 class Command(TandemCommand):
@@ -21,9 +24,8 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
-        parser.add_argument("study", metavar="STUDY", help="the study's slug")
+        add_pairs(parser)
         parser.add_argument("--judge", required=True, metavar="NAME")
-        parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many presentations")
         parser.add_argument("--batch-api", action="store_true", help="at the price of the provider's Batch API")
         parser.add_argument("--format", choices=["text", "json"], default="text")
@@ -32,9 +34,8 @@ class Command(TandemCommand):
         """Print the estimate."""
         study = find_study(options["study"])
         judge = find_judge(options["judge"])
-        batch = find_batch(study, options["batch"]) if options["batch"] else None
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
-        found = estimate(study=study, judge=judge, batch=batch, limit=options["limit"], way=way)
+        found = estimate(study=study, judge=judge, **pairs_of(study, options), limit=options["limit"], way=way)
         if options["format"] == "json":
             told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))

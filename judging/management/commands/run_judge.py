@@ -1,4 +1,7 @@
-"""run_judge STUDY --judge NAME [--batch NAME] [--in-flight W] [--max-cost X] [--limit N] [--batch-api]"""
+"""run_judge STUDY --judge NAME [--in-flight W] [--max-cost X] [--limit N] [--batch-api], and on which pairs:
+
+[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+"""
 
 import signal
 import sys
@@ -12,13 +15,14 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
 from annotation.services.studies import find_study
+from judging.management.commands._runs import add_pairs, pairs_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.services.execution import Ended, execute
 from judging.services.judges import find_judge
 from judging.services.pricing import money
 from judging.services.progress import Progress
-from judging.services.runs import find_batch, start_run
+from judging.services.runs import start_run
 from judging.services.status import Counts, count_judgments, pairs_without_source
 from judging.services.stopping import StopFlag
 
@@ -28,7 +32,7 @@ RESUMES = "The same command resumes without repeating a call."
 
 
 class Command(TandemCommand):
-    """Run a judge here and now, on the pairs of a study or of one batch."""
+    """Run a judge here and now, on the pairs of a study, of one batch, or of a part of them."""
 
     help = (
         "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice; on another machine, "
@@ -37,9 +41,8 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
-        parser.add_argument("study", metavar="STUDY", help="the study's slug")
+        add_pairs(parser)
         parser.add_argument("--judge", required=True, metavar="NAME")
-        parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
         parser.add_argument(
             "--in-flight", type=int, metavar="W", help="calls at the same time, of all that share the run (default: 8)"
         )
@@ -58,7 +61,7 @@ class Command(TandemCommand):
         run = start_run(
             study=study,
             judge=find_judge(options["judge"]),
-            batch=find_batch(study, options["batch"]) if options["batch"] else None,
+            **pairs_of(study, options),
             in_flight=options["in_flight"],
             max_cost=sum_of(options["max_cost"]),
             way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,

@@ -45,7 +45,13 @@ class Command(TandemCommand):
             told = {
                 "study": study.slug,
                 "runs": [
-                    {"judge": run.judge.name, "batch": run.batch and run.batch.name, **report_on([run])} for run in runs
+                    {
+                        "judge": run.judge.name,
+                        "batch": run.batch and run.batch.name,
+                        "filter": run.pair_filter,
+                        **report_on([run]),
+                    }
+                    for run in runs
                 ],
                 "procedures": reports_by_procedure(list(runs)),
             }

@@ -1,0 +1,115 @@
+"""Which pairs a run is about, where it is not all of a study or of a batch."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from annotation.errors import UnknownName
+from annotation.models import Instance, Pair, Study
+from judging.errors import BadSettings
+from judging.gold_tables import tags_of
+
+MOST_INSTANCES = 20_000  # named one by one, or by a tag: more belong on a batch, which holds its pairs
+
+
+@dataclass(frozen=True)
+class PairFilter:
+    """A part of a study's pairs; what is empty leaves nothing out.
+
+    systems   : the two that are compared, in whichever order
+    tags      : instances that have one of them
+    instances : instances by their ids
+    """
+
+    dataset: str = ""
+    systems: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """What a run keeps of it: the same for the same pairs, in whatever order they were asked for."""
+        named = {name: sorted(set(getattr(self, name))) for name in ("systems", "tags", "instances")}
+        return {name: value for name, value in {"dataset": self.dataset, **named}.items() if value}
+
+    @property
+    def key(self) -> str:
+        """Its name among a judge's runs; empty when it leaves nothing out."""
+        stored = self.stored
+        return hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest() if stored else ""
+
+    def within(self, pairs: QuerySet[Pair], study: Study) -> QuerySet[Pair]:
+        """Keep those of a study's pairs that it lets through.
+
+        Raises: UnknownName for a data set, system, tag or instance that the study doesn't have; BadSettings when it
+        names one system, or too many instances.
+        """
+        if self.dataset:
+            _require(
+                "data set", [self.dataset], study.instances.order_by().values_list("dataset", flat=True).distinct()
+            )
+            pairs = pairs.filter(matchup__instance__dataset=self.dataset)
+        if self.systems:
+            pairs = pairs.filter(_between(study, self.systems))
+        if self.tags:
+            pairs = pairs.filter(matchup__instance__in=_tagged(study, self.tags))
+        if self.instances:
+            pairs = pairs.filter(matchup__instance__in=_named(study, self.instances))
+        return pairs
+
+
+EVERY_PAIR = PairFilter()
+
+
+def filter_of(stored: Mapping[str, Any]) -> PairFilter:
+    """Return the filter that a run keeps."""
+    return PairFilter(
+        dataset=stored.get("dataset", ""),
+        **{name: tuple(stored.get(name, ())) for name in ("systems", "tags", "instances")},
+    )
+
+
+def _between(study: Study, systems: tuple[str, ...]) -> Q:
+    if len(set(systems)) != 2:
+        raise BadSettings(f"a run is about the pairs of two systems; {len(set(systems))} are named")
+    _require("system", systems, study.systems.order_by("position").values_list("name", flat=True))
+    first, second = systems
+    return Q(matchup__system_a__name=first, matchup__system_b__name=second) | Q(
+        matchup__system_a__name=second, matchup__system_b__name=first
+    )
+
+
+def _tagged(study: Study, tags: tuple[str, ...]) -> list[int]:
+    by_instance = {pk: tags_of(metadata) for pk, metadata in study.instances.values_list("pk", "metadata")}
+    _require("tag", tags, {tag for found in by_instance.values() for tag in found})
+    return _few([pk for pk, found in by_instance.items() if not set(tags).isdisjoint(found)])
+
+
+def _named(study: Study, instances: tuple[str, ...]) -> list[int]:
+    _few(instances)
+    known = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
+    if unknown := [name for name in instances if name not in known]:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise UnknownName(f"study {study.slug} has no instance {unknown[0]}{more}")
+    return [known[name] for name in instances]
+
+
+def _few(instances: Any) -> Any:
+    if len(instances) > MOST_INSTANCES:
+        raise BadSettings(
+            f"{len(instances):,} instances are too many to be chosen one by one; at most {MOST_INSTANCES:,}: "
+            "make a batch of them and run the judge on that"
+        )
+    return instances
+
+
+def _require(what: str, wanted: Iterable[str], known: Iterable[str]) -> None:
+    names = sorted(known)
+    for name in wanted:
+        if name not in names:
+            listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+            raise UnknownName(f"the study has no {what} {name}; it has: {listed or 'none'}")
