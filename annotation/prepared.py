@@ -11,10 +11,11 @@ tests/annotation/test_prepared.py holds a prepared query against the plain one.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from inspect import signature
 from typing import Any, Generic, TypeVar
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Model, QuerySet
 from django.db.models.query import ModelIterable, get_related_populators
 from django.db.models.sql.compiler import SQLCompiler
@@ -154,17 +155,30 @@ def _fetch(sql: str, parameters: list[Any]) -> list[Any]:
 
 
 def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> Found:
-    """Run SQL; PostgreSQL keeps the plan as well, which takes it longer to make than to carry out."""
-    if connection.vendor == "postgresql" and not connection.queries_logged and not connection.execute_wrappers:
+    """Run SQL by the shortest way to the database, unless somebody listens to what is run.
+
+    PostgreSQL keeps the plan as well, which takes it longer to make than to carry out.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    if database.queries_logged or database.execute_wrappers:
+        with database.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return read(cursor)
+    database.ensure_connection()
+    database.validate_no_broken_transaction()
+    with database.wrap_database_errors:
+        if database.vendor == "sqlite":
+            return read(database.connection.execute(_for_sqlite(sql), parameters))
         from psycopg import Cursor  # 8 MB of each process, which SQLite has no use for
 
-        connection.ensure_connection()
-        connection.validate_no_broken_transaction()
-        with connection.wrap_database_errors, Cursor(connection.connection) as bound_by_server:
+        with Cursor(database.connection) as bound_by_server:
             return read(bound_by_server.execute(sql, parameters, prepare=True))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return read(cursor)
+
+
+@cache
+def _for_sqlite(sql: str) -> str:
+    """Return SQL with the places of values as SQLite marks them."""
+    return sql.replace("%%", "\0").replace("%s", "?").replace("\0", "%")
 
 
 def _converted(rows: Iterable[Sequence[Any]], plan: _Plan) -> list[list[Any]]:

@@ -29,6 +29,7 @@ from bench.rating import token
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = float(os.environ.get("BENCH_SECONDS", "8"))
+TURNS = 4
 RATERS = (1, 8, 32)
 SIZES = ((1_000, 60), (100_000, 2), (1_000_000, 2))  # pairs, raters a HIT: nobody is to run out of HITs
 _PAIR = re.compile(r'data-pair="([^"]+)"')
@@ -39,7 +40,7 @@ _PAGE = re.compile(r'name="page" value="([^"]+)"')
 class Tally:
     """Milliseconds by kind of request, over a time."""
 
-    seconds: float
+    seconds: float = 0.0
     times: dict[str, list[float]] = field(default_factory=dict)
 
     def rate(self, *steps: str) -> float:
@@ -59,7 +60,8 @@ class Browser:
 
     session: aiohttp.ClientSession
     address: str
-    study: str = ""
+    study: str
+    token: str
 
     async def ask(self, tally: Tally, step: str, method: str, url: str, **what: object) -> tuple[str, str]:
         """Ask for something, note how long it took, and return the body and where it leads on to."""
@@ -88,8 +90,7 @@ class Browser:
 
     async def insert(self, tally: Tally, until: float) -> None:
         """Send the bare view's form until the time is over."""
-        page = await (await self.session.get(f"{self.address}/rate/progress/")).text()
-        form = {"csrfmiddlewaretoken": token(page), "study": self.study}
+        form = {"csrfmiddlewaretoken": self.token, "study": self.study}
         while time.perf_counter() < until:
             await self.ask(tally, "bare", "POST", f"{self.address}/bare/", data=form)
 
@@ -108,9 +109,13 @@ async def compare(links: list[str], address: str, database: str, pairs: int) -> 
     async with asyncio.timeout(3600):
         browsers = [await sign_in(link, address) for link in links]
         for raters in RATERS:
-            await together(browsers[:raters], "rate", 1.0)  # warm: queries and templates are prepared once in a process
-            ours = await together(browsers[:raters], "rate", SECONDS)
-            plain = await together(browsers[:raters], "insert", SECONDS)
+            await together(
+                browsers[:raters], "rate", 1.0, Tally()
+            )  # warm: queries and templates are prepared once in a process
+            ours, plain = Tally(), Tally()
+            for _ in range(TURNS):  # in turns, so that a machine that is slow for a while is slow for both
+                await together(browsers[:raters], "rate", SECONDS / TURNS, ours)
+                await together(browsers[:raters], "insert", SECONDS / TURNS, plain)
             most[raters] = report(database, pairs, raters, ours, plain)
         for browser in browsers:
             await browser.session.close()
@@ -122,15 +127,15 @@ async def sign_in(link: str, address: str) -> Browser:
     session = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
     await (await session.get(link)).read()
     study = await (await session.get(f"{address}/bare/study/")).text()
-    return Browser(session, address, study)
+    page = await (await session.get(f"{address}/rate/progress/")).text()
+    return Browser(session, address, study, token(page))
 
 
-async def together(browsers: list[Browser], way: str, seconds: float) -> Tally:
-    """Send everybody off at once, and return what was measured when the time is over."""
-    tally, begun = Tally(seconds), time.perf_counter()
+async def together(browsers: list[Browser], way: str, seconds: float, tally: Tally) -> None:
+    """Send everybody off at once, and add to the tally what was measured when the time is over."""
+    begun = time.perf_counter()
     await asyncio.gather(*(getattr(browser, way)(tally, begun + seconds) for browser in browsers))
-    tally.seconds = time.perf_counter() - begun
-    return tally
+    tally.seconds += time.perf_counter() - begun
 
 
 def report(database: str, pairs: int, raters: int, ours: Tally, plain: Tally) -> float:
@@ -159,6 +164,7 @@ def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> 
         "DATABASE_URL": database_url,
         "LOG_LEVEL": "ERROR",
         "DJANGO_SETTINGS_MODULE": "bench._serving_settings",
+        "MALLOC_ARENA_MAX": "1",  # as tools/serve.py does
     }
     filled = [sys.executable, "-m", "bench._serving_study", str(pairs), str(raters_per_hit), str(max(RATERS)), address]
     begun = time.perf_counter()

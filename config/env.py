@@ -20,6 +20,7 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
 DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'tandem.sqlite3'}"
+PREPARE_STATEMENTS = env.bool("PREPARE_STATEMENTS", default=True)
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
 PROMPT_FOLDER = env.str("PROMPT_FOLDER", default="")
 PLATFORM_ALLOWLIST = env.list("PLATFORM_ALLOWLIST", default=[])
@@ -71,5 +72,10 @@ def database() -> dict[str, object]:
             "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system keeps the file in memory once for all,
         }
     elif engine.endswith("postgresql"):
-        settings["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10, "timeout": 20}}
+        settings["OPTIONS"] = {
+            "pool": {"min_size": 1, "max_size": 10, "timeout": 20},
+            # Not None, which is Django's own choice: then nothing is prepared, whoever asks for it.
+            "prepare_threshold": 5 if PREPARE_STATEMENTS else None,
+            **dict(settings.get("OPTIONS") or {}),
+        }
     return settings

@@ -32,11 +32,15 @@ def main(arguments: list[str]) -> int:
     supervisor = Supervisor(with_parent=options.follow_parent)
     return supervisor.run(
         [
-            Program("The web server", web_command(listener.fileno()), (listener.fileno(),), environment),
+            Program("The web server", web_command(listener.fileno()), (listener.fileno(),), {**environment, **SPARING}),
             Program("The worker", [sys.executable, "manage.py", "worker"], (), environment),
         ],
         started=lambda: say(f"Tandem is at http://localhost:{options.port}/ (Ctrl-C stops it)"),
     )
+
+
+# Each thread would get pools of memory of its own (glibc), although only one runs at a time.
+SPARING = {"MALLOC_ARENA_MAX": "1"}
 
 
 def web_command(descriptor: int) -> list[str]:

@@ -160,8 +160,10 @@ def count_ahead(annotator: Annotator, batches: Sequence[Batch], arm: str, most: 
 @cache
 def _ahead(*, two_stage: bool, slots: int) -> "Prepared[int]":
     def ahead(annotator: int, batch: int, arm: str, first: int) -> "QuerySet[Hit, int]":
-        free = _unseen(Slot.objects.free(), annotator, two_stage=two_stage).filter(batch=batch, arm=arm).order_by()
-        hits = Hit.objects.filter(pk__in=Subquery(free.filter(number__gte=first).values("hit")[:slots])).order_by()
+        free = _unseen(Slot.objects.free(), annotator, two_stage=two_stage).filter(batch=batch, arm=arm)
+        # In the index's order: for some that are in no order PostgreSQL would rather read the table from its start.
+        some = free.filter(number__gte=first).order_by(*_ORDER).values("hit")[:slots]
+        hits = Hit.objects.filter(pk__in=Subquery(some)).order_by()
         # A constant to group by: an aggregate that is itself a queryset.
         return hits.values("batch").annotate(count=Count("matchup", distinct=True)).values_list("count", flat=True)
 

@@ -299,7 +299,7 @@ def test_who_was_blocked_gets_nothing_back_that_ran_out() -> None:
 
 
 def test_a_revised_choice_repeated_is_answered_as_before() -> None:
-    study = studied(rates=(0.0, 0.5), protocol="two-stage", arms=["none"])
+    study = studied(rates=(0.0, 0.5), protocol="two-stage", arms=["none"], seed=1)
     annotator = known_annotator(study)
 
     def both_stages(choices: tuple[str, str]) -> Assignment:
