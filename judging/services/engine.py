@@ -28,7 +28,11 @@ from judging.services.progress import Job
 from judging.services.requests import Request
 from judging.services.retrying import RetryingClient
 
-PAUSE = 0.002  # seconds from one turn to the next: many small groups would take most of the time that there is
+PAUSE = 0.002  # seconds, at least, from one turn to the next: each has its price, however small it is
+# Calls that are sent together come back together, wait for each other at the desk, and are sent together again. So they
+# are sent a little apart: by this share of the time between two answers, and by no more than so many seconds.
+APART, MOST_APART = 0.4, 0.003
+LATELY = 0.1  # weight of the last answer in how long answers take
 
 
 class CapReached(RunStopped):
@@ -54,6 +58,8 @@ class Engine:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: list[Stored | Failed] = []
         self._news = asyncio.Event()
+        self._coming = 0  # calls that were sent off and are not at the gate yet
+        self._takes = 0.0  # seconds that answers take, lately
         self._over = False  # there is no further cell to take
         self._beat_now = True
         self._fresh = False  # no money was spent since the last heartbeat
@@ -82,6 +88,8 @@ class Engine:
             self._show()
 
     async def _work(self) -> None:
+        if self.job.run.max_cost is not None:
+            await sync_to_async(self.sizes.recall)(self.job.run)
         await self._turn(0)  # a heartbeat, which tells what may be done
         while not self.job.stop.is_set():
             if self._error is not None:
@@ -142,12 +150,14 @@ class Engine:
     def _send(self) -> None:
         """Send what may be sent."""
         most_open = 2 * self.gate.flow.most  # with those that wait for their next attempt
-        for _ in range(min(self.gate.room, most_open - len(self._tasks), len(self._ready))):
+        apart = min(MOST_APART, APART * self._takes / max(1, self.gate.flow.allowed))
+        for place in range(min(self.gate.room - self._coming, most_open - len(self._tasks), len(self._ready))):
             if not self.budget.reserve(self._ready[0]):
                 self._mind_the_cap()
                 return
             self._fresh = False
-            task = asyncio.create_task(self._ask(self._ready.popleft()))
+            self._coming += 1
+            task = asyncio.create_task(self._ask(self._ready.popleft(), after=place * apart))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -165,8 +175,11 @@ class Engine:
                 "and the rest may not be enough for another call; give a higher cap to go on"
             )
 
-    async def _ask(self, request: Request) -> None:
-        """Make a call and put its answer on the desk."""
+    async def _ask(self, request: Request, *, after: float) -> None:
+        """Make a call, a moment later, and put its answer on the desk."""
+        if after:
+            await asyncio.sleep(after)
+        self._coming -= 1
         guess = sum(self.sizes.guess(request))
         try:
             answer = await self.client.complete(request.body, gate=self.gate, tokens=guess)
@@ -184,6 +197,8 @@ class Engine:
     def _take(self, request: Request, answer: Answer, guess: int) -> None:
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)
+        if answer.latency_ms is not None:
+            self._takes += LATELY * (answer.latency_ms / 1000 - self._takes)
         self.gate.tokens.take(self.client.clock.now(), sum(count or 0 for count in counts) - guess)
         cost = cost_of(self.budget.endpoint, *counts)
         self.budget.settle(request.key, cost)
