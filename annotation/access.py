@@ -24,6 +24,7 @@ from annotation.prepared import Prepared
 from annotation.services.consent import accepted
 from annotation.services.holding import locked, with_annotator
 from annotation.services.messages import unread_by
+from annotation.signed_in import named_in, require_account, signed_in
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
 MANAGERS = (Role.STUDY_ADMIN,)
@@ -104,7 +105,7 @@ def _held(key: str, user: int) -> QuerySet[Assignment]:
     # A role that was taken away ends the work.
     mine = Study.objects.granted(user, Role.ANNOTATOR).order_by().values("pk")
     held = Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key)
-    held = held.select_related("annotator", "hit__batch__study").order_by()
+    held = held.select_related("annotator__user", "hit__batch__study").order_by()
     return held.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version"))
 
 
@@ -124,16 +125,19 @@ def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False,
     """Return the signed-in annotator's own assignment; a stranger's is a 404, as if it weren't there.
 
     lock : within a transaction, lock it as `hold` does, which then need not look it up once more
-    Raises: OtherAccount when the form was made for another account: what it holds is still wanted, from its owner.
+    Raises: SignedOut; OtherAccount when the form was made for another account: what it holds is still wanted, from its
+    owner.
     """
+    query = _LOCKED if lock else _HELD_WITH_SOURCE if with_source else _HELD
+    named = named_in(request)
+    assignment = query.first(key=key, user=named) if named is not None else None
+    require_account(request, assignment and assignment.annotator.user)
     owner = request.POST.get("owner")
     if owner and owner != owner_key(account_of(request).pk):
         raise OtherAccount(
             _("Somebody else has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
         )
-    query = _LOCKED if lock else _HELD_WITH_SOURCE if with_source else _HELD
-    assignment = query.first(key=key, user=account_of(request).pk)
-    if assignment is None:
+    if assignment is None or assignment.annotator.user_id != account_of(request).pk:
         raise Http404(f"no assignment {key}")
     vars(assignment)["is_locked"] = lock
     return with_annotator(assignment)
@@ -155,7 +159,7 @@ def form_of_hit(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
     """Decorate what takes a HIT's forms: whoever opens its address again, as browsers do, is led back to the HIT."""
 
     @require_http_methods(["GET", "HEAD", "POST"])
-    @login_required
+    @signed_in
     @wraps(view)
     def wrapped(request: HttpRequest, assignment_key: str) -> HttpResponse:
         if request.method != "POST":

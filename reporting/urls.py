@@ -2,11 +2,10 @@
 
 from django.urls import path, re_path
 
-from reporting.views import accuracy, charts, exports, findings, health, tokens
+from reporting.views import accuracy, charts, exports, findings, tokens
 
 app_name = "reporting"
 urlpatterns = [
-    path("healthz", health.healthz, name="healthz"),
     path("studies/<slug:slug>/findings/", findings.show, name="findings"),
     path("studies/<slug:slug>/findings.json", findings.as_json, name="findings-json"),
     path("studies/<slug:slug>/accuracy/", accuracy.show, name="judge-accuracy"),

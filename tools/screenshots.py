@@ -2,7 +2,8 @@
 
     make screenshots
 
-It makes a database of its own, serves it on a free port, rates in one and in two stages, and writes docs/images/*.png.
+It makes a database of its own, serves it on a free port, rates in one and in two stages, lets a judge ask the tests'
+stand-in for an endpoint, and writes docs/images/*.png.
 """
 
 import os
@@ -39,6 +40,8 @@ TWO_STAGES = (
     ),
     ("grant", "second", "--role", "annotator", "--study", "talks"),
 )
+JUDGE = ("explains", "--method", "cot", "--endpoint", "small", "--order", "both", "--seed", "1")
+PRICES = ("--price-prompt", "0.15", "--price-completion", "0.6")
 
 
 @contextmanager
@@ -53,6 +56,7 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
         links = dict(line.split() for line in said.splitlines() if "/login/link/" in line)
         for command in TWO_STAGES:
             manage(env, *command)
+        judged(env)
         links["second"] = manage(env, "login_link", "second", "--base-url", f"http://localhost:{port}").split()[-1]
         server = subprocess.Popen(
             [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
@@ -64,6 +68,18 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
         finally:
             server.terminate()
             server.wait()
+
+
+def judged(env: Mapping[str, str]) -> None:
+    """Let a judge rate the example study, at a stand-in that prefers the longer text."""
+    command = [sys.executable, "-m", "tests.standin", "--while-stdin", "--answer", "longer"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as standin:
+        assert standin.stdout is not None
+        address = standin.stdout.readline().strip()
+        allowed = {**env, "ENDPOINT_ALLOWLIST": "127.0.0.1"}
+        manage(allowed, "add_endpoint", "small", "--base-url", address, "--model", "small-1", *PRICES)
+        manage(allowed, "add_judge", *JUDGE)
+        manage(allowed, "run_judge", "example", "--judge", JUDGE[0])
 
 
 def manage(env: Mapping[str, str], *arguments: str) -> str:
@@ -139,6 +155,19 @@ def second_stage(browser: Browser, link: str) -> None:
     take(page, "rating-stage-two", at=".card.decided")
 
 
+def judges(reader: Page, address: str) -> None:
+    """Take the judges of a study, one run, one of its judgments, and the run beside the people."""
+    pages = f"{address}/studies/example/judges/"
+    reader.goto(pages)
+    take(reader, "judges")
+    reader.get_by_role("link", name=JUDGE[0], exact=True).first.click()
+    take(reader, "judge-run")
+    reader.locator("a[href*='/example/judgments/']").first.click()
+    take(reader, "judgment")
+    reader.goto(f"{pages}compare/?first={JUDGE[0]}&second=@people")
+    take(reader, "judge-and-people")
+
+
 def main() -> None:
     """Take every picture."""
     IMAGES.mkdir(parents=True, exist_ok=True)
@@ -149,6 +178,7 @@ def main() -> None:
         reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
         take(reader, "findings", at="section")
+        judges(reader, address)
         browser.close()
 
 

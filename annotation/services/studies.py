@@ -1,7 +1,7 @@
 """Making studies and keeping a record of what was read into them."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from annotation.errors import AnnotationError, UnknownStudy
+from annotation.errors import AnnotationError, UnknownName, UnknownStudy
 from annotation.models import Batch, ImportRecord, Study
 from annotation.models.groups import main_group
 from annotation.services import slot_arms
@@ -118,3 +118,23 @@ def save_settings(
         changes = {name: (before[name], getattr(study, name)) for name in settings if name in changed}
         log_amendment(study=study, changes=changes, reason=_plain(reason), by=by, at=at)
     return study
+
+
+@transaction.atomic
+def set_families(*, study: Study, families: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Say of which family the models behind systems are, by the systems' names; return what changed: before, after.
+
+    Raises: UnknownName for a system that the study doesn't have; AnnotationError when a family's name is too long.
+    """
+    systems = {system.name: system for system in study.systems.select_for_update()}
+    changed = {}
+    for name, family in families.items():
+        if name not in systems:
+            raise UnknownName(f"study {study.slug} has no system {name}; it has: {', '.join(systems) or 'none yet'}")
+        system, before = systems[name], systems[name].family
+        if family != before:
+            system.family = family
+            validate(system)
+            system.save(update_fields=["family"])
+            changed[name] = (before, family)
+    return changed

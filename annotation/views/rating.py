@@ -1,7 +1,6 @@
 """The HIT page: showing it, taking votes, submitting it."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -24,11 +23,12 @@ from annotation.services.holding import refuse_over
 from annotation.services.recording import display_of
 from annotation.services.second_stage import reveal
 from annotation.services.votes import close_hit, is_counted, take_vote
+from annotation.signed_in import signed_in
 
 OVER = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 
 
-@login_required
+@signed_in
 @never_cache
 @require_safe
 @for_eyes_only

@@ -69,11 +69,7 @@ def duration(seconds: float | None) -> str:
 @register.filter
 def judged_pairs(run: JudgeRun) -> str:
     """Say which pairs a run is about."""
-    on = (
-        _("batch %(batch)s") % {"batch": run.batch}
-        if run.batch
-        else _("the study’s pairs (those on HITs, where there are HITs)")
-    )
+    on = _("batch %(batch)s") % {"batch": run.batch} if run.batch else _("the study’s pairs")
     only = filter_of(run.pair_filter)
     parts = [only.dataset, " – ".join(only.systems), *only.tags]
     if count := len(only.instances):

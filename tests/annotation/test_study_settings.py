@@ -1,5 +1,6 @@
 """A study's settings: on the page, from a shell, what votes fix, and the tables that arms need."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -7,13 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import reverse
 
 from annotation.errors import AnnotationError, NotChosen, SettingFixed
 from annotation.models import Batch, ComparisonTable, Pair, Study
 from annotation.services.batches import set_batch_status
 from annotation.services.studies import save_settings
 from annotation.settings_form import StudySettingsForm
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = pytest.mark.django_db
 
@@ -317,3 +319,24 @@ def test_consent_text_from_a_shell_is_a_new_version(capsys: pytest.CaptureFixtur
     assert Study.objects.get().consent_version == 2
     with pytest.raises(AnnotationError):
         save_settings(study=Study.objects.get(), consent_text="")
+
+
+def test_families_of_systems_are_set_and_shown(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study()
+    call_command("configure_study", "study", "contact=me", "--family", "alpha=birds", "--family", "beta=fish")
+    assert "family of alpha: nothing → birds" in capsys.readouterr().out
+    assert dict(study.systems.values_list("name", "family")) == {"alpha": "birds", "beta": "fish"}
+    call_command("configure_study", "study", "--family", "alpha=birds", "--family", "beta=", "--format", "json")
+    assert json.loads(capsys.readouterr().out)["families"] == {"beta": ["fish", ""]}
+    client.force_login(make_user("rosa", "researcher", study=study))
+    assert "alpha (birds)" in client.get(reverse("annotation:study", args=["study"])).content.decode()
+
+
+@pytest.mark.parametrize("given", [["contact=me", "--family", "gamma=birds"], ["--family", "alpha"], []])
+def test_a_family_of_no_system_is_refused_and_nothing_is_stored(given: list[str]) -> None:
+    study = make_study()
+    with pytest.raises(CommandError, match=r"no system gamma|give SYSTEM=FAMILY|nothing to change"):
+        call_command("configure_study", "study", *given)
+    study.refresh_from_db()
+    assert study.contact == ""
+    assert set(study.systems.values_list("family", flat=True)) == {""}

@@ -3,9 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
+from django.db import transaction
+
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._settings import add_format, as_json, named_settings
-from annotation.services.studies import find_study, save_settings
+from annotation.services.studies import find_study, save_settings, set_families
 from annotation.settings_form import StudySettingsForm, checked_settings
 
 
@@ -19,35 +22,56 @@ class Command(TandemCommand):
         parser.add_argument("study", metavar="STUDY")
         parser.add_argument(
             "values",  # not "settings", which is an option that every command has
-            nargs="+",
+            nargs="*",
             metavar="NAME=VALUE",
             help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}",
         )
         parser.add_argument(
             "--reason", default="", help="why; needed once rating has begun, and shown with the results"
         )
+        parser.add_argument(
+            "--family",
+            action="append",
+            default=[],
+            metavar="SYSTEM=FAMILY",
+            help="the family of a system's model, as on judges: do judges prefer their own? Again for another system",
+        )
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the values as the settings page does, store them and say what changed."""
         study = find_study(options["study"])
+        if not options["values"] and not options["family"]:
+            raise CommandError("nothing to change: give NAME=VALUE, or --family SYSTEM=FAMILY")
         given = named_settings(options["values"])
         before = {name: getattr(study, name) for name in given}
         settings = checked_settings(study, given)
         last = study.events.order_by("pk").last()
-        saved = save_settings(study=study, reason=options["reason"], **settings)
+        with transaction.atomic():
+            families = set_families(study=study, families=dict(_family(item) for item in options["family"]))
+            saved = save_settings(study=study, reason=options["reason"], **settings)
         changed = {name: value for name in given if (value := getattr(saved, name)) != before[name]}
         amended = study.events.order_by("pk").last() != last
         if options["format"] == "json":
             steps = {name: [before[name], value] for name, value in changed.items()}
-            self.say(as_json({"study": saved.slug, "changed": steps, "amendment": amended}))
+            found = {"study": saved.slug, "changed": steps, "families": families, "amendment": amended}
+            self.say(as_json(found))
             return
+        for name, (had, has) in families.items():
+            self.say(f"family of {name}: {_shown(had)} → {_shown(has)}")
         for name, value in changed.items():
             self.say(f"{name}: {_shown(before[name])} → {_shown(value)}")
         if amended:
             self.say("an amendment: kept in the study's log and shown with the results")
-        if not changed:
+        if not changed and not families:
             self.say("nothing changed")
+
+
+def _family(item: str) -> tuple[str, str]:
+    system, equals, family = item.rpartition("=")  # a system's name may have any sign in it
+    if not equals or not system:
+        raise CommandError(f"{item}: give SYSTEM=FAMILY; SYSTEM= clears it")
+    return system, family
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,110 @@
+"""Pages that look the account up along with the HIT: a session that is nobody's any more opens none of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Assignment, Rating
+from tests.factories import claim, make_annotator, make_batch, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def held() -> Assignment:
+    study = make_study()
+    make_batch(study)
+    return claim(make_annotator(study))
+
+
+@pytest.fixture
+def browser(held: Assignment) -> Client:
+    client = Client()
+    client.force_login(held.annotator.user)
+    return client
+
+
+def vote(browser: Client, held: Assignment, **headers: str) -> Any:
+    pair = held.displays.select_related("pair")[0].pair
+    sent = {"pair_key": pair.key, "choice": "left"}
+    return browser.post(reverse("annotation:save-vote", args=[held.key]), sent, headers=headers)
+
+
+def test_the_account_is_not_looked_up_by_itself(browser: Client, held: Assignment) -> None:
+    for ask in (lambda: browser.get(reverse("annotation:hit", args=[held.key])), lambda: vote(browser, held)):
+        with CaptureQueriesContext(connection) as asked:
+            assert ask().status_code in (200, 302)
+        assert not [query for query in asked.captured_queries if 'FROM "auth_user"' in query["sql"]]
+    assert Rating.objects.count() == 1
+
+
+def new_password(user: User, browser: Client) -> None:
+    user.set_password("another one that is long enough")
+    user.save()
+
+
+def switched_off(user: User, browser: Client) -> None:
+    user.is_active = False
+    user.save()
+
+
+def other_backend(user: User, browser: Client) -> None:
+    session = browser.session
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.RemoteUserBackend"
+    session.save()
+
+
+def without_hash(user: User, browser: Client) -> None:
+    session = browser.session
+    del session[HASH_SESSION_KEY]
+    session.save()
+
+
+def session_gone(user: User, browser: Client) -> None:
+    Session.objects.all().delete()
+
+
+@pytest.mark.parametrize("ended_by", [new_password, switched_off, other_backend, without_hash, session_gone])
+def test_a_session_that_has_ended_shows_and_takes_nothing(
+    browser: Client, held: Assignment, ended_by: Callable[[User, Client], None]
+) -> None:
+    ended_by(held.annotator.user, browser)
+    address = reverse("annotation:hit", args=[held.key])
+    login = reverse("annotation:login")
+    for answer in (
+        browser.get(address),
+        vote(browser, held),
+        browser.post(reverse("annotation:submit", args=[held.key])),
+    ):
+        assert answer.status_code == 302
+        assert answer.headers["Location"].startswith(f"{login}?next=/")
+    assert vote(browser, held, **{"HX-Request": "true"}).status_code == 401
+    assert not Rating.objects.exists()
+
+
+def test_a_changed_secret_key_keeps_people_signed_in_by_its_fallback(
+    browser: Client, held: Assignment, settings: Any
+) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = (
+        "a new key that is long enough to be one",
+        [settings.SECRET_KEY],
+    )
+    assert browser.get(reverse("annotation:hit", args=[held.key])).status_code == 200
+    assert vote(browser, held).status_code == 302
+    assert Rating.objects.count() == 1
+
+
+def test_another_persons_hit_is_not_there(held: Assignment) -> None:
+    stranger = Client()
+    stranger.force_login(make_annotator(held.annotator.study, "stranger").user)
+    assert stranger.get(reverse("annotation:hit", args=[held.key])).status_code == 404
+    assert vote(stranger, held).status_code == 404
+    assert not Rating.objects.exists()
