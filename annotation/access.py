@@ -131,7 +131,7 @@ def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False,
     query = _LOCKED if lock else _HELD_WITH_SOURCE if with_source else _HELD
     named = named_in(request)
     assignment = query.first(key=key, user=named) if named is not None else None
-    require_account(request, assignment and assignment.annotator.user)
+    require_account(request, assignment.annotator.user if assignment else None)
     owner = request.POST.get("owner")
     if owner and owner != owner_key(account_of(request).pk):
         raise OtherAccount(
