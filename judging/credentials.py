@@ -86,14 +86,17 @@ def check_header(name: str, value: object) -> None:
 def key_of(endpoint: Endpoint) -> str | None:
     """Return the endpoint's key from the environment.
 
-    Raises: BadSettings if the variable that should hold it is not set.
+    Raises: BadSettings if the variable that should hold it is not set, or holds what can't be sent.
     """
     if not endpoint.key_env:
         return None
     key = settings.ENDPOINT_KEY(endpoint.key_env)
     if key is None:
         raise BadSettings(f"endpoint {endpoint.name} takes its key from {endpoint.key_env}, which is not set here")
-    return str(key)
+    key = str(key).strip()  # a file's last line end has got in along with it
+    if not HEADER_VALUE.fullmatch(key):
+        raise BadSettings(f"the variable {endpoint.key_env} holds what can't be sent as a key: not one line of ASCII")
+    return key
 
 
 def headers_of(endpoint: Endpoint) -> tuple[dict[str, str], list[str]]:

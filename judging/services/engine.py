@@ -14,7 +14,7 @@ from contextlib import suppress
 from asgiref.sync import sync_to_async
 
 from judging.clients import Answer
-from judging.errors import AccessDenied, CallFailed, RunStopped
+from judging.errors import AccessDenied, CallFailed, RejectedCall, RunStopped
 from judging.judges import AskingMethod, Reply
 from judging.models import Endpoint
 from judging.services import leases
@@ -187,7 +187,7 @@ class Engine:
             self._halt(RunStopped(f"the endpoint refuses access: {error}"))
         except CallFailed as error:
             self.budget.settle(request.key, None)
-            self._answers.append(Failed(request.key, str(error)))
+            self._answers.append(Failed(request.key, reason_of(error, request)))
         except Exception as error:
             self._halt(error)
         else:
@@ -231,3 +231,10 @@ class Engine:
         self._news.clear()
         if (rest := began + PAUSE - time.monotonic()) > 0:
             await asyncio.sleep(rest)
+
+
+def reason_of(failure: CallFailed, request: Request) -> str:
+    """Say why a call came to nothing, and what to do where that is known."""
+    if isinstance(failure, RejectedCall) and request.body.get("logprobs") and "logprob" in str(failure):
+        return f"{failure}; log-probabilities were asked for: a pointwise judge does without by weighted=false"
+    return str(failure)

@@ -327,6 +327,29 @@ def test_key_reaches_the_endpoint_and_nothing_else(
     )
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        pytest.param(None, "takes its key from TANDEM_TEST_KEY, which is not set here", id="nothing"),
+        pytest.param("sk-a\nb", "TANDEM_TEST_KEY holds what can't be sent as a key", id="two lines"),
+        pytest.param("sk-ä", "TANDEM_TEST_KEY holds what can't be sent as a key", id="not ASCII"),
+        pytest.param(f" {KEY}\n", "", id="with its file's line end"),
+    ],
+)
+def test_key_that_can_not_be_sent_is_said_and_not_shown(
+    held: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if held is not None:
+        monkeypatch.setenv("TANDEM_TEST_KEY", held)
+    with StandIn(key=KEY) as stand_in:
+        endpoint = make_endpoint(stand_in.base_url, key_env="TANDEM_TEST_KEY")
+        run = start_run(study=make_study(instances=1), judge=make_judge(endpoint=endpoint))
+        ended = execute(run.pk, stop=StopFlag())
+    assert (ended.status, told in ended.message) == ("failed" if told else "done", True)
+    assert "sk-" not in ended.message
+
+
 def written(key: str, how: str) -> str:
     """Write a key as it may stand in a JSON text."""
     if how == "unicode":

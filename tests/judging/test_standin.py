@@ -14,6 +14,7 @@ import pytest
 
 from judging.judges import AskingMethod, Reply, Setting, find_method, method_names
 from judging.judges.base import Presentation
+from judging.models import Judgment
 from judging.services.execution import execute
 from judging.services.runs import start_run
 from judging.services.stopping import StopFlag
@@ -49,6 +50,19 @@ def content_of(answer: Any) -> str:
     """Return the text of the first choice."""
     text: str = answer["choices"][0]["message"]["content"]
     return text
+
+
+@pytest.mark.django_db
+def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: StandInProcess, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    standin.behave(rejects=["logprobs"])
+    study, endpoint = make_study(instances=1, k=1), make_endpoint(standin.base_url)
+    for name, params in (("weighted", {}), ("plain", {"weighted": False})):
+        judge = make_judge("pointwise", name=name, endpoint=endpoint, params=params)
+        execute(start_run(study=study, judge=judge).pk, stop=StopFlag())
+    found = dict(Judgment.objects.values_list("run__judge__name", "status"))
+    assert found == {"weighted": "error", "plain": "parsed"}
+    assert "does without by weighted=false" in Judgment.objects.get(status="error").failure
 
 
 @pytest.mark.django_db
