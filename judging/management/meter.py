@@ -70,7 +70,8 @@ def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
     if progress.allowed:
         parts.append(f"{progress.in_flight} of {progress.allowed} in flight")
     outcomes = [f"{number} {kind}" for kind, number in sorted(progress.ended.items()) if kind != "parsed" and number]
-    failed = [f"{number} × {kind}" for kind, number in progress.errors.most_common() if number]
+    by_number = sorted(progress.errors.items(), key=lambda entry: (-entry[1], entry[0]))
+    failed = [f"{number} × {kind}" for kind, number in by_number if number]
     return "; ".join([", ".join(parts), *outcomes, *([f"failed calls: {', '.join(failed)}"] if failed else [])])
 
 

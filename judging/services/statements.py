@@ -18,28 +18,44 @@ def insert_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, want
     adapt = adapters(model, names)
     found: list[Any] = []
     columns = ", ".join(quoted(model, name) for name in names)
-    marks = f"({', '.join(['%s'] * len(names))})"
     returning = f" RETURNING {', '.join(quoted(model, name) for name in wanted)}" if wanted else ""
     for part in parts(list(rows)):
-        values = [value for row in part for value in adapted(row, adapt)]
+        source, values = listed(model, names, [adapted(row, adapt) for row in part])
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {table_of(model)} ({columns}) VALUES {', '.join([marks] * len(part))} "
-                f"ON CONFLICT DO NOTHING{returning}",
-                values,
+                f"INSERT INTO {table_of(model)} ({columns}) {source} ON CONFLICT DO NOTHING{returning}", values
             )
             found += cursor.fetchall() if wanted else []
     return found
 
 
+def listed(model: Model, names: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[Any]]:
+    """Return what makes a table of rows in a statement, and its parameters.
+
+    PostgreSQL is given a list for each column: thousands of single values take it, and the way there, many times as long.
+    """
+    if connection.vendor == "postgresql":
+        typed = ", ".join(f"CAST(%s AS {list_type(column_of(model, name))}[])" for name in names)
+        return f"SELECT * FROM unnest({typed})", [list(column) for column in zip(*rows, strict=True)]
+    marks = f"({', '.join(['%s'] * len(names))})"
+    return f"VALUES {', '.join([marks] * len(rows))}", [value for row in rows for value in row]
+
+
+def list_type(column: "models.Field[Any, Any]") -> str:
+    """Return of what PostgreSQL takes a list; a text that is too long for its column is to fail, and not to be cut."""
+    return "text" if isinstance(column, models.CharField) else str(column.db_type(connection))
+
+
 def update_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, where: Sequence[str] = ("id",)) -> None:
     """Set fields, each row's to its own values; a row holds these and then the values of `where`, which find it."""
-    adapt = adapters(model, names)
+    every = [*names, *where]
+    adapt = adapters(model, every)
     ready = [adapted(row, adapt) for row in rows]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":  # each statement is a way there and back
             for part in parts(ready):
-                cursor.execute(joined_update(model, names, where, len(part)), [one for row in part for one in row])
+                source, values = listed(model, every, part)
+                cursor.execute(joined_update(model, names, where, source), values)
         elif ready:
             cursor.executemany(single_update(model, names, where), ready)
 
@@ -52,17 +68,13 @@ def single_update(model: Model, names: Sequence[str], where: Sequence[str]) -> s
     )
 
 
-def joined_update(model: Model, names: Sequence[str], where: Sequence[str], count: int) -> str:
-    """Return a statement that updates so many rows, joined to a list of their values."""
-    every = [*names, *where]
-    places = [f"v{place}" for place in range(len(every))]
-    typed = ", ".join(f"CAST(%s AS {column_of(model, name).db_type(connection)})" for name in every)
-    plain = f", ({', '.join(['%s'] * len(every))})"  # the first row's types are those of the others
+def joined_update(model: Model, names: Sequence[str], where: Sequence[str], source: str) -> str:
+    """Return a statement that updates rows, joined to a table of their values."""
+    places = [f"v{place}" for place in range(len(names) + len(where))]
     settings = ", ".join(f"{quoted(model, name)} = given.{place}" for name, place in zip(names, places, strict=False))
     found_by = zip(where, places[len(names) :], strict=True)
     return (
-        f"UPDATE {table_of(model)} AS kept SET {settings} FROM (VALUES ({typed}){plain * (count - 1)}) "
-        f"AS given ({', '.join(places)}) "
+        f"UPDATE {table_of(model)} AS kept SET {settings} FROM ({source}) AS given ({', '.join(places)}) "
         f"WHERE {' AND '.join(f'kept.{quoted(model, name)} = given.{place}' for name, place in found_by)}"
     )
 
@@ -78,7 +90,20 @@ def adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapter]]:
             found.append((place, connection.ops.adapt_datetimefield_value))
         elif isinstance(column, models.DecimalField):
             found.append((place, decimal_adapter(column)))
+        elif connection.vendor == "postgresql" and (plain := plain_type(column)):
+            found.append((place, plain))
     return found
+
+
+def plain_type(column: "models.Field[Any, Any]") -> Adapter | None:
+    """Return the type that all values of a column have: in one list there may be no members of an enumeration as well."""
+    kinds: list[tuple[type[models.Field[Any, Any]], Adapter]] = [
+        (models.FloatField, float),
+        (models.IntegerField, int),
+        (models.CharField, str),
+        (models.TextField, str),
+    ]
+    return next((plain for kind, plain in kinds if isinstance(column, kind)), None)
 
 
 def decimal_adapter(column: "models.DecimalField[Any, Any]") -> Adapter:

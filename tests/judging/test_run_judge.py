@@ -125,4 +125,4 @@ def test_failed_calls_are_counted_by_kind(settings: Any, db: None, capsys: pytes
     with StandIn([Reply(503, "", {"Retry-After": "0"}), Reply(429, "", {"Retry-After": "0"})]) as stand_in:
         make_judge(endpoint=make_endpoint(stand_in.base_url))
         call_command("run_judge", "tea", judge="judy")
-    assert "failed calls: 1 × HTTP 503, 1 × HTTP 429" in capsys.readouterr().err
+    assert "failed calls: 1 × HTTP 429, 1 × HTTP 503" in capsys.readouterr().err
