@@ -28,6 +28,7 @@ from annotation.signed_in import named_in, require_account, signed_in
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
 MANAGERS = (Role.STUDY_ADMIN,)
+ONLY_RATES: frozenset[tuple[str, int | None]] = frozenset({(Role.ANNOTATOR.value, None)})
 
 
 def account_of(request: HttpRequest) -> User:
@@ -111,7 +112,8 @@ def _held(key: str, user: int) -> QuerySet[Assignment]:
 
 def _held_with_source(key: str, user: int) -> QuerySet[Assignment]:
     with_source = _held(key, user).select_related("hit__matchup__instance")
-    return with_source.annotate(has_notes=Exists(unread_by(user)))
+    reads = RoleGrant.objects.filter(user=user, role__in=READERS).order_by()
+    return with_source.annotate(has_notes=Exists(unread_by(user)), reads=Exists(reads))
 
 
 def _locked(key: str, user: int) -> QuerySet[Assignment]:
@@ -140,6 +142,8 @@ def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False,
     if assignment is None or assignment.annotator.user_id != account_of(request).pk:
         raise Http404(f"no assignment {key}")
     vars(assignment)["is_locked"] = lock
+    if vars(assignment).get("reads") is False:  # an annotator and no more: the page needs not ask
+        account_of(request)._held_roles = ONLY_RATES  # type: ignore[attr-defined]
     return with_annotator(assignment)
 
 

@@ -109,9 +109,8 @@ async def compare(links: list[str], address: str, database: str, pairs: int) -> 
     async with asyncio.timeout(3600):
         browsers = [await sign_in(link, address) for link in links]
         for raters in RATERS:
-            await together(
-                browsers[:raters], "rate", 1.0, Tally()
-            )  # warm: queries and templates are prepared once in a process
+            # Warm: queries and templates are prepared once in a process.
+            await together(browsers[:raters], "rate", 1.0, Tally())
             ours, plain = Tally(), Tally()
             for _ in range(TURNS):  # in turns, so that a machine that is slow for a while is slow for both
                 await together(browsers[:raters], "rate", SECONDS / TURNS, ours)

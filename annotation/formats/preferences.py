@@ -12,7 +12,7 @@ from typing import Any
 from annotation.formats.lines import text_problem
 
 NEEDED = ("chosen", "rejected")
-# A new speaker in a written-out conversation, on a line of its own start, as in "\n\nAssistant:".
+# Where somebody begins to speak in a conversation that is written out: a line that starts with, say, "Assistant:".
 _TURN = re.compile(r"(?:^|\n)[ \t]*(?:Human|User|Assistant|AI|Bot)[ \t]*:", re.IGNORECASE)
 _ROLES = {"system": "System", "user": "User", "human": "User", "assistant": "Assistant"}
 

@@ -84,6 +84,7 @@ def _claim(annotator: Annotator, at: datetime, *, look_for_expired: bool = True)
         raise ClaimRefused(why_nothing(annotator, at))
     if not has_consented(annotator):
         raise ConsentNeeded(_("Please answer the consent question first."))
+    # Asked by itself: what the statement that waited for the lock found beside it is from before it got it.
     begun = _BEGUN.all(annotator=annotator.pk)
     if current := next((one for one in begun if one.state == Assignment.State.CLAIMED), None):
         return current

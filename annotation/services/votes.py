@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -9,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import FirstVotesLocked, Unacceptable, VotesMissing
 from annotation.models import Assignment, Display, Rating
-from annotation.prepared import Prepared
+from annotation.prepared import Prepared, PreparedUpdate
 from annotation.services import checks, qualification
 from annotation.services.holding import hold, regain
 from annotation.services.recording import display_of, record
@@ -85,11 +86,23 @@ def close_hit(*, assignment: Assignment, at: datetime) -> Assignment:
     assignment.state = Assignment.State.SUBMITTED
     assignment.submitted_at = at
     assignment.expires_at = None
+    had = assignment.late, assignment.pay_due
     assignment.late = held.late
     assignment.pay_due = _pay(assignment)
-    assignment.save(update_fields=["state", "submitted_at", "expires_at", "late", "pay_due"])
+    if (assignment.late, assignment.pay_due) == had:  # mostly: in time, and without pay
+        _SUBMITTED.run(assignment=assignment.pk, at=at)
+    else:
+        assignment.save(update_fields=["state", "submitted_at", "expires_at", "late", "pay_due"])
     _judge_rater(assignment, at)
     return assignment
+
+
+def _submitted(assignment: int, at: datetime) -> tuple[QuerySet[Assignment], dict[str, Any]]:
+    changes = {"state": Assignment.State.SUBMITTED, "submitted_at": at, "expires_at": None}
+    return Assignment.objects.filter(pk=assignment), changes
+
+
+_SUBMITTED = PreparedUpdate(_submitted)
 
 
 def is_counted(assignment: Assignment) -> bool:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Assignment, Rating
+from annotation.models import Assignment, Rating, RoleGrant
 from tests.factories import claim, make_annotator, make_batch, make_study
 
 pytestmark = pytest.mark.django_db
@@ -108,3 +108,13 @@ def test_another_persons_hit_is_not_there(held: Assignment) -> None:
     assert stranger.get(reverse("annotation:hit", args=[held.key])).status_code == 404
     assert vote(stranger, held).status_code == 404
     assert not Rating.objects.exists()
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_the_navigation_of_a_hit_shows_what_its_rater_may_open(browser: Client, held: Assignment, reads: bool) -> None:
+    if reads:
+        RoleGrant.objects.create(user=held.annotator.user, role="researcher", group=held.annotator.study.group)
+    page = browser.get(reverse("annotation:hit", args=[held.key])).content.decode()
+    assert reverse("annotation:rate") in page
+    assert (f'href="{reverse("annotation:studies")}"' in page) == reads
+    assert (f'href="{reverse("annotation:groups")}"' in page) == reads

@@ -54,8 +54,8 @@ class Command(TandemCommand):
         amended = study.events.order_by("pk").last() != last
         if options["format"] == "json":
             steps = {name: [before[name], value] for name, value in changed.items()}
-            found = {"study": saved.slug, "changed": steps, "families": families, "amendment": amended}
-            self.say(as_json(found))
+            named = {"families": families} if options["family"] else {}
+            self.say(as_json({"study": saved.slug, "changed": steps, **named, "amendment": amended}))
             return
         for name, (had, has) in families.items():
             self.say(f"family of {name}: {_shown(had)} → {_shown(has)}")
