@@ -86,11 +86,13 @@ def _between(study: Study, systems: tuple[str, ...]) -> Q:
 def _tagged(study: Study, tags: tuple[str, ...]) -> list[int]:
     by_instance = {pk: tags_of(metadata) for pk, metadata in study.instances.values_list("pk", "metadata")}
     _require("tag", tags, {tag for found in by_instance.values() for tag in found})
-    return _few([pk for pk, found in by_instance.items() if not set(tags).isdisjoint(found)])
+    tagged = [pk for pk, found in by_instance.items() if not set(tags).isdisjoint(found)]
+    _refuse_many(len(tagged))
+    return tagged
 
 
 def _named(study: Study, instances: tuple[str, ...]) -> list[int]:
-    _few(instances)
+    _refuse_many(len(instances))
     known = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
     if unknown := [name for name in instances if name not in known]:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
@@ -98,13 +100,12 @@ def _named(study: Study, instances: tuple[str, ...]) -> list[int]:
     return [known[name] for name in instances]
 
 
-def _few(instances: Any) -> Any:
-    if len(instances) > MOST_INSTANCES:
+def _refuse_many(count: int) -> None:
+    if count > MOST_INSTANCES:
         raise BadSettings(
-            f"{len(instances):,} instances are too many to be chosen one by one; at most {MOST_INSTANCES:,}: "
+            f"{count:,} instances are too many to be chosen one by one; at most {MOST_INSTANCES:,}: "
             "make a batch of them and run the judge on that"
         )
-    return instances
 
 
 def _require(what: str, wanted: Iterable[str], known: Iterable[str]) -> None:
