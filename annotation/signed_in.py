@@ -1,14 +1,20 @@
-"""Who is signed in, on pages that look the account up along with the rater's work: one query less for each request."""
+"""Who is signed in, on the pages that raters wait for: asked with prepared queries, and as few as can be."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+
+from annotation.prepared import Prepared
 
 
 class SignedOut(Exception):
@@ -24,6 +30,7 @@ def signed_in(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        _read_session(request)
         if named_in(request) is not None:
             try:
                 return view(request, *args, **kwargs)
@@ -32,6 +39,37 @@ def signed_in(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         return guarded(request, *args, **kwargs)
 
     return wrapped
+
+
+def _data(key: str, at: datetime) -> "QuerySet[Session, str]":
+    return Session.objects.filter(session_key=key, expire_date__gt=at).values_list("session_data", flat=True)
+
+
+def _account(account: int) -> QuerySet[User]:
+    return User.objects.filter(pk=account)
+
+
+_DATA, _ACCOUNT = Prepared(_data), Prepared(_account)
+
+
+def _read_session(request: HttpRequest) -> None:
+    """Read the session with a prepared query; what becomes of one that isn't there is left to Django."""
+    session = request.session
+    if session.session_key is None or hasattr(session, "_session_cache"):
+        return
+    data = _DATA.first(key=session.session_key, at=timezone.now())
+    if data is not None:
+        session._session_cache = session.decode(data)  # type: ignore[attr-defined]  # where it keeps what it has read
+
+
+def account_named(request: HttpRequest) -> User:
+    """Look the account up by itself, for a view behind `signed_in` that has nothing to look up along with it.
+
+    Raises: SignedOut when nobody is signed in.
+    """
+    named = named_in(request)
+    require_account(request, _ACCOUNT.first(account=named) if named is not None else None)
+    return request.user  # type: ignore[return-value]  # somebody: else SignedOut was raised
 
 
 def named_in(request: HttpRequest) -> int | None:

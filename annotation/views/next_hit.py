@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import F, FilteredRelation, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.access import account_of, for_eyes_only, holds_any
+from annotation.access import for_eyes_only, holds_any
 from annotation.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.models import Annotator, Study
 from annotation.models.people import Role
@@ -25,6 +24,7 @@ from annotation.services.consent import latest_consent
 from annotation.services.farewells import farewell_of
 from annotation.services.qualification import standing
 from annotation.services.waiting import ended
+from annotation.signed_in import account_named, signed_in
 
 
 @dataclass
@@ -79,13 +79,13 @@ def _studies(user: int) -> QuerySet[Study]:
 _STUDIES = Prepared(_studies)
 
 
-@login_required
+@signed_in
 @never_cache
 @require_safe
 @for_eyes_only
 def rate(request: HttpRequest) -> HttpResponse:
     """Lead an annotator to their current HIT, to a question that comes first, or to the next HIT."""
-    user, now = account_of(request), timezone.now()
+    user, now = account_named(request), timezone.now()
     studies = _STUDIES.all(user=user.pk)
     if not studies and not holds_any(user, Role.ANNOTATOR):
         return render(request, "annotation/no_role.html", {"wanted": "annotator"}, status=403)

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Assignment, Rating, RoleGrant
 from tests.factories import claim, make_annotator, make_batch, make_study
@@ -46,6 +47,13 @@ def test_the_account_is_not_looked_up_by_itself(browser: Client, held: Assignmen
     assert Rating.objects.count() == 1
 
 
+def test_the_session_is_read_once(browser: Client, held: Assignment) -> None:
+    for address in (reverse("annotation:rate"), reverse("annotation:hit", args=[held.key])):
+        with CaptureQueriesContext(connection) as asked:
+            assert browser.get(address).status_code in (200, 302)
+        assert len([query for query in asked.captured_queries if "django_session" in query["sql"]]) == 1
+
+
 def new_password(user: User, browser: Client) -> None:
     user.set_password("another one that is long enough")
     user.save()
@@ -72,7 +80,18 @@ def session_gone(user: User, browser: Client) -> None:
     Session.objects.all().delete()
 
 
-@pytest.mark.parametrize("ended_by", [new_password, switched_off, other_backend, without_hash, session_gone])
+def session_run_out(user: User, browser: Client) -> None:
+    Session.objects.update(expire_date=timezone.now())
+
+
+def data_of_another_key(user: User, browser: Client) -> None:
+    Session.objects.update(session_data="not:signed:by-us")
+
+
+@pytest.mark.parametrize(
+    "ended_by",
+    [new_password, switched_off, other_backend, without_hash, session_gone, session_run_out, data_of_another_key],
+)
 def test_a_session_that_has_ended_shows_and_takes_nothing(
     browser: Client, held: Assignment, ended_by: Callable[[User, Client], None]
 ) -> None:
@@ -80,6 +99,7 @@ def test_a_session_that_has_ended_shows_and_takes_nothing(
     address = reverse("annotation:hit", args=[held.key])
     login = reverse("annotation:login")
     for answer in (
+        browser.get(reverse("annotation:rate")),
         browser.get(address),
         vote(browser, held),
         browser.post(reverse("annotation:submit", args=[held.key])),
