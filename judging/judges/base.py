@@ -42,6 +42,7 @@ class Setting:
     options : the judge's parameters that the method itself heeds (`Method.options`); they are not sent
     wording : text of a researcher's prompt file, or empty for the method's own
     wording_parser : the name of the parser that reads what it asks for
+    schema  : the endpoint keeps to a JSON schema, as its last test found
     """
 
     seed: int = 0
@@ -49,6 +50,7 @@ class Setting:
     wording: str = ""
     wording_version: str = ""
     wording_parser: str = ""
+    schema: bool = False
 
     def rng(self, *about: object) -> random.Random:
         """Return a generator of random numbers that depends on the judge's seed and on what it is about."""
@@ -76,6 +78,8 @@ class Call:
     reusable : depends on one text or one instance only: made once for every pair, order and judge that sends it, and
                anew for a repeat, which would else agree with the first by construction
     optional : an answer that can't be read is handed on as `None` and does not end the cell
+    attempts : how often it is asked, at most, until an answer can be read; `None`: as often as any
+    made     : what the procedure has made so far and is to be kept, even if this question gets no verdict
     """
 
     kind: str
@@ -85,6 +89,8 @@ class Call:
     draw: int = 0
     reusable: bool = False
     optional: bool = False
+    attempts: int | None = None
+    made: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ class Outcome:
 
     p_second                  : probability that the second is preferred, where the endpoint gave log-probabilities
     score_first, score_second : what a pointwise judge gave each text
+    made                      : what was made on the way and is to be kept, in screen order, as a comparison table's record
     """
 
     verdict: Verdict
@@ -102,6 +109,7 @@ class Outcome:
     p_second: float | None = None
     score_first: float | None = None
     score_second: float | None = None
+    made: Mapping[str, Any] | None = None
 
 
 # Yields the calls that can be made side by side, is sent their values in the same order, and returns the outcome.

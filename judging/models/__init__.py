@@ -2,9 +2,12 @@
 
 from judging.models.judge import Endpoint, Judge, PromptFile
 from judging.models.run import Completion, JudgeRun, Judgment, ProviderBatch, RationaleMark, RunWorker
+from judging.models.tables import AspectSet, Embedding, TableCheck, TableMaking
 
 __all__ = [
+    "AspectSet",
     "Completion",
+    "Embedding",
     "Endpoint",
     "Judge",
     "JudgeRun",
@@ -13,4 +16,6 @@ __all__ = [
     "ProviderBatch",
     "RationaleMark",
     "RunWorker",
+    "TableCheck",
+    "TableMaking",
 ]

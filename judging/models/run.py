@@ -30,6 +30,9 @@ class JudgeRun(models.Model):
     batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
     pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these of the pairs; empty: all.")
     filter_key = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the filter; empty without one.")
+    tables_as = models.CharField(
+        max_length=40, blank=True, help_text="Variant under which the tables of its judgments are handed on to people."
+    )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
     in_flight = models.PositiveIntegerField(default=8)

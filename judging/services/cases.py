@@ -1,6 +1,6 @@
 """A cell on its way through its method's procedure. Knows nothing of databases, networks or other cells."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -117,7 +117,8 @@ class Case:
 
     def end(self, reading: Reading) -> None:
         """Set the result; what is still under way is of no use to this cell any more."""
-        self.reading = reading
+        made = next((ask.call.made for ask in self.asks if ask.call.made is not None), None)
+        self.reading = replace(reading, made=made)
         self._procedure.close()
 
     def _read(self, ask: Ask, stored: Stored) -> None:
@@ -130,7 +131,7 @@ class Case:
         except UnparsedVerdict as error:
             if declined := worded_refusal(reply):
                 self._refuse(ask, stored, declined)
-            elif ask.attempt + 1 < MAX_SAMPLES:
+            elif ask.attempt + 1 < (ask.call.attempts or MAX_SAMPLES):
                 ask.attempt += 1
             elif ask.call.optional:
                 ask.done = True
@@ -154,6 +155,6 @@ class Case:
         except StopIteration as stop:
             self.reading = parsed(stop.value)
         except UnparsedVerdict as error:
-            self.reading = unparsed(None, str(error))
+            self.end(unparsed(None, str(error)))
         else:
             self.asks = [Ask(call) for call in calls]

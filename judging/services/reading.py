@@ -1,5 +1,6 @@
 """How an answer becomes a value, and a procedure's end a result: a verdict, or the reason why there is none."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +15,20 @@ LONGEST_ANSWER = 100_000  # characters; some forms take long to look for in more
 
 @dataclass(frozen=True)
 class Reading:
-    """How a cell ended. The outcome is in screen order, and there only when the cell is parsed."""
+    """How a cell ended. The outcome is in screen order, and there only when the cell is parsed.
+
+    made : what was made on the way, in screen order, whatever came of it
+    """
 
     status: str
     outcome: Outcome | None = None
     failure: str = ""
+    made: Mapping[str, Any] | None = None
 
 
 def parsed(outcome: Outcome) -> Reading:
     """Return the reading of a procedure that came to a verdict."""
-    return Reading(Judgment.Status.PARSED, outcome)
+    return Reading(Judgment.Status.PARSED, outcome, made=outcome.made)
 
 
 def read_reply(call: Call, reply: Reply) -> Any:
