@@ -23,6 +23,7 @@ from judging.judges.base import (
     method_names,
 )
 from judging.judges.prompted import PromptedMethod
+from judging.judges.sc2 import method as sc2  # noqa: F401
 
 __all__ = [
     "AskingMethod",

@@ -79,6 +79,7 @@ class Call:
                anew for a repeat, which would else agree with the first by construction
     optional : an answer that can't be read is handed on as `None` and does not end the cell
     attempts : how often it is asked, at most, until an answer can be read; `None`: as often as any
+    example  : an answer as it might be, for estimates of what comes after it; not needed where any text would do
     made     : what the procedure has made so far and is to be kept, even if this question gets no verdict
     """
 
@@ -90,6 +91,7 @@ class Call:
     reusable: bool = False
     optional: bool = False
     attempts: int | None = None
+    example: str = ""
     made: Mapping[str, Any] | None = None
 
 

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any, ClassVar
 
-from judging.errors import UnparsedVerdict
+from judging.errors import BadSettings, UnparsedVerdict
 from judging.judges.answers import said_lines
 from judging.judges.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
-from judging.judges.options import ASKED, FIXED, MOST_ASPECTS
+from judging.judges.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
 from judging.judges.prompted import Preparation, PromptedMethod
 from judging.judges.prompts import load_prompt
 from judging.judges.tasks import Example, bulleted, find_task, words_for
@@ -41,7 +42,7 @@ class WithAspects(PromptedMethod):
 
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Have the aspects made where they are asked for; they are the model's words, and fenced."""
-        if self.option(setting, "aspects") != ASKED:
+        if not is_asked_for(self.option(setting, "aspects")):
             return {}
         texts = {"source": shown.source, "first": shown.first, "second": shown.second}
         content = load_prompt("aspects.v1.txt").render(words_for(replace(shown, negated=False)), texts)
@@ -50,7 +51,8 @@ class WithAspects(PromptedMethod):
 
     def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """List the aspects that are known beforehand."""
-        return {} if self.option(setting, "aspects") == ASKED else {"aspects": self.known_aspects(shown.task, setting)}
+        asked = is_asked_for(self.option(setting, "aspects"))
+        return {} if asked else {"aspects": self.known_aspects(shown.task, setting)}
 
     def known_aspects(self, task: str, setting: Setting) -> str:
         """Return the aspects of a list, or those of the task."""
@@ -59,8 +61,8 @@ class WithAspects(PromptedMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Name the file that asks for aspects as well, where they are asked for."""
-        asked = f"{load_prompt('aspects.v1.txt').version}+" if self.option(setting, "aspects") == ASKED else ""
-        return asked + super().prompt_version(task, setting)
+        asked = is_asked_for(self.option(setting, "aspects"))
+        return (f"{load_prompt('aspects.v1.txt').version}+" if asked else "") + super().prompt_version(task, setting)
 
 
 @register
@@ -84,8 +86,14 @@ class WithExamples(PromptedMethod):
         """Return the examples' texts."""
         return [text for one in self.examples(shown, setting) for text in (one.source, one.first, one.second)]
 
+    def shows_examples(self, setting: Setting) -> bool:
+        """Tell whether there are any: those that may do without have the option `shots`."""
+        return self.option(setting, "shots") != 0
+
     def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Write out the examples, each with the answer to the question that is asked of the pair."""
+        if not self.shows_examples(setting):
+            return {**super().words(shown, setting, fence), "examples": ""}
         examples = enumerate(self.examples(shown, setting), start=1)
         written = [self.written(shown, number, example, fence) for number, example in examples]
         return {**super().words(shown, setting, fence), "examples": "\n\n".join(written)}
@@ -103,8 +111,9 @@ class WithExamples(PromptedMethod):
         return load_prompt(self.example).render(words, texts, fence=fence).strip()
 
     def prompt_version(self, task: str, setting: Setting) -> str:
-        """Name the file of the examples as well."""
-        return f"{load_prompt(self.example).version}+{super().prompt_version(task, setting)}"
+        """Name the file of the examples as well, where there are any."""
+        asked = super().prompt_version(task, setting)
+        return f"{load_prompt(self.example).version}+{asked}" if self.shows_examples(setting) else asked
 
 
 @register
@@ -133,30 +142,54 @@ class FewShot(WithExamples):
         """Return as many of the task's examples as were asked for."""
         return find_task(shown.task).examples[: self.option(setting, "shots")]
 
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse examples of which there are none."""
+        super().check(task, setting)
+        if not self.shows_examples(setting):
+            raise BadSettings(f"shots is a whole number from 1 to {MOST_SHOTS} for method {self.name}, got 0")
+
 
 @register
-class SelfConsistency(PromptedMethod):
-    """Samples several step-by-step comparisons; the verdict that most of them reach counts.
+class SelfConsistency(WithExamples):
+    """Samples several step-by-step comparisons, after examples if asked for; the verdict that most of them reach counts.
 
     Draws that can't be read are left out; a verdict is drawn among those that tie for most, from the judge's seed.
     """
 
     name = "self-consistency"
     prompt = "cot.v1.txt"
+    with_examples = "cot-few-shot.v1.txt"
+    example = "example.v1.txt"
     default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
-    options: ClassVar[Mapping[str, Any]] = {"ties": False, "samples": 8}
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "samples": 8, "shots": 0}
+
+    def prompt_of(self, setting: Setting) -> str:
+        """Return the file with a place for examples where there are any."""
+        return self.with_examples if self.shows_examples(setting) else self.prompt
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return as many of the task's examples as were asked for."""
+        return find_task(shown.task).examples[: self.option(setting, "shots")]
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
         """Draw the samples side by side and take the majority."""
         draws = range(self.option(setting, "samples"))
         answers = yield [self.verdict_call(shown, setting, {}, draw=draw, optional=True) for draw in draws]
-        read: list[Outcome] = [answer for answer in answers if answer is not None]
-        if not read:
-            raise UnparsedVerdict(f"no verdict in any of {len(draws)} samples")
-        counts = Counter(outcome.verdict for outcome in read)
-        most = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
-        verdict = setting.rng(self.name, shown.identity, shown.negated).choice(most)
-        return next(outcome for outcome in read if outcome.verdict == verdict)
+        return majority_of(answers, setting.rng(self.name, shown.identity, shown.negated))
+
+
+def majority_of(answers: Sequence[Outcome | None], rng: Random) -> Outcome:
+    """Return an outcome with the verdict that most samples reach; among those that tie for most it is drawn.
+
+    Raises: UnparsedVerdict if none could be read.
+    """
+    read = [answer for answer in answers if answer is not None]
+    if not read:
+        raise UnparsedVerdict(f"no verdict in any of {len(answers)} samples")
+    counts = Counter(outcome.verdict for outcome in read)
+    most = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
+    verdict = rng.choice(most)
+    return next(outcome for outcome in read if outcome.verdict == verdict)
 
 
 def read_aspects(reply: Reply) -> list[str]:

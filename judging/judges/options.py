@@ -9,6 +9,9 @@ MOST_SAMPLES = 100
 MOST_SHOTS = 5
 MOST_ASPECTS = 20
 FIXED, ASKED = "fixed", "asked"
+# The same for tables, as these are called there.
+OFFLINE, ONLINE = "offline", "online"
+MOST_BUDGET = 1000
 
 
 def is_switch(value: object) -> bool:
@@ -23,14 +26,34 @@ def is_number_of_samples(value: object) -> bool:
 
 def is_number_of_shots(value: object) -> bool:
     """Tell whether so many examples can be shown."""
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_SHOTS
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_SHOTS
 
 
 def is_choice_of_aspects(value: object) -> bool:
     """Tell whether a value says where aspects come from, or lists them."""
     if isinstance(value, list):
         return 1 <= len(value) <= MOST_ASPECTS and all(isinstance(aspect, str) and aspect.strip() for aspect in value)
-    return value in (FIXED, ASKED)
+    return value in (FIXED, ASKED, OFFLINE, ONLINE)
+
+
+def is_asked_for(aspects: object) -> bool:
+    """Tell whether aspects are the model's own for each pair."""
+    return aspects in (ASKED, ONLINE)
+
+
+def is_budget(value: object) -> bool:
+    """Tell whether a value bounds the calls of a verdict, or says that nothing does."""
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_BUDGET)
+
+
+def is_scheme(value: object) -> bool:
+    """Tell whether a value names a way to find the most consistent of several tables."""
+    return value in ("tournament", "exact", "random")
+
+
+def is_schema(value: object) -> bool:
+    """Tell whether a value says when a JSON schema is sent along."""
+    return value == "auto" or isinstance(value, bool)
 
 
 RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
@@ -38,8 +61,16 @@ RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "logprobs": (is_switch, "true or false"),
     "weighted": (is_switch, "true or false"),
     "samples": (is_number_of_samples, f"a whole number from 1 to {MOST_SAMPLES}"),
-    "shots": (is_number_of_shots, f"a whole number from 1 to {MOST_SHOTS}"),
-    "aspects": (is_choice_of_aspects, f"{FIXED}, {ASKED}, or a list of up to {MOST_ASPECTS} texts"),
+    "shots": (is_number_of_shots, f"a whole number from 0 to {MOST_SHOTS}"),
+    "aspects": (
+        is_choice_of_aspects,
+        f"{FIXED} (or {OFFLINE}), {ASKED} (or {ONLINE}), or a list of up to {MOST_ASPECTS} texts",
+    ),
+    "aspect_samples": (is_number_of_samples, f"a whole number from 1 to {MOST_SAMPLES}"),
+    "verdicts": (is_number_of_samples, f"a whole number from 1 to {MOST_SAMPLES}"),
+    "budget": (is_budget, f"a whole number of calls from 1 to {MOST_BUDGET}, or null"),
+    "scheme": (is_scheme, "tournament, exact or random"),
+    "schema": (is_schema, "auto, true or false"),
 }
 
 

@@ -115,15 +115,19 @@ class PromptedMethod(AskingMethod):
     def question(self, shown: Presentation, setting: Setting) -> Prompt:
         """Return the wording of the question: a researcher's own, or the method's."""
         if not setting.wording:
-            return load_prompt(self.prompt)
+            return load_prompt(self.prompt_of(setting))
         prompt = own_prompt(setting.wording, setting.wording_version)
         if shown.negated and not takes_negation(prompt):
             raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
         return prompt
 
+    def prompt_of(self, setting: Setting) -> str:
+        """Return the file of the question that shows both texts."""
+        return self.prompt
+
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Name the files with their versions, as `direct.v1+summarization.v1`; for an own wording its parser as well."""
-        asked = load_prompt(self.prompt).version
+        asked = load_prompt(self.prompt_of(setting)).version
         if setting.wording:
             asked = f"{own_prompt(setting.wording, setting.wording_version).version}:{setting.wording_parser}"
         return "+".join([*(load_prompt(name).version for name in self.further), asked, find_task(task).version])

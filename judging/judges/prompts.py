@@ -38,7 +38,11 @@ WORDS = frozenset(
 )
 # What others wrote: always between fences. A generation is shown even when it is empty; of the rest that is said.
 GENERATIONS = frozenset({"first", "second", "text"})
-TEXTS = GENERATIONS | {"source", "reference", "criteria", "aspects", "notes", "notes_first", "notes_second"}
+TEXTS = (
+    GENERATIONS
+    | {"source", "reference", "criteria", "aspects", "notes", "notes_first", "notes_second"}
+    | {"table", "table_first", "table_second"}
+)
 PAIR = frozenset({"fence", "source", "first", "second"})
 ALLOWED = WORDS | TEXTS | {"fence", "examples"}
 

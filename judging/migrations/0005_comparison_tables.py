@@ -6,72 +6,130 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('annotation', '0006_more_kinds_of_tasks'),
-        ('judging', '0004_runs_on_a_part'),
+        ("annotation", "0006_more_kinds_of_tasks"),
+        ("judging", "0004_runs_on_a_part"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Embedding',
+            name="Embedding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('cache_key', models.CharField(help_text='SHA-256 of base URL, model and text: the text itself is not kept here.', max_length=64, unique=True)),
-                ('model', models.CharField(max_length=200)),
-                ('vector', models.BinaryField(help_text='Little-endian float32.')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "cache_key",
+                    models.CharField(
+                        help_text="SHA-256 of base URL, model and text: the text itself is not kept here.",
+                        max_length=64,
+                        unique=True,
+                    ),
+                ),
+                ("model", models.CharField(max_length=200)),
+                ("vector", models.BinaryField(help_text="Little-endian float32.")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.AddField(
-            model_name='judgerun',
-            name='tables_as',
-            field=models.CharField(blank=True, help_text='Variant under which the tables of its judgments are handed on to people.', max_length=40),
+            model_name="judgerun",
+            name="tables_as",
+            field=models.CharField(
+                blank=True,
+                help_text="Variant under which the tables of its judgments are handed on to people.",
+                max_length=40,
+            ),
         ),
         migrations.CreateModel(
-            name='TableMaking',
+            name="TableMaking",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('record', models.JSONField()),
-                ('judgment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='making', to='judging.judgment')),
-                ('table', models.ForeignKey(blank=True, help_text='The winning table where it was handed on, to be shown to people.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='makings', to='annotation.comparisontable')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("record", models.JSONField()),
+                (
+                    "judgment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="making", to="judging.judgment"
+                    ),
+                ),
+                (
+                    "table",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="The winning table where it was handed on, to be shown to people.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="makings",
+                        to="annotation.comparisontable",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['judgment'],
+                "ordering": ["judgment"],
             },
         ),
         migrations.CreateModel(
-            name='AspectSet',
+            name="AspectSet",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('task', models.CharField(max_length=30)),
-                ('version', models.PositiveIntegerField()),
-                ('aspects', models.JSONField(help_text='A list of texts, the most important one first.')),
-                ('made_by', models.JSONField(blank=True, default=dict, help_text='Endpoint, model, pairs and seed; or that it was edited, and from what.')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='aspect_sets', to='annotation.researchgroup')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("task", models.CharField(max_length=30)),
+                ("version", models.PositiveIntegerField()),
+                ("aspects", models.JSONField(help_text="A list of texts, the most important one first.")),
+                (
+                    "made_by",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Endpoint, model, pairs and seed; or that it was edited, and from what.",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="aspect_sets",
+                        to="annotation.researchgroup",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['group', 'task', 'version'],
-                'constraints': [models.UniqueConstraint(fields=('group', 'task', 'version'), name='aspect_set_version_once')],
+                "ordering": ["group", "task", "version"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("group", "task", "version"), name="aspect_set_version_once")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TableCheck',
+            name="TableCheck",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=200)),
-                ('found', models.JSONField(help_text="As `analysis.table_checks` says; each cell's support and the share supported.")),
-                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('endpoint', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='table_checks', to='judging.endpoint')),
-                ('table', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='annotation.comparisontable')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("model", models.CharField(max_length=200)),
+                (
+                    "found",
+                    models.JSONField(
+                        help_text="As `analysis.table_checks` says; each cell's support and the share supported."
+                    ),
+                ),
+                ("made_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="table_checks", to="judging.endpoint"
+                    ),
+                ),
+                (
+                    "table",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="checks",
+                        to="annotation.comparisontable",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['table', 'made_at'],
-                'constraints': [models.UniqueConstraint(fields=('table', 'model'), name='table_check_once_per_model')],
+                "ordering": ["table", "made_at"],
+                "constraints": [models.UniqueConstraint(fields=("table", "model"), name="table_check_once_per_model")],
             },
         ),
     ]

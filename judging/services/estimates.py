@@ -27,7 +27,10 @@ LEARN_FROM = 300  # stored answers, at most, that the guesses are corrected by
 ASCII_PER_TOKEN = 4.0
 OTHERS_PER_TOKEN = 2.0
 # Tokens of an answer, where there is no stored one to go by.
-USUAL_ANSWER = {"verdict": 120, "critique": 250, "metrics": 200, "reference": 300, "aspects": 100, "score": 60}
+USUAL_ANSWER = {"verdict": 120, "critique": 250, "metrics": 200, "reference": 300, "aspects": 100, "score": 60} | {
+    "table": 350,
+    "comparator": 80,
+}
 ANY_ANSWER = 150
 
 

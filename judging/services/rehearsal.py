@@ -105,6 +105,7 @@ def value_of(call: Call, stored: Reply | None, lengths: Mapping[str, int]) -> An
     made_up = prose(lengths.get(call.kind, USUAL_LENGTH))
     candidates = [
         *([stored] if stored else []),
+        *([Reply(call.example)] if call.example else []),
         *map(Reply, (made_up, f"{made_up}\nScore: 3", "3", "A", "Preferred: A")),
     ]
     for reply in candidates:

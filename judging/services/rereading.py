@@ -14,6 +14,7 @@ from judging.services.reading import unparsed
 from judging.services.requests import Requests, cache_key, setting_of
 from judging.services.statements import update_rows
 from judging.services.store import Result, Stamp, result_values, stamp_of
+from judging.services.tables import keep_makings
 
 CHUNK = 500
 REREAD = (
@@ -76,5 +77,7 @@ def save(results: Sequence[Result], stamp: Stamp) -> None:
     """Store how cells were read now."""
     now = timezone.now()
     rows = ([*result_values(result), stamp.prompt_version, stamp.parser_version, now, result.pk] for result in results)
+    made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
     with transaction.atomic():
         update_rows(Judgment, REREAD, rows)
+        keep_makings(made, stamp.tables)

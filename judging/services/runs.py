@@ -45,10 +45,12 @@ def start_run(
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     way: str | None = None,
+    tables_as: str = "",
 ) -> JudgeRun:
     """Return the run of a judge on a study or a batch, with an open cell for every presentation still to be made.
 
-    only : a part of these pairs; each filter makes a run of its own, and shares its answers with the others
+    only      : a part of these pairs; each filter makes a run of its own, and shares its answers with the others
+    tables_as : the variant under which comparison tables that it makes are handed on to people; empty: as it was
 
     Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice. The
     bound on calls in flight, the cap on the cost and the way stay until another one is given.
@@ -66,6 +68,7 @@ def start_run(
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     run.way = way or run.way
+    run.tables_as = tables_as or run.tables_as
     check_cap(run)
     add_cells(run)
     if not run.judgments.exists():
@@ -73,7 +76,7 @@ def start_run(
     if not leases.is_alive(run):  # otherwise whoever works on it takes up the new cells as well
         open_failed(run)
         run.status, run.message = JudgeRun.Status.QUEUED, ""
-    run.save(update_fields=["status", "message", "in_flight", "max_cost", "way"])
+    run.save(update_fields=["status", "message", "in_flight", "max_cost", "way", "tables_as"])
     return run
 
 
@@ -87,10 +90,20 @@ def queue_run(
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     way: str | None = None,
+    tables_as: str = "",
     limit: int | None = None,
 ) -> JudgeRun:
     """Start a run and leave the work to a worker; `limit`: cells to fill this time."""
-    run = start_run(study=study, judge=judge, batch=batch, only=only, in_flight=in_flight, max_cost=max_cost, way=way)
+    run = start_run(
+        study=study,
+        judge=judge,
+        batch=batch,
+        only=only,
+        in_flight=in_flight,
+        max_cost=max_cost,
+        way=way,
+        tables_as=tables_as,
+    )
     if run.status == JudgeRun.Status.QUEUED:
         transaction.on_commit(lambda: enqueue_run(run.pk, limit))
     return run

@@ -14,6 +14,7 @@ from judging.services.cases import Spent, Stored
 from judging.services.presentations import in_study_order, task_for
 from judging.services.reading import Reading
 from judging.services.statements import insert_rows, update_rows
+from judging.services.tables import HandingOn, handing_on, keep_makings
 
 LINKS = Judgment.completions.through
 COMPLETION = (
@@ -66,12 +67,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What every result of a run carries. `worker`: only cells that it holds are written to; `None`: any."""
+    """What every result of a run carries.
+
+    worker : only cells that it holds are written to; `None`: any
+    tables : how tables that are made on the way are handed on to people; `None`: they aren't
+    """
 
     base_url: str
     prompt_version: str
     parser_version: str
     worker: int | None = None
+    tables: HandingOn | None = None
 
 
 def stamp_of(
@@ -79,7 +85,8 @@ def stamp_of(
 ) -> Stamp:
     """Return what every result of a run carries."""
     task = task_for(run.judge, run.study.task_kind)
-    return Stamp(base_url, method.prompt_version(task, setting), method.parser_version, worker)
+    version = method.prompt_version(task, setting)
+    return Stamp(base_url, version, method.parser_version, worker, handing_on(run, version))
 
 
 def write(group: Group, stamp: Stamp) -> None:
@@ -117,6 +124,8 @@ def write_results(results: Sequence[Result], stamp: Stamp) -> None:
     ids = [] if stamp.worker is None else [stamp.worker]
     rows = ([*result_row(result, stamp, now), result.pk, *ids] for result in results)
     update_rows(Judgment, RESULT, rows, where=where)
+    made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
+    keep_makings(made, stamp.tables)
 
 
 def completion_row(stored: Stored, base_url: str, now: datetime) -> list[Any]:

@@ -20,7 +20,7 @@ ASKING = [name for name in method_names() if isinstance(find_method(name), Askin
 PUBLIC = [
     *("direct", "direct-aspects", "cot", "cot-1shot", "few-shot", "self-consistency", "pointwise", "pairwise"),
     *("pairwise-tie", "pairwise-cot", "pros-cons", "prepair", "prepair-star", "sgm", "sgm-prepair", "ranked-list"),
-    *("ranked-function", "token-preference", "reference", "longer", "overlap", "coin"),
+    *("ranked-function", "token-preference", "reference", "sc2", "longer", "overlap", "coin"),
 ]
 ROUNDS = {
     **{name: [["verdict"]] for name in ASKING},
@@ -31,6 +31,7 @@ ROUNDS = {
     "sgm": [["metrics"], ["verdict"]],
     "sgm-prepair": [["metrics"], ["critique", "critique"], ["verdict"]],
     "reference": [["reference"], ["verdict"]],
+    "sc2": [["table"] * 8, ["comparator"] * 4, ["comparator"] * 2, ["comparator"], ["verdict"]],
 }
 
 
@@ -47,7 +48,7 @@ def names_one(call: Call, letter: str) -> Reply | str:
     if call.kind == "score":
         return "4" if ("the first" in content(call)) == (letter == "A") else "2"
     if call.kind != "verdict":
-        return f"some {call.kind}"
+        return call.example or f"some {call.kind}"
     if "tools" in call.params:
         return json.dumps({"explanation": "because", "ranking": ranks})
     if "text_1" in content(call):
@@ -74,7 +75,8 @@ def test_calls_are_made_in_rounds(name: str) -> None:
     assert played.kinds() == ROUNDS[name]
     once = {"score", "critique", "metrics", "reference"} - ({"critique"} if name == "prepair-star" else set())
     assert {call.kind for call in played.calls if call.reusable} == {kind for kind in once if kind in str(ROUNDS[name])}
-    assert {call.optional for call in played.calls} == {name == "self-consistency"}
+    optional = {"self-consistency": {"verdict"}, "sc2": {"table", "comparator"}}.get(name, set())
+    assert {call.kind for call in played.calls if call.optional} == optional
     assert played.outcome is not None
     assert played.outcome.verdict == A
 
@@ -112,7 +114,9 @@ def test_texts_are_shown_in_order_in_every_task(name: str, task: str, order: tup
         text = content(call)
         assert "$" not in text
         assert "the source" in text
-        if not call.reusable:
+        if call.kind in ("table", "comparator"):  # in an order of their own, the same for both presentations
+            assert 0 < text.index("the source") < min(text.index(f"{one}\n") for one in order)
+        elif not call.reusable:
             assert 0 < text.index("the source") < text.index(f"{first}\n") < text.index(f"{second}\n")
         else:
             assert (first in text) + (second in text) == (1 if call.kind in ("critique", "score") else 0)
@@ -325,7 +329,7 @@ def test_tie_counts_half_for_each_side_in_the_probability() -> None:
 @pytest.mark.parametrize("name", [name for name in ASKING if "ties" in find_method(name).options])
 def test_tie_is_on_offer_where_the_judge_allows_it(name: str) -> None:
     def answer(call: Call) -> str:
-        return "C" if call.kind == "verdict" else f"some {call.kind}"
+        return "C" if call.kind == "verdict" else call.example or f"some {call.kind}"
 
     with pytest.raises(UnparsedVerdict):
         play(name, answer)

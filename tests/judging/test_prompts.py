@@ -106,7 +106,7 @@ def test_every_prompt_says_what_stands_between_the_fences(file: Path) -> None:
 def test_every_prompt_file_is_used() -> None:
     used = set()
     for name in method_names():
-        for options in ({}, {"aspects": "asked"}):
+        for options in ({}, {"aspects": "asked"}, {"shots": 2}):
             if options.keys() <= find_method(name).options.keys():
                 used |= set(find_method(name).prompt_version("free", Setting(options=options)).split("+"))
     assert {file.name.removesuffix(".txt") for file in FILES} == used - {"", "free.v1"}

@@ -1,0 +1,107 @@
+"""Making comparison tables of a study's pairs: a judge that makes them on its way, and a run that hands them on."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from annotation.models import Batch, Study
+from judging.errors import BadSettings
+from judging.judges.options import ASKED, FIXED, OFFLINE, ONLINE
+from judging.models import Endpoint, Judge, JudgeRun
+from judging.services.judges import add_judge
+from judging.services.pair_filters import EVERY_PAIR, PairFilter
+from judging.services.runs import queue_run, start_run
+from judging.services.tables import hand_on, handing_on, refuse_other_makers
+
+METHOD = "sc2"
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """How tables are made.
+
+    samples : tables drawn for each pair; `budget`, where it is set, says how many instead
+    aspects : `online`, `offline`, or a list of texts
+    """
+
+    samples: int = 8
+    scheme: str = "tournament"
+    aspects: str | tuple[str, ...] = OFFLINE
+    budget: int | None = None
+    temperature: float | None = None
+    schema: str | bool = "auto"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return them as a judge's parameters."""
+        aspects = list(self.aspects) if isinstance(self.aspects, tuple) else self.aspects
+        told: dict[str, Any] = {"scheme": self.scheme, "aspects": aspects}
+        told |= {"samples": self.samples} if self.budget is None else {"budget": self.budget}
+        told |= {} if self.temperature is None else {"temperature": self.temperature}
+        return told if self.schema == "auto" else {**told, "schema": self.schema}
+
+    @property
+    def variant(self) -> str:
+        """Name the tables of these settings, where nobody names them."""
+        how = f"b{self.budget}" if self.budget is not None else f"c{self.samples}"
+        scheme = "" if self.scheme == "tournament" else f"-{self.scheme}"
+        return f"{how}{scheme}{'-online' if self.aspects in (ONLINE, ASKED) else ''}"
+
+
+def tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int = 1, name: str = "") -> Judge:
+    """Return the judge that makes tables with these settings, stored under a name that follows from them.
+
+    Raises: BadSettings for settings that don't fit together, or for others under the name.
+    """
+    if not isinstance(settings.aspects, tuple) and settings.aspects not in (ONLINE, OFFLINE, ASKED, FIXED):
+        raise BadSettings(f"aspects are {ONLINE} or {OFFLINE}, got {settings.aspects!r}")
+    judge, _ = add_judge(
+        name=name or judge_name(endpoint, settings, seed),
+        method=METHOD,
+        endpoint=endpoint,
+        params=settings.options,
+        seed=seed,
+    )
+    return judge
+
+
+def judge_name(endpoint: Endpoint, settings: TableSettings, seed: int) -> str:
+    """Name a judge by how it makes tables; what does not fit into a name is told apart by a hash."""
+    told = json.dumps([settings.options, seed], sort_keys=True)
+    return f"sc2-{settings.variant}-{endpoint.name}"[:70] + f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}"
+
+
+@transaction.atomic
+def start_tables(
+    *,
+    study: Study,
+    judge: Judge,
+    variant: str,
+    batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+    queued: bool = False,
+) -> JudgeRun:
+    """Start a run that makes a table of every pair and hands it on under a variant; `queued`: for a worker.
+
+    Tables that the same judge made before are handed on at once.
+    Raises: BadSettings when the variant has tables that were made otherwise, and as `start_run` does.
+    """
+    if not variant or len(variant) > 40 or any(mark.isspace() or not mark.isprintable() for mark in variant):
+        raise BadSettings(f"a variant is a name of up to 40 characters without spaces, got {variant!r}")
+    start = queue_run if queued else start_run
+    run = start(
+        study=study, judge=judge, batch=batch, only=only, in_flight=in_flight, max_cost=max_cost, tables_as=variant
+    )
+    if run.tables_as != variant:
+        raise BadSettings(f"{run} hands its tables on as {run.tables_as}")
+    handing = handing_on(run, "")
+    if handing is not None:
+        refuse_other_makers(handing)
+    hand_on(run)
+    return run
