@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.types import FloatArray, code_array
+from analysis.types import FloatArray, IntArray, code_array
 
 CELLS = 2**20  # most cluster counts drawn at a time: 8 MiB
 Statistic = Callable[[FloatArray], FloatArray]
@@ -142,6 +142,41 @@ def cluster_intervals(
     return tuple(_interval(column, level) for column in values.T)
 
 
+def median_interval(
+    values: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    rounds: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap interval of the median of values, resampling clusters; NaN values are left out.
+
+    values   : (n,); clusters : (n,) codes
+    returns  : `Interval`; bounds are NaN for fewer than two clusters
+    raises   : ShapeError if the lengths differ; UnknownValue for codes that are not integers; AnalysisError for a bad
+               level or number of rounds
+    source   : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3, with clusters as units
+    """
+    numbers, codes = np.asarray(values, dtype=np.float64), code_array("clusters", clusters)
+    if numbers.ndim != 1 or numbers.shape != codes.shape:
+        raise ShapeError(f"need values and clusters of one length, got {numbers.shape} and {codes.shape}")
+    if not 0 < level < 1 or rounds < 1:
+        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    known = ~np.isnan(numbers)
+    order = np.argsort(numbers[known], kind="stable")
+    ordered = numbers[known][order]
+    kept, index = np.unique(codes[known][order], return_inverse=True)
+    if len(kept) < 2:
+        return Interval(np.nan, np.nan, level, rounds, undefined=rounds)
+    medians = np.empty(rounds)
+    step = max(1, CELLS // len(ordered))
+    for start in range(0, rounds, step):
+        size = min(step, rounds - start)
+        medians[start : start + size] = _medians(ordered, _draws(len(kept), size, rng)[:, index])
+    return _interval(medians, level)
+
+
 def _interval(values: FloatArray, level: float) -> Interval:
     defined = values[np.isfinite(values)]
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]) if defined.size else (np.nan, np.nan)
@@ -157,11 +192,23 @@ def _resampled(
     values = np.empty((rounds, n_measures))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        # Drawing n of n with replacement and counting is one multinomial draw per round, only faster.
-        drawn = rng.integers(n, size=(size, n)) + np.arange(size)[:, np.newaxis] * n
-        counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
-        found = np.asarray(statistic((counts @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
+        found = np.asarray(statistic((_draws(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
         if found.shape != (size, n_measures):
             raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {found.shape}")
         values[start : start + size] = found
     return values
+
+
+def _draws(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
+    """(rounds, n) how often each cluster is drawn, when n of n are with replacement: a multinomial draw, only faster."""
+    drawn = rng.integers(n, size=(rounds, n)) + np.arange(rounds)[:, np.newaxis] * n
+    counts: IntArray = np.bincount(drawn.ravel(), minlength=rounds * n).reshape(rounds, n)
+    return counts
+
+
+def _medians(ordered: FloatArray, times: IntArray) -> FloatArray:
+    """Medians of ascending values, each there so many times: times is (rounds, n), no row of it all 0."""
+    below = np.cumsum(times, axis=1)
+    half = below[:, -1:] / 2
+    lower, upper = (below >= half).argmax(axis=1), (below > half).argmax(axis=1)
+    return (ordered[lower] + ordered[upper]) / 2

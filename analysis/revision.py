@@ -1,0 +1,308 @@
+"""What a comparison table does to people: votes before and after it, which way they change, and how long they take.
+
+A decision is a first vote on a pair and the second one after the table (or after none). Each measure is a ratio of
+sums, one row of (numerator, denominator) per decision: summed per instance they go into `analysis.bootstrap`. Between
+two arms they do so side by side (`joint_sums`, `difference`), since an instance may have decisions in both: a round
+then draws it for both or for neither. A decision that lacks one of its votes is in no number.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import cluster_sums, ratio
+from analysis.errors import ShapeError, UnknownValue
+from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
+
+RIGHT, TIE, WRONG = 1.0, 0.0, -1.0  # scores
+CHANGES = {
+    "wrong_to_right": (WRONG, RIGHT),
+    "tie_to_right": (TIE, RIGHT),
+    "wrong_to_tie": (WRONG, TIE),
+    "right_to_tie": (RIGHT, TIE),
+    "tie_to_wrong": (TIE, WRONG),
+    "right_to_wrong": (RIGHT, WRONG),
+    "wrong_to_wrong": (WRONG, WRONG),  # from A to B, or back, where the gold is a tie
+}
+UNCHANGED = "unchanged"
+MOVES = ("kept", "reversed", "to_tie", "from_tie")
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Votes before and after a table, in study order, one row per decision.
+
+    before, after : (n,) -1 A, 0 tie, +1 B; NaN where there is none
+    gold          : (n,) which is known to be better, 0 neither; NaN where nobody knows
+    implied       : (n,) the verdict of the judge that made the shown table, with it; NaN without a table or a verdict
+    raises        : ShapeError if the columns are not 1-D and of one length; UnknownValue for other values
+    """
+
+    before: FloatArray
+    after: FloatArray
+    gold: FloatArray = None  # type: ignore[assignment]  # filled below, so readers always see an array
+    implied: FloatArray = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        before = verdict_array(self.before)
+        columns = {"before": before, "after": verdict_array(self.after)}
+        for name in ("gold", "implied"):
+            column = getattr(self, name)
+            columns[name] = np.full(before.shape, np.nan) if column is None else verdict_array(column)
+        shapes = {name: column.shape for name, column in columns.items()}
+        if before.ndim != 1 or len(set(shapes.values())) != 1:
+            raise ShapeError(f"columns must be 1-D and of one length, got {shapes}")
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def of(self, rows: npt.ArrayLike) -> "Decisions":
+        """Return the decisions of these rows: a mask or indices."""
+        chosen = np.asarray(rows)
+        return Decisions(self.before[chosen], self.after[chosen], self.gold[chosen], self.implied[chosen])
+
+    @property
+    def complete(self) -> BoolArray:
+        """(n,) whether both votes are there."""
+        return ~np.isnan(self.before) & ~np.isnan(self.after)
+
+    @property
+    def scored(self) -> BoolArray:
+        """(n,) whether both votes are there, and a gold to hold them against."""
+        return self.complete & ~np.isnan(self.gold)
+
+    @property
+    def changed(self) -> BoolArray:
+        """(n,) whether both votes are there and differ."""
+        return self.complete & (self.before != self.after)
+
+
+Sums = Callable[[Decisions], FloatArray]
+
+
+def score(vote: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
+    """Score votes: 1 for the gold's, 0 for a tie that isn't, -1 for any other.
+
+    So where the gold is a tie, a tie is right and has 1, and both others have -1.
+
+    vote, gold : (n,) of -1, 0, +1, NaN for missing
+    returns    : (n,) of -1, 0, 1; NaN where either is missing
+    raises     : ShapeError if the lengths differ; UnknownValue for other values
+    source     : Predicting Text Preference Via Structured Comparative Reasoning, §6.5
+    """
+    votes, right = verdict_array(vote), verdict_array(gold)
+    if votes.ndim != 1 or votes.shape != right.shape:
+        raise ShapeError(f"need two columns of one length, got {votes.shape} and {right.shape}")
+    scores = np.where(votes == right, RIGHT, np.where(votes == 0, TIE, WRONG))
+    return np.where(np.isnan(votes) | np.isnan(right), np.nan, scores)
+
+
+def score_before_sums(found: Decisions) -> FloatArray:
+    """Score of the first vote, and whether the decision is scored.
+
+    returns : (n, 2)
+    """
+    return _sums(score(found.before, found.gold), found.scored)
+
+
+def score_after_sums(found: Decisions) -> FloatArray:
+    """Score of the second vote, and whether the decision is scored.
+
+    returns : (n, 2)
+    """
+    return _sums(score(found.after, found.gold), found.scored)
+
+
+def score_change_sums(found: Decisions) -> FloatArray:
+    """Score of the second vote less that of the first, and whether the decision is scored.
+
+    returns : (n, 2); numerators from -2 to 2
+    """
+    return _sums(score(found.after, found.gold) - score(found.before, found.gold), found.scored)
+
+
+def change_sums(found: Decisions, kind: str) -> FloatArray:
+    """Decisions whose score went this way, and scored decisions; the kinds (with `unchanged`) add up to all.
+
+    A tie that is right is `right`, not `tie`: with a tie for gold, A → tie is `wrong_to_right`.
+
+    kind    : one of `CHANGES`, or `unchanged`: the very same vote
+    returns : (n, 2) of 0 and 1
+    raises  : UnknownValue for another kind
+    source  : Predicting Text Preference Via Structured Comparative Reasoning, §6.5
+    """
+    if kind == UNCHANGED:
+        return _sums(~found.changed, found.scored)
+    if kind not in CHANGES:
+        raise UnknownValue(f"changes are {', '.join((*CHANGES, UNCHANGED))}, got {kind!r}")
+    before, after = CHANGES[kind]
+    went = (score(found.before, found.gold) == before) & (score(found.after, found.gold) == after)
+    return _sums(found.changed & went, found.scored)
+
+
+def move_sums(found: Decisions, kind: str) -> FloatArray:
+    """Decisions whose vote went this way, and all decisions; needs no gold, and the kinds add up to all.
+
+    kind    : `kept`, `reversed` (A to B or back), `to_tie` or `from_tie`
+    returns : (n, 2) of 0 and 1
+    raises  : UnknownValue for another kind
+    """
+    if kind not in MOVES:
+        raise UnknownValue(f"moves are {', '.join(MOVES)}, got {kind!r}")
+    went = {
+        "kept": ~found.changed,
+        "reversed": found.before * found.after == -1,
+        "to_tie": found.changed & (found.after == 0),
+        "from_tie": found.changed & (found.before == 0),
+    }[kind]
+    return _sums(went, found.complete)
+
+
+def revised_sums(found: Decisions) -> FloatArray:
+    """Changed votes, and decisions.
+
+    returns : (n, 2) of 0 and 1
+    """
+    return _sums(found.changed, found.complete)
+
+
+def towards_sums(found: Decisions) -> FloatArray:
+    """Changed votes that came nearer to the table's verdict, and changed votes with a table whose verdict is known.
+
+    Votes lie on a line, A – tie – B: from A to tie is nearer to B. From A to B is neither nearer to a tie nor farther.
+
+    returns : (n, 2) of 0 and 1
+    """
+    return _sums(_distance(found, found.after) < _distance(found, found.before), _led(found))
+
+
+def away_sums(found: Decisions) -> FloatArray:
+    """Changed votes that went farther from the table's verdict, and changed votes with a table whose verdict is known.
+
+    returns : (n, 2) of 0 and 1
+    """
+    return _sums(_distance(found, found.after) > _distance(found, found.before), _led(found))
+
+
+def reached_sums(found: Decisions) -> FloatArray:
+    """Second votes equal to the table's verdict, and decisions whose first vote was another one.
+
+    returns : (n, 2) of 0 and 1
+    """
+    open_to = found.complete & ~np.isnan(found.implied) & (found.before != found.implied)
+    return _sums(found.after == found.implied, open_to)
+
+
+SCORES: dict[str, Sums] = {
+    "score_before": score_before_sums,
+    "score_after": score_after_sums,
+    "score_change": score_change_sums,
+}
+BY_CHANGE: dict[str, Sums] = {kind: partial(change_sums, kind=kind) for kind in (*CHANGES, UNCHANGED)}
+BY_MOVE: dict[str, Sums] = {kind: partial(move_sums, kind=kind) for kind in MOVES}
+BY_TABLE: dict[str, Sums] = {
+    "towards_table": towards_sums,
+    "away_from_table": away_sums,
+    "reached_table": reached_sums,
+}
+
+
+def agreement_with_others(
+    vote: npt.ArrayLike,
+    pair: npt.ArrayLike,
+    rater: npt.ArrayLike,
+    *,
+    first: npt.ArrayLike,
+    first_pair: npt.ArrayLike,
+    first_rater: npt.ArrayLike,
+) -> FloatArray:
+    """Share of the other people's first votes on the same pair that equal a vote, for each vote.
+
+    Both a first and a second vote are held against the others' *first* ones, which no table has touched: so a change
+    is the voter's own. A tie equals a tie only.
+
+    vote, pair, rater              : (n,) votes (NaN for missing), codes of pair and person
+    first, first_pair, first_rater : (m,) everybody's first votes, the voters' own among them
+    returns                        : (n,) in [0, 1]; NaN without a vote, or where nobody else voted
+    raises                         : ShapeError if columns differ in length; UnknownValue for other votes or codes
+    """
+    votes, pairs, raters = _columns(vote, pair, rater)
+    firsts, first_pairs, first_raters = _columns(first, first_pair, first_rater)
+    known = ~np.isnan(firsts)
+    firsts, first_pairs, first_raters = firsts[known], first_pairs[known], first_raters[known]
+    _, of_pair = np.unique(np.concatenate([pairs, first_pairs]), return_inverse=True)
+    _, of_rater = np.unique(np.concatenate([raters, first_raters]), return_inverse=True)
+    own = of_pair * (int(of_rater.max(initial=0)) + 1) + of_rater
+    others = _equal_and_all(votes, of_pair, firsts) - _equal_and_all(votes, own, firsts)
+    return np.where(np.isnan(votes), np.nan, ratio(others))
+
+
+def joint_sums(
+    rows: npt.ArrayLike, clusters: npt.ArrayLike, control_rows: npt.ArrayLike, control_clusters: npt.ArrayLike
+) -> FloatArray:
+    """Sums of two arms side by side, one row per cluster that is in either, for `difference`.
+
+    rows, control_rows : (n, 2) and (m, 2) sums per decision; clusters, control_clusters : (n,) and (m,) codes
+    returns            : (n_clusters, 2, 2): arm, control; each numerator and denominator
+    raises             : as `cluster_sums`
+    """
+    treated, control = (np.asarray(one, dtype=np.float64).reshape(-1, 2) for one in (rows, control_rows))
+    both = np.zeros((len(treated) + len(control), 2, 2))
+    both[: len(treated), 0] = treated
+    both[len(treated) :, 1] = control
+    codes = [code_array("clusters", one) for one in (clusters, control_clusters)]
+    return cluster_sums(both, np.concatenate(codes))
+
+
+def difference(sums: FloatArray) -> FloatArray:
+    """Statistic of `joint_sums`: the arm's ratio less the control's.
+
+    sums    : (..., 2, 2)
+    returns : (...,); NaN where either has nothing
+    """
+    shares = ratio(sums)
+    found: FloatArray = (shares[..., 0] - shares[..., 1])[()]
+    return found
+
+
+def _distance(found: Decisions, vote: FloatArray) -> FloatArray:
+    return np.abs(vote - found.implied)
+
+
+def _led(found: Decisions) -> BoolArray:
+    """(n,) whether the vote changed beside a table whose verdict is known."""
+    return found.changed & ~np.isnan(found.implied)
+
+
+def _sums(numerator: npt.ArrayLike, counted: BoolArray) -> FloatArray:
+    """(n, 2) float rows; what isn't counted isn't in the numerator either."""
+    above = np.asarray(numerator, dtype=np.float64)
+    return np.stack([np.where(counted, above, 0.0), counted.astype(np.float64)], axis=1)
+
+
+def _columns(vote: npt.ArrayLike, pair: npt.ArrayLike, rater: npt.ArrayLike) -> tuple[FloatArray, IntArray, IntArray]:
+    votes, pairs, raters = verdict_array(vote), code_array("pair", pair), code_array("rater", rater)
+    if votes.ndim != 1 or not votes.shape == pairs.shape == raters.shape:
+        raise ShapeError(
+            f"need votes, pairs and raters of one length, got {votes.shape}, {pairs.shape}, {raters.shape}"
+        )
+    return votes, pairs, raters
+
+
+def _equal_and_all(votes: FloatArray, codes: IntArray, firsts: FloatArray) -> FloatArray:
+    """First votes of each vote's group that equal it, and all of the group.
+
+    codes   : (n + m,) groups of the votes, then of the first votes
+    returns : (n, 2)
+    """
+    _, group = np.unique(codes, return_inverse=True)
+    counts = np.zeros((int(group.max(initial=-1)) + 1, 3))
+    np.add.at(counts, (group[len(votes) :], (firsts + 1).astype(np.int64)), 1)
+    of_vote = counts[group[: len(votes)]]
+    value = np.where(np.isnan(votes), 0, votes + 1).astype(np.int64)
+    return np.stack([of_vote[np.arange(len(votes)), value], of_vote.sum(axis=1)], axis=1)
