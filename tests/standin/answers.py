@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from tests.standin.behaviour import Behaviour
+from tests.standin.tables import table_answer
 
 Body = Mapping[str, Any]
 CUT_AFTER = 12
@@ -63,6 +64,8 @@ def answer_text(body: Body, behaviour: Behaviour, *, seed: object) -> str:
                 return text
         if behaviour.text:
             return behaviour.text
+    if (made := table_answer(question_of(body), seed=seed, how=behaviour.comparator)) is not None:
+        return made
     if (schema := schema_of(body)) is not None and "json_schema" not in behaviour.ignores:
         return json.dumps(filled(schema, body, behaviour, seed=seed))
     return in_the_form(question_of(body), body, behaviour, seed=seed)

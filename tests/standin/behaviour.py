@@ -25,6 +25,7 @@ class Behaviour:
     unreadable    : share of answers that name no choice
     capacity      : calls beyond this many in flight are answered 429; 0: any number
     answer        : `first`, `second`, `longer`, `tie`, `random` (by the seed sent, else by the question)
+    comparator    : which of two tables it picks: by `grade`, the `first`, by a `cycle`, or `unclear`
     text          : one answer for everything, in place of an answer that fits the question
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     confidence    : probability of the answer's own token where log-probabilities are asked for
@@ -55,6 +56,7 @@ class Behaviour:
     unreadable: float = 0.0
     capacity: int = 0
     answer: str = "first"
+    comparator: str = "grade"
     text: str = ""
     rules: list[list[str]] = field(default_factory=list)
     confidence: float = 0.8

@@ -42,7 +42,10 @@ def read_list(reply: Reply) -> list[str]:
     text = THINKING.sub("", reply.text)
     marks = list(MARKER.finditer(text))
     found = read_aspects(replace(reply, text=text[marks[-1].end() :] if marks else text))
-    return list({aspect.casefold(): aspect for aspect in reversed(found)}.values())[::-1][:MOST]
+    once: dict[str, str] = {}
+    for aspect in found:
+        once.setdefault(aspect.casefold(), aspect)
+    return list(once.values())[:MOST]
 
 
 def most_agreeable(lists: Sequence[Sequence[str]]) -> int:

@@ -19,7 +19,7 @@ EDGE = r"[\s*_#>`\"'“”()\[\]]*"
 NUMBER = rf"(?:table{EDGE}|number{EDGE}|no\.?{EDGE})?(?P<number>[12])\b(?!\s*(?:or|/|and|,)\s*(?:table\s*)?[12]\b)"
 LABELLED = re.compile(rf"(?im)^{EDGE}(?:choice|answer|verdict|preferred){EDGE}[:=]{EDGE}{NUMBER}")
 ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|is\b|$)")
-REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?\s*")
+REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{EDGE}")
 
 
 def comparator_call(asked: Presentation, first: Sequence[Row], second: Sequence[Row], *, draw: int = 0) -> Call:

@@ -26,6 +26,8 @@ NAMES: Mapping[str, frozenset[str]] = {
     "aspect": frozenset({"aspect", "aspects", "name", "criterion"}),
 }
 LIST_OF_ROWS = ("rows", "table", "aspects", "comparisons", "comparison")
+OPENING = re.compile(r"[{\[]")
+MOST_TRIES = 200  # places where a JSON value may begin: an answer that only looks like one is not to take for ever
 NUMBERING = re.compile(r"^\W*(?:aspect\s*)?\d*\W*")
 SCHEMA = {
     "type": "object",
@@ -74,13 +76,13 @@ def table_call(
         draw=draw,
         optional=optional,
         attempts=1 if optional else None,
-        example=_made_up(aspects),
+        example=_made_up(aspects, draw),
     )
 
 
-def _made_up(aspects: Sequence[str]) -> str:
-    """Write an answer as long as a usual one, for estimates."""
-    cell = "It names the main point and two of the reasons that are given for it."
+def _made_up(aspects: Sequence[str], draw: int) -> str:
+    """Write an answer as long as a usual one, for estimates; no two alike, so that their comparisons are not either."""
+    cell = f"It names the main point and two of the reasons that are given for it ({draw})."
     return json.dumps({"rows": [{"aspect": one, "only_a": cell, "both": cell, "only_b": cell} for one in aspects]})
 
 
@@ -103,9 +105,14 @@ def _in_json(text: str) -> Iterator[list[dict[str, str]]]:
     """Yield the rows of every JSON value in a text that holds some."""
     decoder = json.JSONDecoder()
     place = 0
-    while (found := re.compile(r"[{\[]").search(text, place)) is not None:
+    for _ in range(MOST_TRIES):
+        found = OPENING.search(text, place)
+        if found is None:
+            return
         try:
             value, place = decoder.raw_decode(text, found.start())
+        except RecursionError:
+            return
         except ValueError:
             place = found.start() + 1
             continue

@@ -66,6 +66,12 @@ class Command(TandemCommand):
             max_cost=sum_of(options["max_cost"]),
             way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
         )
+        ended = self.work(run, limit)
+        self.stdout.write(summary(count_judgments(run.judgments.all()), ended.progress))
+        self.conclude(run, ended)
+
+    def work(self, run: JudgeRun, limit: int | None) -> Ended:
+        """Work on a run until it is done or stopped, with progress on stderr."""
         if blind := pairs_without_source(run):
             self.stderr.write(f"notice: {blind} pairs have no source text; the judge is told that it is not available")
         stop = StopFlag()
@@ -73,12 +79,11 @@ class Command(TandemCommand):
             meter = Meter(self.stderr)
             ended = execute(run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, on_progress=meter, limit=limit)
             meter.close(ended.progress)
-        self.conclude(run, ended)
+        return ended
 
     def conclude(self, run: JudgeRun, ended: Ended) -> None:
-        """Print the summary and choose the exit status."""
+        """Say what stands in the way of the rest, and choose the exit status."""
         counts = count_judgments(run.judgments.all())
-        self.stdout.write(summary(counts, ended.progress))
         if ended.signal:
             self.stderr.write("stopped; the same command resumes without repeating a call")
             sys.exit(STOPPED_BY_SIGNAL)

@@ -1,0 +1,134 @@
+"""make_tables STUDY --endpoint NAME [--samples N | --budget B] [--scheme tournament|exact|random] …
+
+[--aspects online|offline] [--variant NAME] [--estimate] [--format text|json], and on which pairs:
+[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from annotation.models import Study
+from annotation.services.studies import find_study
+from judging.judges.options import FIXED, OFFLINE, ONLINE
+from judging.judges.sc2.bracket import SCHEMES
+from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands.estimate_run import lines
+from judging.management.commands.run_judge import Command as RunJudge
+from judging.management.commands.run_judge import sum_of
+from judging.models import JudgeRun
+from judging.services.aspect_sets import resolve_offline
+from judging.services.endpoints import find_endpoint
+from judging.services.estimates import estimate
+from judging.services.table_runs import TableSettings, start_tables, tables_judge
+from judging.table_figures import Made, made_in
+
+
+class Command(RunJudge):
+    """Make a comparison table of each pair, here and now, and hand it on to people's second stage."""
+
+    help = (
+        "Make comparison tables of a study's pairs: several are drawn for each, and the most consistent one is kept, "
+        "with the verdict that the model comes to with it. The same command again resumes, and asks nothing twice."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the options."""
+        add_pairs(parser)
+        parser.add_argument("--endpoint", required=True, metavar="NAME")
+        how_many = parser.add_mutually_exclusive_group()
+        how_many.add_argument("--samples", type=int, metavar="N", help="tables drawn for each pair (default: 8)")
+        how_many.add_argument("--budget", type=int, metavar="B", help="as many as fit into so many calls a pair")
+        parser.add_argument("--scheme", choices=list(SCHEMES), default="tournament")
+        parser.add_argument(
+            "--aspects",
+            choices=[ONLINE, OFFLINE],
+            default=OFFLINE,
+            help="drawn up for each pair, or the same for all: those of make_aspects, else the task's own (default)",
+        )
+        parser.add_argument("--temperature", type=float, metavar="T", help="of every call (default: 0.7 where several)")
+        parser.add_argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)")
+        parser.add_argument("--judge", default="", metavar="NAME", help="name of the judge that makes them")
+        parser.add_argument("--seed", type=int, default=1, metavar="S")
+        parser.add_argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
+        parser.add_argument("--max-cost", metavar="X", help="stop before the run has cost more than this")
+        parser.add_argument("--limit", type=int, metavar="N", help="make so many tables this time")
+        parser.add_argument("--estimate", action="store_true", help="say what it would take, and ask nothing")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the tables; progress goes to stderr, the summary to stdout."""
+        study = find_study(options["study"])
+        if options["limit"] is not None and options["limit"] < 1:
+            raise CommandError(f"--limit must be 1 or more, got {options['limit']}")
+        settings = self.settings(study, options)
+        judge = tables_judge(
+            endpoint=find_endpoint(options["endpoint"]),
+            settings=settings,
+            seed=options["seed"],
+            name=options["judge"],
+        )
+        where = pairs_of(study, options)
+        if options["estimate"]:
+            found = estimate(study=study, judge=judge, **where, limit=options["limit"])
+            told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
+            self.tell("\n".join(lines(found)), told, options)
+            return
+        run = start_tables(
+            study=study,
+            judge=judge,
+            variant=options["variant"] or settings.variant,
+            **where,
+            in_flight=options["in_flight"],
+            max_cost=sum_of(options["max_cost"]),
+        )
+        ended = self.work(run, options["limit"])
+        made = made_in(run)
+        self.tell(
+            in_words(run, made, ended.progress.calls),
+            {**as_dict(run, made), "made_calls": ended.progress.calls},
+            options,
+        )
+        self.conclude(run, ended)
+
+    def settings(self, study: Study, options: dict[str, Any]) -> TableSettings:
+        """Return how the tables are to be made; offline aspects are those that hold for the study now."""
+        aspects: str | tuple[str, ...] = ONLINE
+        if options["aspects"] == OFFLINE:
+            known, name = resolve_offline(study)
+            self.stderr.write(f"aspects: {name}: {'; '.join(known)}")
+            aspects = tuple(known)
+        return TableSettings(
+            samples=8 if options["samples"] is None else options["samples"],
+            budget=options["budget"],
+            scheme=options["scheme"],
+            aspects=aspects or FIXED,
+            temperature=options["temperature"],
+        )
+
+    def tell(self, said: str, told: dict[str, Any], options: dict[str, Any]) -> None:
+        """Print what is to be said, as was asked."""
+        in_json = options["format"] == "json"
+        self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2) if in_json else said)
+
+
+def as_dict(run: JudgeRun, made: Made) -> dict[str, Any]:
+    """Return what came of a run, for JSON."""
+    return {"study": run.study.slug, "variant": run.tables_as, "judge": run.judge.name, **made.as_dict()}
+
+
+def in_words(run: JudgeRun, made: Made, calls: int) -> str:
+    """Put what came of a run in words."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.calls.items())
+    said = [
+        f"tables: {made.tables:,} of {made.pairs:,} pairs as variant {run.tables_as} (judge {run.judge.name})",
+        f"calls: {calls:,} made now; behind all of them {kinds or 'none yet'}",
+    ]
+    if made.lost_samples or made.coins:
+        said.append(
+            f"samples that could not be read: {made.lost_samples:,}; decisions by a seeded coin: {made.coins:,}"
+        )
+    if made.marked:
+        said.append(f"pairs without a table: {made.marked:,}, for example: {made.why}")
+    return "\n".join(said)

@@ -1,0 +1,62 @@
+"""What came of making a run's tables, in numbers."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from judging.models import Completion, JudgeRun, Judgment, TableMaking
+
+KINDS = ("aspects", "table", "comparator", "verdict")
+CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a run's tables stand.
+
+    pairs        : that the run is about
+    tables       : of them, those whose table people can be shown
+    marked       : judged without coming to a table; `why` says the reason of one
+    lost_samples : drawn tables that could not be read, of all pairs that have a table
+    coins        : decisions that a seeded coin took
+    calls        : answers behind the run's judgments, by kind; one that several share counts once
+    """
+
+    pairs: int
+    tables: int
+    marked: int
+    why: str
+    lost_samples: int
+    coins: int
+    calls: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return asdict(self)
+
+
+def made_in(run: JudgeRun) -> Made:
+    """Count what a run has made so far."""
+    cells = run.judgments.order_by()
+    makings = TableMaking.objects.filter(judgment__run=run)
+    lost, coins = 0, 0
+    for record in makings.order_by("pk").values_list("record", flat=True).iterator(chunk_size=CHUNK):
+        lost += sum("lost" in sample for sample in record["samples"])
+        coins += record["coins"]
+    marked = cells.filter(making=None).exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
+    return Made(
+        pairs=cells.values("pair").distinct().count(),
+        tables=makings.exclude(table=None).values("table").distinct().count(),
+        marked=marked.values("pair").distinct().count(),
+        why=str(marked.order_by("pk").values_list("failure", flat=True).first() or ""),
+        lost_samples=lost,
+        coins=coins,
+        calls=calls_behind(run),
+    )
+
+
+def calls_behind(run: JudgeRun) -> dict[str, int]:
+    """Count the answers behind a run's judgments by what they were for, each once."""
+    used = Completion.objects.filter(judgments__run=run).order_by().values_list("pk", "kind").distinct()
+    counts = Counter(kind for _, kind in used)
+    return {kind: counts[kind] for kind in (*KINDS, *sorted(counts.keys() - set(KINDS))) if counts[kind]}
