@@ -1,8 +1,35 @@
 """The aspects of a task: their versions, which of them holds, and changing them by hand. A version is never edited."""
 
-from annotation.models import ResearchGroup, Study
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.models import Pair, ResearchGroup, Study
+from judging.errors import BadSettings
+from judging.judges.direct import LONGEST_ASPECT
+from judging.judges.options import MOST_ASPECTS
+from judging.judges.sc2.distilling import Distilling, Material, alike, distil, storable
 from judging.judges.tasks import find_task, task_of
-from judging.models import AspectSet
+from judging.models import AspectSet, Endpoint
+from judging.services.presentations import IDENTITY_FIELDS, identity_of
+from judging.services.statements import parts
+from judging.services.talks import Forecast, PlainRequests, forecast
+
+PAIRS = 50  # that aspects are distilled from, where nothing else is said: as many as the method's authors took
+MOST_PAIRS = 10_000
+DISTILLED, EDITED = "distilled", "edited"
+# What makes distilling the same, so that its result is the version that is there and no new one.
+SAME = ("how", "study", "endpoint", "model", "prompts", "pairs", "pairs_hash", "seed")
+
+
+def versions_of(study: Study) -> "QuerySet[AspectSet]":
+    """Return the versions that there are for a study: of its group and its kind of texts, the latest first."""
+    return AspectSet.objects.filter(group=study.group, task=task_of(study.task_kind)).order_by("-version")
 
 
 def latest_aspects(*, group: ResearchGroup, task: str) -> AspectSet | None:
@@ -17,3 +44,137 @@ def resolve_offline(study: Study) -> tuple[list[str], str]:
     if found is None:
         return list(find_task(task).aspects), f"{task} (built in)"
     return list(found.aspects), str(found)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Pairs drawn from a study, and their texts.
+
+    identities : SHA-256 of the names of the pairs
+    empty      : texts that were left out, for there is nothing in them
+    """
+
+    materials: list[Material]
+    pairs: int
+    identities: str
+    empty: int
+
+
+def sample_of(study: Study, *, pairs: int, seed: int) -> Sample:
+    """Draw pairs of a study from a seed; a larger number adds to those that a smaller one draws.
+
+    Raises: BadSettings if that number can't be drawn, or the study has no pair.
+    """
+    if not 1 <= pairs <= MOST_PAIRS:
+        raise BadSettings(_("Aspects are distilled from 1 to %(most)s pairs.") % {"most": f"{MOST_PAIRS:,}"})
+    rows = Pair.objects.filter(matchup__instance__study=study).order_by().values_list("pk", *IDENTITY_FIELDS)
+    names = {pk: identity_of(*fields) for pk, *fields in rows}
+    drawn = sorted(names, key=lambda pk: _hash(f"aspects\x00{seed}\x00{names[pk]}"))[:pairs]
+    if not drawn:
+        raise BadSettings(_("The study has no pairs to distil aspects from."))
+    found = _texts_of(drawn)
+    texts = list(dict.fromkeys(material for pk in drawn for material in found[pk]))
+    filled = [material for material in texts if material.text.strip()]
+    identities = _hash("\n".join(sorted(names[pk] for pk in drawn)))
+    return Sample(filled, len(drawn), identities, len(texts) - len(filled))
+
+
+def _texts_of(pairs: Sequence[int]) -> dict[int, list[Material]]:
+    fields = ("pk", "matchup__instance__source", "generation_a__text", "generation_b__text")
+    found: dict[int, list[Material]] = {}
+    for part in parts(pairs):
+        for pk, source, one, other in Pair.objects.filter(pk__in=part).order_by().values_list(*fields):
+            found[pk] = [Material(source, one), Material(source, other)]
+    return found
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def procedure_of(study: Study, sample: Sample) -> Distilling:
+    """Return the procedure that distils a sample's aspects."""
+    return distil(sample.materials, task=task_of(study.task_kind), question=study.question)
+
+
+def forecast_distilling(study: Study, *, endpoint: Endpoint, pairs: int = PAIRS, seed: int = 0) -> Forecast:
+    """Say what distilling would take, before anything is asked.
+
+    Raises: BadSettings
+    """
+    talk = procedure_of(study, sample_of(study, pairs=pairs, seed=seed))
+    return forecast(talk, endpoint=endpoint, requests=PlainRequests(endpoint))
+
+
+def checked_aspects(given: Sequence[str]) -> list[str]:
+    """Return aspects as they are kept: each on one line, without the blanks around it; empty ones are left out.
+
+    Raises: BadSettings
+    """
+    aspects = [line for line in (" ".join(storable(aspect).split()) for aspect in given) if line]
+    if not 1 <= len(aspects) <= MOST_ASPECTS:
+        raise BadSettings(
+            _("Give 1 to %(most)d aspects, one a line; these are %(number)d.")
+            % {"most": MOST_ASPECTS, "number": len(aspects)}
+        )
+    seen: set[str] = set()
+    for aspect in aspects:
+        if len(aspect) > LONGEST_ASPECT:
+            raise BadSettings(
+                _("An aspect has at most %(most)d characters; this one has %(number)d: %(start)s…")
+                % {"most": LONGEST_ASPECT, "number": len(aspect), "start": aspect[:40]}
+            )
+        if alike(aspect) in seen:
+            raise BadSettings(_("This aspect is there twice: %(aspect)s") % {"aspect": aspect})
+        seen.add(alike(aspect))
+    return aspects
+
+
+def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | None = None) -> tuple[AspectSet, bool]:
+    """Keep a list of aspects as the next version for a study's group and kind; return it and whether it is new.
+
+    by   : name of the account, or what else made the change
+    seen : the version that was changed, 0 for the task's own: if another came in between, nothing is kept
+    Raises: BadSettings
+    """
+    wanted = checked_aspects(aspects)
+    with transaction.atomic():
+        ResearchGroup.objects.select_for_update().get(pk=study.group_id)
+        latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
+        before, name = resolve_offline(study)
+        if seen is not None and seen != (latest.version if latest else 0):
+            raise BadSettings(
+                _("Somebody has changed the aspects in the meantime: %(name)s holds now. Look at it, then save again.")
+                % {"name": name}
+            )
+        if latest is not None and wanted == before:
+            return latest, False
+        return add_version(study, wanted, {"how": EDITED, "from": name, "by": by}), True
+
+
+def keep_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[str, Any]) -> tuple[AspectSet, bool]:
+    """Keep distilled aspects as the next version; the same from the same is the version that is there.
+
+    Raises: BadSettings
+    """
+    wanted = checked_aspects(aspects)
+    with transaction.atomic():
+        ResearchGroup.objects.select_for_update().get(pk=study.group_id)
+        latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
+        if latest is not None and latest.aspects == wanted and _same_origin(latest.made_by, made_by):
+            return latest, False
+        return add_version(study, wanted, made_by), True
+
+
+def _same_origin(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one.get(name) == other.get(name) for name in SAME)
+
+
+def add_version(study: Study, aspects: Sequence[str], made_by: Mapping[str, Any]) -> AspectSet:
+    """Add the next version. The group's row has to be locked, so that two don't get the same number."""
+    task = task_of(study.task_kind)
+    latest = latest_aspects(group=study.group, task=task)
+    version = latest.version + 1 if latest else 1
+    return AspectSet.objects.create(
+        group=study.group, task=task, version=version, aspects=list(aspects), made_by=dict(made_by)
+    )

@@ -174,6 +174,7 @@ def test_what_a_model_was_talked_into_stays_between_fences() -> None:
         pytest.param("- tone [12]", ["tone"], id="a count is no list"),
         pytest.param("- Tone\n- tone\n-  TONE \n- order", ["Tone", "order"], id="named twice"),
         pytest.param("- " + "x" * 300, ["x" * 200], id="far too long"),
+        pytest.param('["to\\u0000ne\\ud800", "or\\nder"]', ["to ne", "or der"], id="what can't be stored"),
         pytest.param("- tone\n-\n- **\n- order", ["tone", "order"], id="empty lines"),
     ],
 )

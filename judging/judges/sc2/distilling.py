@@ -6,6 +6,7 @@ source : Predicting Text Preference Via Structured Comparative Reasoning, §4, o
 import json
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ FIVE = 5
 FEWEST_LISTS = 2  # one text's aspects are that text's, and no task's
 LONGEST_LIST = 12_000  # characters of the aspects in one question: some 3,000 tokens, which every model has room for
 MARKUP = re.compile(r"\*\*|__|`")
+UNSEEN = frozenset({"Cc", "Cs"})
 TIMES = re.compile(r"\s*\[\d+\]$")
 
 
@@ -162,8 +164,13 @@ def _texts_in_json(text: str) -> list[str]:
 
 def tidy(aspect: str) -> str:
     """Return an aspect as one short line, without marks of Markdown and without a count that was copied along."""
-    line = " ".join(MARKUP.sub("", aspect).split())
+    line = " ".join(storable(MARKUP.sub("", aspect)).split())
     return TIMES.sub("", line).strip(" -*•,.;:_")[:LONGEST_ASPECT].strip()
+
+
+def storable(aspect: str) -> str:
+    """Put blanks for what no database takes and no page shows: control characters and halves of surrogate pairs."""
+    return "".join(" " if unicodedata.category(character) in UNSEEN else character for character in aspect)
 
 
 def alike(aspect: str) -> str:
