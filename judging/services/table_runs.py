@@ -12,7 +12,7 @@ from annotation.models import Batch, Study
 from judging.errors import BadSettings
 from judging.judges.options import ASKED, FIXED, OFFLINE, ONLINE
 from judging.models import Endpoint, Judge, JudgeRun
-from judging.services.judges import add_judge
+from judging.services.judges import add_judge, check_judge
 from judging.services.pair_filters import EVERY_PAIR, PairFilter
 from judging.services.runs import queue_run, start_run
 from judging.services.tables import hand_on, handing_on, refuse_other_makers
@@ -57,8 +57,7 @@ def tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int = 1, 
 
     Raises: BadSettings for settings that don't fit together, or for others under the name.
     """
-    if not isinstance(settings.aspects, tuple) and settings.aspects not in (ONLINE, OFFLINE, ASKED, FIXED):
-        raise BadSettings(f"aspects are {ONLINE} or {OFFLINE}, got {settings.aspects!r}")
+    _check(settings)
     judge, _ = add_judge(
         name=name or judge_name(endpoint, settings, seed),
         method=METHOD,
@@ -67,6 +66,24 @@ def tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int = 1, 
         seed=seed,
     )
     return judge
+
+
+def tables_judge_to_be(*, endpoint: Endpoint, settings: TableSettings, seed: int = 1, name: str = "") -> Judge:
+    """Return the same for an estimate: the stored one, or one that is not stored.
+
+    Raises: BadSettings for settings that don't fit together.
+    """
+    _check(settings)
+    name = name or judge_name(endpoint, settings, seed)
+    known = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
+    judge = Judge(name=name, method=METHOD, endpoint=endpoint, params=settings.options, seed=seed)
+    check_judge(judge)
+    return known or judge
+
+
+def _check(settings: TableSettings) -> None:
+    if not isinstance(settings.aspects, tuple) and settings.aspects not in (ONLINE, OFFLINE, ASKED, FIXED):
+        raise BadSettings(f"aspects are {ONLINE} or {OFFLINE}, got {settings.aspects!r}")
 
 
 def judge_name(endpoint: Endpoint, settings: TableSettings, seed: int) -> str:
@@ -85,19 +102,23 @@ def start_tables(
     only: PairFilter = EVERY_PAIR,
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
+    limit: int | None = None,
     queued: bool = False,
 ) -> JudgeRun:
-    """Start a run that makes a table of every pair and hands it on under a variant; `queued`: for a worker.
+    """Start a run that makes a table of every pair and hands it on under a variant.
+
+    queued : leave the work to a worker; `limit`: presentations that it is to fill this time
 
     Tables that the same judge made before are handed on at once.
     Raises: BadSettings when the variant has tables that were made otherwise, and as `start_run` does.
     """
     if not variant or len(variant) > 40 or any(mark.isspace() or not mark.isprintable() for mark in variant):
         raise BadSettings(f"a variant is a name of up to 40 characters without spaces, got {variant!r}")
-    start = queue_run if queued else start_run
-    run = start(
-        study=study, judge=judge, batch=batch, only=only, in_flight=in_flight, max_cost=max_cost, tables_as=variant
-    )
+    asked: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}
+    if queued:
+        run = queue_run(study=study, judge=judge, tables_as=variant, limit=limit, **asked)
+    else:
+        run = start_run(study=study, judge=judge, tables_as=variant, **asked)
     if run.tables_as != variant:
         raise BadSettings(f"{run} hands its tables on as {run.tables_as}")
     handing = handing_on(run, "")

@@ -13,7 +13,7 @@ from annotation.models import ComparisonTable, Generation, Study
 from annotation.services.second_stage import turned_rows
 from judging.errors import BadSettings
 from judging.judges.sc2.record import winning_rows
-from judging.models import AspectSet, Completion, JudgeRun, Judgment, TableMaking
+from judging.models import AspectSet, Completion, Judge, JudgeRun, Judgment, TableMaking
 from judging.services.tables import hand_on, table_id_of
 from tests.judging.builders import make_endpoint, make_study, pairs_in
 from tests.standin.process import StandInProcess
@@ -125,6 +125,7 @@ def test_estimate_says_what_it_takes_and_asks_nothing(standin: StandInProcess) -
     assert {kind["kind"]: kind["calls"] for kind in told["kinds"]} == {"table": 24, "comparator": 21, "verdict": 3}
     assert told["cost"] > 0
     assert standin.stats()["calls"] == 0
+    assert not Judge.objects.exists()
     make()
     assert standin.stats()["calls"] == told["calls"]
     online = json.loads(

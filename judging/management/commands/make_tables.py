@@ -21,7 +21,7 @@ from judging.models import JudgeRun
 from judging.services.aspect_sets import resolve_offline
 from judging.services.endpoints import find_endpoint
 from judging.services.estimates import estimate
-from judging.services.table_runs import TableSettings, start_tables, tables_judge
+from judging.services.table_runs import TableSettings, start_tables, tables_judge, tables_judge_to_be
 from judging.table_figures import Made, made_in
 
 
@@ -63,18 +63,20 @@ class Command(RunJudge):
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError(f"--limit must be 1 or more, got {options['limit']}")
         settings = self.settings(study, options)
-        judge = tables_judge(
-            endpoint=find_endpoint(options["endpoint"]),
-            settings=settings,
-            seed=options["seed"],
-            name=options["judge"],
-        )
+        made_with: dict[str, Any] = {
+            "endpoint": find_endpoint(options["endpoint"]),
+            "settings": settings,
+            "seed": options["seed"],
+            "name": options["judge"],
+        }
         where = pairs_of(study, options)
         if options["estimate"]:
+            judge = tables_judge_to_be(**made_with)
             found = estimate(study=study, judge=judge, **where, limit=options["limit"])
             told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
             self.tell("\n".join(lines(found)), told, options)
             return
+        judge = tables_judge(**made_with)
         run = start_tables(
             study=study,
             judge=judge,
