@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
@@ -18,7 +18,7 @@ from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.services.pair_filters import EVERY_PAIR, PairFilter
 from judging.services.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
 from judging.services.pricing import cost_of
-from judging.services.rehearsal import Rehearsed, rehearse, rehearsed
+from judging.services.rehearsal import Rehearsed, rehearse_by_key, rehearsed
 from judging.services.requests import Requests, setting_of
 from judging.services.runs import pairs_of
 
@@ -100,6 +100,23 @@ class Lessons:
     lengths: dict[str, int]
 
 
+class Shared:
+    """The calls of several judges that run one after the other, so that each is counted with the first that makes it.
+
+    A verdict that depends on answers which are not there yet is everybody's own: which table it will show, for
+    instance, is not known. The number of calls is then at most what is counted.
+    """
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+
+    def new(self, found: Mapping[str, Rehearsed]) -> list[Rehearsed]:
+        """Return the calls that no judge before has made, and remember them."""
+        new = [one for key, one in found.items() if (one.guessed and one.kind == "verdict") or key not in self._keys]
+        self._keys.update(found)
+        return new
+
+
 def estimate(
     *,
     study: Study,
@@ -108,15 +125,20 @@ def estimate(
     only: PairFilter = EVERY_PAIR,
     limit: int | None = None,
     way: str = JudgeRun.Way.CALLS,
+    sample: int | None = None,
+    shared: Shared | None = None,
 ) -> Estimate:
     """Estimate what a judge's run on a study, a batch or a part of either would take; makes nothing and asks nobody.
 
+    sample : presentations, about, whose questions are made; `SAMPLE` when left out
+    shared : calls of judges that will have run before; they are not counted, and this judge's are added to them
     Raises: BadSettings when the judge can't judge the study; UnknownName when the filter names what isn't there.
     """
     method = find_method(judge.method)
     method.check(judge.task or task_of(study.task_kind), setting_of(judge))
     pairs = pairs_of(study, batch, only)
-    run = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key).first()
+    runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key)
+    run = runs.first() if judge.pk else None
     presentations = pairs.count() * len(settings_of(judge)) * (2 if judge.order == Judge.Order.BOTH else 1)
     pending = presentations - (done_in(run).count() if run else 0)
     pending = max(0, pending if limit is None else min(limit, pending))
@@ -125,12 +147,12 @@ def estimate(
     if judge.endpoint is None:
         raise BadSettings(f"judge {judge} has no endpoint")
     lessons = learn(judge, judge.endpoint)
-    cells = sample_of_cells(judge, run, pairs, share=SAMPLE / max(1, presentations))[: pending or None]
-    found = rehearse(
+    cells = sample_of_cells(judge, run, pairs, share=(sample or SAMPLE) / max(1, presentations))[: pending or None]
+    found = rehearse_by_key(
         cells, method=method, setting=setting_of(judge), requests=Requests(judge, method), lengths=lessons.lengths
     )
     scale = pending / len(cells) if cells else 0.0
-    kinds = kinds_of(found, lessons, scale)
+    kinds = kinds_of(list(found.values()) if shared is None else shared.new(found), lessons, scale)
     prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
     return Estimate(
         presentations=presentations,

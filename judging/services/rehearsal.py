@@ -6,7 +6,7 @@ later questions show it, so their length depends on it, and on nothing else of i
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.errors import UnparsedVerdict
@@ -26,12 +26,14 @@ class Rehearsed:
 
     ascii, others : characters of the question, plain ones and all others
     cached        : its answer is there already
+    guessed       : what it says depends on answers that are not there yet
     """
 
     kind: str
     ascii: int
     others: int
     cached: bool
+    guessed: bool = False
 
 
 def rehearse(
@@ -46,8 +48,21 @@ def rehearse(
 
     lengths : characters of an answer, by kind, where that is known
     """
+    return list(rehearse_by_key(cells, method=method, setting=setting, requests=requests, lengths=lengths).values())
+
+
+def rehearse_by_key(
+    cells: Iterable[tuple[int, Presentation]],
+    *,
+    method: AskingMethod,
+    setting: Setting,
+    requests: Requests,
+    lengths: Mapping[str, int],
+) -> dict[str, Rehearsed]:
+    """Return the same under the names of the calls in the cache, for what several judges ask."""
     found: dict[str, Rehearsed] = {}
     going: list[tuple[int, Procedure, Sequence[Call]]] = []
+    unsure: set[Procedure] = set()  # those that were handed a text that stands in for an answer
     for repeat, shown in cells:
         going += step(repeat, method.ask(shown, setting), None)
     while going:
@@ -55,19 +70,23 @@ def rehearse(
             (call, requests.request(call, repeat=repeat, attempt=0)) for repeat, _, calls in going for call in calls
         ]
         known = stored_replies([request.key for _, request in asked])
-        for _, request in asked:
+        guesses = [procedure in unsure for _, procedure, calls in going for _ in calls]
+        for (_, request), guessed in zip(asked, guesses, strict=True):
             if request.key not in found:
-                found[request.key] = rehearsed(request.kind, request.body, request.key in known)
-        answers = iter([value_of(call, known.get(request.key), lengths) for call, request in asked])
+                one = rehearsed(request.kind, request.body, request.key in known)
+                found[request.key] = replace(one, guessed=guessed)
+        answers = iter([(value_of(call, known.get(request.key), lengths), request.key) for call, request in asked])
         after: list[tuple[int, Procedure, Sequence[Call]]] = []
         for repeat, procedure, calls in going:
-            values = [next(answers) for _ in calls]
+            values, keys = zip(*(next(answers) for _ in calls), strict=True)
+            if not known.keys() >= set(keys):
+                unsure.add(procedure)
             if any(value is None and not call.optional for call, value in zip(calls, values, strict=True)):
                 procedure.close()  # what comes next depends on an answer that nobody can make up
             else:
-                after += step(repeat, procedure, values)
+                after += step(repeat, procedure, list(values))
         going = after
-    return list(found.values())
+    return found
 
 
 def step(repeat: int, procedure: Procedure, values: list[Any] | None) -> list[tuple[int, Procedure, Sequence[Call]]]:

@@ -12,7 +12,7 @@ from judging.judges.base import Call, Presentation, Reply
 from judging.judges.prompts import load_prompt
 from judging.judges.sc2.aspects import SAMPLED
 from judging.judges.sc2.record import Row
-from judging.judges.tasks import bulleted, words_for
+from judging.judges.tasks import words_for
 
 PROMPT = "sc2-table.v1.txt"
 CELLS = ("only_a", "both", "only_b")
@@ -53,24 +53,14 @@ WITH_SCHEMA = {
 }
 
 
-def table_call(
-    shown: Presentation, aspects: Sequence[str], draw: int, *, fence_aspects: bool, schema: bool, optional: bool
-) -> Call:
-    """Ask for one table; one of several samples.
-
-    fence_aspects : they are a model's words, not a researcher's
-    """
-    prompt = load_prompt(PROMPT)
-    listed = bulleted(aspects)
-    texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-    words = words_for(replace(shown, negated=False))
-    if fence_aspects:
-        texts["aspects"] = listed
-    else:
-        words["aspects"] = listed
+def table_call(shown: Presentation, aspects: Sequence[str], draw: int, *, schema: bool, optional: bool) -> Call:
+    """Ask for one table; one of several samples. The aspects may be a model's words, so they stand between fences."""
+    form = form_of([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
+    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
+    content = load_prompt(PROMPT).render(words_for(replace(shown, negated=False)), texts)
     return Call(
         "table",
-        [{"role": "user", "content": prompt.render(words, texts)}],
+        [{"role": "user", "content": content}],
         lambda reply: read_table(reply, aspects),
         params={**SAMPLED, **(WITH_SCHEMA if schema else {})},
         draw=draw,
@@ -80,10 +70,16 @@ def table_call(
     )
 
 
+def form_of(rows: Sequence[Row]) -> str:
+    """Write rows as JSON, one a line."""
+    lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
+    return f'{{"rows": [\n{lines}\n]}}'
+
+
 def _made_up(aspects: Sequence[str], draw: int) -> str:
-    """Write an answer as long as a usual one, for estimates; no two alike, so that their comparisons are not either."""
+    """Write an answer as long as a usual one, for estimates; no two alike, as usual ones are."""
     cell = f"It names the main point and two of the reasons that are given for it ({draw})."
-    return json.dumps({"rows": [{"aspect": one, "only_a": cell, "both": cell, "only_b": cell} for one in aspects]})
+    return form_of([{"aspect": one, "only_a": cell, "both": cell, "only_b": cell} for one in aspects])
 
 
 def read_table(reply: Reply, aspects: Sequence[str]) -> list[Row]:
