@@ -1,0 +1,237 @@
+"""What a short text is about, as a set: its content words, in any script, with inflections taken off where it is English."""
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+
+from analysis.similarity.rouge import tokens as english_stems
+
+# Scripts that put no space between words: Han, kana, Bopomofo, Thai, Lao, Myanmar, Khmer.
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_PICTURES = r"\u2600-\u27bf\U0001f000-\U0001faff"
+_TONES = r"\U0001f3fb-\U0001f3ff"  # of an emoji's skin: no sign of their own
+# Words that say nothing by themselves. English only: in other languages every word counts.
+FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "about",
+        "above",
+        "after",
+        "again",
+        "against",
+        "all",
+        "also",
+        "although",
+        "am",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "below",
+        "between",
+        "both",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "down",
+        "during",
+        "each",
+        "either",
+        "else",
+        "even",
+        "ever",
+        "few",
+        "for",
+        "from",
+        "further",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "herself",
+        "him",
+        "himself",
+        "his",
+        "how",
+        "however",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "may",
+        "me",
+        "might",
+        "more",
+        "most",
+        "much",
+        "must",
+        "my",
+        "myself",
+        "neither",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "ours",
+        "ourselves",
+        "out",
+        "over",
+        "own",
+        "same",
+        "shall",
+        "she",
+        "should",
+        "since",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "theirs",
+        "them",
+        "themselves",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "though",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "upon",
+        "us",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "whether",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "whose",
+        "why",
+        "will",
+        "with",
+        "within",
+        "without",
+        "would",
+        "yet",
+        "you",
+        "your",
+        "yours",
+        "yourself",
+        "yourselves",
+        "s",
+        "t",
+        "d",
+        "ll",
+        "m",
+        "re",
+        "ve",
+    ]
+)
+# Whole texts that only say that there is nothing to say.
+NOTHING = frozenset(
+    {
+        *("none", "nothing", "null", "nil", "na", "n a", "empty", "not applicable", "not mentioned"),
+        *("keine", "keines", "nichts", "entfällt", "无", "無", "没有", "沒有", "なし", "없음"),
+    }
+)
+
+
+@lru_cache(maxsize=256)
+def words(text: str) -> tuple[str, ...]:
+    """Split a text into words, in order: of English words the Porter stem, of scripts without spaces character pairs.
+
+    A single character of such a script, and an emoji, is a word by itself. Punctuation is none.
+    """
+    found: list[str] = []
+    for piece in _pieces().finditer(_folded(text)):
+        run = piece.group()
+        if piece.lastgroup == "unspaced":
+            found += [run] if len(run) == 1 else [run[place : place + 2] for place in range(len(run) - 1)]
+        elif run.isascii():
+            found += english_stems(run)
+        else:
+            found.append(run)
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def content_words(text: str) -> frozenset[str]:
+    """Return the distinct words of a text without English function words; all of them where nothing else is left."""
+    every = frozenset(words(text))
+    return every - _stemmed_function_words() or every
+
+
+@lru_cache(maxsize=256)
+def length_in_words(text: str) -> int:
+    """Count words as a reader would: two characters of a script without spaces make about one."""
+    return sum(
+        -(-len(piece.group()) // 2) if piece.lastgroup == "unspaced" else 1
+        for piece in _pieces().finditer(_folded(text))
+    )
+
+
+def says_nothing(text: str) -> bool:
+    """Tell whether a text is empty, punctuation, or a word for nothing: “–”, “n/a”, “none”."""
+    said = " ".join(piece.group() for piece in _pieces().finditer(_folded(text)))
+    return not said or said in NOTHING
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+@cache
+def _stemmed_function_words() -> frozenset[str]:
+    return frozenset(stem for word in FUNCTION_WORDS for stem in english_stems(word)) | FUNCTION_WORDS
+
+
+@cache
+def _pieces() -> re.Pattern[str]:
+    """Match runs of one kind of writing. Marks belong to the letter that they stand on; `\\w` knows few of them."""
+    marks = "".join(chr(code) for code in range(0x300, 0x1CFF) if unicodedata.category(chr(code)).startswith("M"))
+    return re.compile(
+        rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<picture>(?![{_TONES}])[{_PICTURES}])"
+        rf"|(?P<word>(?:(?![{_UNSPACED}])[^\W_][{marks}]*)+)"
+    )
