@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from judging.forms import RunForm
+from judging.forms import ParametersField, RunForm
 from judging.judges.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.judges.sc2.bracket import EXACT, RANDOM, TOURNAMENT
 from judging.models import Endpoint, Judge
@@ -54,7 +54,12 @@ class MakeTablesForm(RunForm):
         label=_("Variant"),
         help_text=_("What the arms of a two-stage study call these tables. Empty: c8, or as the settings are."),
     )
-    field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "batch")
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_("key=value, one a line: further options of the judge, and all else is sent with each call."),
+    )
+    field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, study=study, judges=Judge.objects.none(), **kwargs)
@@ -77,7 +82,11 @@ class MakeTablesForm(RunForm):
         aspects = data.pop("aspects", OFFLINE)
         offline = tuple(resolve_offline(self.study)[0]) if aspects == OFFLINE else ONLINE
         settings = TableSettings(
-            samples=samples or 1, budget=budget, scheme=data.pop("scheme", TOURNAMENT), aspects=offline
+            samples=samples or 1,
+            budget=budget,
+            scheme=data.pop("scheme", TOURNAMENT),
+            aspects=offline,
+            params=data.pop("params", {}),
         )
         data["settings"] = settings
         data["variant"] = data.get("variant") or settings.variant

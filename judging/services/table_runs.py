@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +19,7 @@ from judging.services.runs import queue_run, start_run
 from judging.services.tables import hand_on, handing_on, refuse_other_makers
 
 METHOD = "sc2"
+OWN = frozenset({"samples", "budget", "scheme", "aspects"})
 
 
 @dataclass(frozen=True)
@@ -26,23 +28,21 @@ class TableSettings:
 
     samples : tables drawn for each pair; `budget`, where it is set, says how many instead
     aspects : `online`, `offline`, or a list of texts
+    params  : further options of the method, and what is sent with each call, as a judge's parameters
     """
 
     samples: int = 8
     scheme: str = "tournament"
     aspects: str | tuple[str, ...] = OFFLINE
     budget: int | None = None
-    temperature: float | None = None
-    schema: str | bool = "auto"
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def options(self) -> dict[str, Any]:
         """Return them as a judge's parameters."""
         aspects = list(self.aspects) if isinstance(self.aspects, tuple) else self.aspects
-        told: dict[str, Any] = {"scheme": self.scheme, "aspects": aspects}
-        told |= {"samples": self.samples} if self.budget is None else {"budget": self.budget}
-        told |= {} if self.temperature is None else {"temperature": self.temperature}
-        return told if self.schema == "auto" else {**told, "schema": self.schema}
+        how_many = {"samples": self.samples} if self.budget is None else {"budget": self.budget}
+        return {**self.params, "scheme": self.scheme, "aspects": aspects, **how_many}
 
     @property
     def variant(self) -> str:
@@ -82,6 +82,8 @@ def tables_judge_to_be(*, endpoint: Endpoint, settings: TableSettings, seed: int
 
 
 def _check(settings: TableSettings) -> None:
+    if twice := OWN & settings.params.keys():
+        raise BadSettings(f"{', '.join(sorted(twice))} can't be given as a parameter as well")
     if not isinstance(settings.aspects, tuple) and settings.aspects not in (ONLINE, OFFLINE, ASKED, FIXED):
         raise BadSettings(f"aspects are {ONLINE} or {OFFLINE}, got {settings.aspects!r}")
 

@@ -224,6 +224,17 @@ def test_same_study_made_anew_gets_the_same_tables_ids() -> None:
     assert "heron" not in table_id
 
 
+def test_parameters_go_to_the_judge_and_with_each_call(standin: StandInProcess) -> None:
+    make_study(instances=1, k=1)
+    make("--samples", "2", "--param", "verdicts=3", "--param", "max_tokens=700")
+    assert Judge.objects.get().params["verdicts"] == 3
+    assert Judgment.objects.get().calls == 2 + 1 + 3
+    assert {call["body"]["max_tokens"] for call in standin.requests()} == {700}
+    assert not any("verdicts" in call["body"] for call in standin.requests())
+    with pytest.raises(CommandError, match="samples can't be given as a parameter as well"):
+        make("--param", "samples=3")
+
+
 def test_study_without_pairs_and_unknown_names_are_said() -> None:
     Study.objects.all().delete()
     make_study(instances=0)

@@ -74,6 +74,7 @@ def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client)
         ({"samples": ""}, "How many tables are to be drawn for each pair?"),
         ({"samples": "101"}, "less than or equal to 100"),
         ({"samples": "40", "scheme": "exact"}, "1,560 comparisons"),
+        ({"params": "scheme=exact"}, "scheme can&#x27;t be given as a parameter as well"),
         ({"endpoint": "nobody"}, "Select a valid choice"),
         ({"instances": "i77"}, "i77"),
     ],

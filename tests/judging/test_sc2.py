@@ -18,11 +18,9 @@ GRADES = {0: 3, 1: 9, 2: 1, 3: 7, 4: 5, 5: 2, 6: 8, 7: 4}  # of the samples, by 
 
 
 def table(call: Call, grade: int) -> str:
-    aspects = [
-        line[2:]
-        for line in content(call).splitlines()
-        if line.startswith("- ") and not line.startswith(("- only", "- both"))
-    ]
+    form = re.search(r"begin\]\n(\{\"rows\": .*?\})\n\[", content(call), re.DOTALL)
+    assert form is not None
+    aspects = [row["aspect"] for row in json.loads(form[1])["rows"]]
     row = {"only_a": "what A alone says", "both": f"grade {grade}", "only_b": "what B alone says"}
     return json.dumps({"rows": [{"aspect": aspect, **row} for aspect in aspects]})
 
@@ -169,7 +167,10 @@ def test_online_aspects_are_drawn_several_times_and_the_most_agreeable_list_is_t
         "picked": 1,
     }
     [asked] = {content(call) for call in played.rounds[1]}
-    assert "begin]\n- tone\n- accuracy\n- length\n[" in asked  # the model's words, between fences
+    assert asked.count("accuracy") == 1
+    assert re.search(
+        r"begin\]\n\{[^\[]*\[[^\]]*accuracy[^\]]*\]\}\n\[\w+ end", asked
+    )  # the model's words, between fences
 
 
 def test_lost_lists_of_aspects_are_left_out() -> None:

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.errors import NotChosen
 from annotation.formats.study_file import InstanceRow
-from annotation.models import Study
+from annotation.models import ComparisonTable, Pair, Study
+from annotation.services.arm_tables import refuse_missing_tables
 from judging.judges import find_method, method_names
-from judging.models import Completion, Judgment
+from judging.models import AspectSet, Completion, Judgment
 from tests.factories import add_instances, make_study
 from tests.llm.conftest import SmallModel
 
@@ -46,6 +48,7 @@ CALLS: Mapping[str, dict[str, int]] = {
     "ranked-function": {"verdict": 1},
     "token-preference": {"verdict": 1},
     "reference": {"reference": 1, "verdict": 1},
+    "sc2": {"table": 4, "comparator": 3, "verdict": 1},
 }
 MOST_TOKENS = 40  # of one answer; long enough for the answer forms, short enough for two cores
 # Grammars that hold the model to an answer form, by parser: by itself it keeps to one now and then only, and most
@@ -55,6 +58,16 @@ GRAMMARS: Mapping[str, str] = {
     "letter": "root ::= [AB]",
     "ranked-list": r'root ::= "[{\"name\": \"text_" ("1\", \"rank\": 1}, {\"name\": \"text_2\", \"rank\": 2}]" | "2\", \"rank\": 1}, {\"name\": \"text_1\", \"rank\": 2}]")',
 }
+# Which of the three is asked for, it finds out by itself.
+TABLES = r"""
+root ::= table | choice | verdict
+table ::= "{\"rows\": [{\"aspect\": \"what they do\", " cells "}, {\"aspect\": \"why\", " cells "}]}"
+cells ::= "\"only_a\": \"" cell "\", \"both\": \"" cell "\", \"only_b\": \"" cell "\""
+cell ::= [A-Za-z ]{3,30}
+choice ::= "Choice: " [12] "\nReason: " [A-Za-z ]{3,30}
+verdict ::= "Comparison: " [A-Za-z ]{3,40} "\nPreferred: " [AB]
+"""
+FOR_TABLES = [("samples", 4), ("aspects", ["what they do", "why"]), ("max_tokens", 200), ("grammar", TABLES)]
 UNGUIDED = {"cot", "pairwise", "pointwise", "ranked-function", "token-preference"}
 
 # Five short talks with two summaries each, written for this test.
@@ -85,6 +98,8 @@ def study(transactional_db: None) -> Study:
 
 def params_of(method: str) -> list[tuple[str, object]]:
     """Return what is sent with each call."""
+    if method == "sc2":
+        return list(FOR_TABLES)
     parser = getattr(find_method(method), "parser", "")
     guide = [] if method in UNGUIDED or parser not in GRAMMARS else [("grammar", GRAMMARS[parser])]
     return [("max_tokens", MOST_TOKENS), *guide]
@@ -146,7 +161,8 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
         asked = questions(cell)
         if cell.status == Judgment.Status.PARSED:
             assert cell.calls == cell.completions.count()
-            assert asked == CALLS[method]
+            lost = sum("lost" in sample for sample in cell.making.record["samples"]) if method == "sc2" else 0
+            assert asked == {kind: count - lost * (kind == "comparator") for kind, count in CALLS[method].items()}
         else:  # it may have ended while another call was under way, whose answer is kept and not used
             assert 0 < cell.calls <= cell.completions.count()
             assert all(number <= CALLS[method].get(kind, 0) for kind, number in asked.items()), asked
@@ -163,3 +179,36 @@ def test_every_cell_ends_and_nothing_is_asked_twice(
     if not twin["refused"]:  # a refusal is kept, but never reused
         assert small_model.tokens() == done
     assert [twin[name] for name in OUTCOMES] == [status[name] for name in OUTCOMES]
+
+
+def test_tables_of_a_small_model_reach_people(
+    study: Study, small_model: SmallModel, key_name: str, capsys: pytest.CaptureFixture[str], settings: Any
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    call_command("add_endpoint", "small", base_url=small_model.base_url, model="smollm2", key_env=key_name, timeout=600)
+    AspectSet.objects.create(group=study.group, task="summarization", version=1, aspects=["what they do", "why"])
+    options = {"endpoint": "small", "samples": 3, "in_flight": 2, "format": "json"}
+    params = [("max_tokens", 200), ("grammar", TABLES)]
+
+    def make() -> dict[str, Any]:
+        capsys.readouterr()
+        call_command("make_tables", "talks", param=params, **options)
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return told
+
+    told = make()
+    assert told["pairs"] == PAIRS == told["tables"] + told["marked"]
+    assert told["tables"] == ComparisonTable.objects.filter(study=study, variant="c3").count() > 0
+    for table in ComparisonTable.objects.all():
+        assert [row["aspect"] for row in table.rows] == table.aspects == ["what they do", "why"]
+    done = small_model.tokens()
+    assert make()["made_calls"] == 0
+    assert small_model.tokens() == done
+    call_command("configure_study", "talks", "protocol=two-stage", "arms=none,table:c3")
+    lacking = PAIRS - told["tables"]
+    pairs = Pair.objects.filter(matchup__instance__study=study)
+    if lacking:
+        with pytest.raises(NotChosen, match=f"{lacking} of {PAIRS} pairs"):
+            refuse_missing_tables(study, ["table:c3"], pairs)
+    else:
+        refuse_missing_tables(study, ["table:c3"], pairs)

@@ -25,8 +25,8 @@ def table_answer(question: str, *, seed: object, how: str) -> str | None:
     """
     instructions = FENCED.sub("", question)
     texts = [found["text"] for found in FENCED.finditer(question)]
-    if '"only_a"' in instructions:
-        return json.dumps({"rows": rows_of(instructions, texts, number_of(question, seed))})
+    if "- only_a:" in instructions:
+        return json.dumps({"rows": rows_of(texts, number_of(question, seed))})
     if "Table 1:" in instructions and "Table 2:" in instructions:
         return compared(texts[-2:], how)
     if "starts with a dash" in instructions:
@@ -45,13 +45,10 @@ def listed(question: str, seed: object) -> list[str]:
     return list(ASPECTS[start : start + 5])
 
 
-def rows_of(instructions: str, texts: Sequence[str], grade: int) -> list[dict[str, str]]:
+def rows_of(texts: Sequence[str], grade: int) -> list[dict[str, str]]:
     """Fill a table in with words of the two texts; its grade stands in the first row."""
-    first, second = (WORD.findall(text) for text in texts[1:3])
-    aspects = [
-        line.removeprefix("- ") for line in "\n".join([instructions, *texts[3:]]).splitlines() if line.startswith("- ")
-    ]
-    aspects = [one for one in aspects if not one.startswith(("only_a:", "both:", "only_b:"))]
+    first, second = (WORD.findall(text) for text in texts[-3:-1])
+    aspects = [row["aspect"] for row in json.loads(texts[-1])["rows"]]
     cells = {
         "only_a": " ".join([word for word in first if word not in second][:MOST_WORDS]),
         "both": " ".join([word for word in first if word in second][:MOST_WORDS]),

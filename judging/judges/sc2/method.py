@@ -131,7 +131,6 @@ class StructuredComparison(WithExamples):
                 asked,
                 found["chosen"],
                 draw,
-                fence_aspects=found["how"] == "online",
                 schema=self.uses_schema(setting),
                 optional=several,
             )

@@ -1,6 +1,6 @@
 """make_tables STUDY --endpoint NAME [--samples N | --budget B] [--scheme tournament|exact|random] …
 
-[--aspects online|offline] [--variant NAME] [--estimate] [--format text|json], and on which pairs:
+[--aspects online|offline] [--param key=value] [--variant NAME] [--estimate] [--format text|json], and on which pairs:
 [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
@@ -14,6 +14,7 @@ from annotation.services.studies import find_study
 from judging.judges.options import FIXED, OFFLINE, ONLINE
 from judging.judges.sc2.bracket import SCHEMES
 from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands.add_judge import parameter
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import sum_of
@@ -47,7 +48,14 @@ class Command(RunJudge):
             default=OFFLINE,
             help="drawn up for each pair, or the same for all: those of make_aspects, else the task's own (default)",
         )
-        parser.add_argument("--temperature", type=float, metavar="T", help="of every call (default: 0.7 where several)")
+        parser.add_argument(
+            "--param",
+            type=parameter,
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="a further option of the judge sc2, as aspect_samples=5, or else sent with each call, as max_tokens=900",
+        )
         parser.add_argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)")
         parser.add_argument("--judge", default="", metavar="NAME", help="name of the judge that makes them")
         parser.add_argument("--seed", type=int, default=1, metavar="S")
@@ -106,7 +114,7 @@ class Command(RunJudge):
             budget=options["budget"],
             scheme=options["scheme"],
             aspects=aspects or FIXED,
-            temperature=options["temperature"],
+            params=dict(options["param"]),
         )
 
     def tell(self, said: str, told: dict[str, Any], options: dict[str, Any]) -> None:
