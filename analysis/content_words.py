@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from functools import cache, lru_cache
+from itertools import islice
 
 from analysis.similarity.rouge import tokens as english_stems
 
@@ -12,162 +13,20 @@ _PICTURES = r"\u2600-\u27bf\U0001f000-\U0001faff"
 _TONES = r"\U0001f3fb-\U0001f3ff"  # of an emoji's skin: no sign of their own
 # Words that say nothing by themselves. English only: in other languages every word counts.
 FUNCTION_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "against",
-        "all",
-        "also",
-        "although",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "down",
-        "during",
-        "each",
-        "either",
-        "else",
-        "even",
-        "ever",
-        "few",
-        "for",
-        "from",
-        "further",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "herself",
-        "him",
-        "himself",
-        "his",
-        "how",
-        "however",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "may",
-        "me",
-        "might",
-        "more",
-        "most",
-        "much",
-        "must",
-        "my",
-        "myself",
-        "neither",
-        "no",
-        "nor",
-        "not",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "ours",
-        "ourselves",
-        "out",
-        "over",
-        "own",
-        "same",
-        "shall",
-        "she",
-        "should",
-        "since",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "themselves",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "though",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "upon",
-        "us",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "within",
-        "without",
-        "would",
-        "yet",
-        "you",
-        "your",
-        "yours",
-        "yourself",
-        "yourselves",
-        "s",
-        "t",
-        "d",
-        "ll",
-        "m",
-        "re",
-        "ve",
-    ]
+    {
+        *("a", "about", "above", "after", "again", "against", "all", "also", "although", "am", "an", "and", "any"),
+        *("are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both", "but", "by"),
+        *("can", "could", "did", "do", "does", "doing", "down", "during", "each", "either", "else", "even", "ever"),
+        *("few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers", "herself"),
+        *("him", "himself", "his", "how", "however", "i", "if", "in", "into", "is", "it", "its", "itself", "just"),
+        *("may", "me", "might", "more", "most", "much", "must", "my", "myself", "neither", "no", "nor", "not", "of"),
+        *("off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "same"),
+        *("shall", "she", "should", "since", "so", "some", "such", "than", "that", "the", "their", "theirs", "them"),
+        *("themselves", "then", "there", "these", "they", "this", "those", "though", "through", "to", "too", "under"),
+        *("until", "up", "upon", "us", "very", "was", "we", "were", "what", "when", "where", "whether", "which"),
+        *("while", "who", "whom", "whose", "why", "will", "with", "within", "without", "would", "yet", "you", "your"),
+        *("yours", "yourself", "yourselves", "s", "t", "d", "ll", "m", "re", "ve"),
+    }
 )
 # Whole texts that only say that there is nothing to say.
 NOTHING = frozenset(
@@ -176,6 +35,9 @@ NOTHING = frozenset(
         *("keine", "keines", "nichts", "entfällt", "无", "無", "没有", "沒有", "なし", "없음"),
     }
 )
+
+
+LONGEST_NOTHING = 3  # words
 
 
 @lru_cache(maxsize=256)
@@ -190,7 +52,7 @@ def words(text: str) -> tuple[str, ...]:
         if piece.lastgroup == "unspaced":
             found += [run] if len(run) == 1 else [run[place : place + 2] for place in range(len(run) - 1)]
         elif run.isascii():
-            found += english_stems(run)
+            found += _stems(run)
         else:
             found.append(run)
     return tuple(found)
@@ -214,8 +76,14 @@ def length_in_words(text: str) -> int:
 
 def says_nothing(text: str) -> bool:
     """Tell whether a text is empty, punctuation, or a word for nothing: “–”, “n/a”, “none”."""
-    said = " ".join(piece.group() for piece in _pieces().finditer(_folded(text)))
+    # The first words tell: no word for nothing is longer.
+    said = " ".join(piece.group() for piece in islice(_pieces().finditer(_folded(text)), LONGEST_NOTHING + 1))
     return not said or said in NOTHING
+
+
+@lru_cache(maxsize=2**16)
+def _stems(run: str) -> tuple[str, ...]:
+    return tuple(english_stems(run))
 
 
 def _folded(text: str) -> str:

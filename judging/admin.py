@@ -8,7 +8,20 @@ from django.http import HttpRequest
 from judging.credentials import check_key_env
 from judging.errors import EndpointRefused, JudgingError
 from judging.hosts import UnresolvedHost
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, ProviderBatch, RationaleMark
+from judging.models import (
+    AspectSet,
+    Completion,
+    Embedding,
+    Endpoint,
+    Judge,
+    JudgeRun,
+    Judgment,
+    PromptFile,
+    ProviderBatch,
+    RationaleMark,
+    TableCheck,
+    TableMaking,
+)
 from judging.services.endpoints import CHANGEABLE, check_host, checked
 from judging.services.judges import check_fit
 
@@ -184,3 +197,38 @@ class RationaleMarkAdmin(ReadOnlyAdmin):
 
     list_display = ["judgment", "marker", "sound", "marked_at"]
     list_select_related = ["judgment", "marker"]
+
+
+@admin.register(TableMaking)
+class TableMakingAdmin(ReadOnlyAdmin):
+    """How comparison tables were made."""
+
+    list_display = ["judgment", "table"]
+    list_select_related = ["judgment", "table"]
+
+
+@admin.register(TableCheck)
+class TableCheckAdmin(ReadOnlyAdmin):
+    """What embeddings say about comparison tables."""
+
+    list_display = ["table", "endpoint", "model", "made_at"]
+    list_filter = ["model"]
+    list_select_related = ["table", "endpoint"]
+
+
+@admin.register(Embedding)
+class EmbeddingAdmin(ReadOnlyAdmin):
+    """Vectors of texts; the texts are not there, and the numbers tell nobody anything."""
+
+    list_display = ["cache_key", "model", "created_at"]
+    list_filter = ["model"]
+    exclude = ["vector"]
+
+
+@admin.register(AspectSet)
+class AspectSetAdmin(ReadOnlyAdmin):
+    """Aspects of tasks: a version is never changed."""
+
+    list_display = ["group", "task", "version", "created_at"]
+    list_filter = ["task"]
+    list_select_related = ["group"]

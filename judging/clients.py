@@ -134,6 +134,10 @@ class OpenAIClient:
         """Return the list of the endpoint's models, as it comes."""
         return self._read(await self._exchange(self.client.get("/models", cast_to=Response)))
 
+    async def embeddings(self, body: Mapping[str, Any]) -> Any:
+        """Return an endpoint's vectors for some texts, as they come."""
+        return self._read(await self._exchange(self.client.post("/embeddings", cast_to=Response, body=dict(body))))
+
     async def upload(self, content: bytes) -> str:
         """Hand in a file of requests for a batch; returns the provider's name for it."""
         files = self.client.files.with_raw_response

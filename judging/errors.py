@@ -33,6 +33,10 @@ class UnparsedVerdict(JudgingError):
     """A completion without a verdict that was on offer: stored as unparsed, never as a vote."""
 
 
+class BadVectors(JudgingError):
+    """An endpoint's vectors for texts can't be used: not numbers, not of one length, or not one for each text."""
+
+
 class RunBusy(JudgingError):
     """Another process is working on this run."""
 

@@ -29,7 +29,7 @@ from annotation.services.invitations import invite
 from annotation.services.log import log
 from annotation.services.separability import compute_separability
 from annotation.services.studies import record_import
-from judging.models import Judge, JudgeRun, PromptFile
+from judging.models import Judge, JudgeRun, PromptFile, TableMaking
 from judging.prompt_text import PromptText
 from judging.services.prompt_files import add_prompt
 from tests.factories import add_instances, claim, instance_rows, make_batch, make_study, rate
@@ -54,6 +54,7 @@ class Whole:
     judge: Judge
     run: JudgeRun
     prompt: PromptFile
+    making: TableMaking
     blocked: Annotator
     channel: Channel
     token: str
@@ -105,6 +106,7 @@ def build_whole_study(mark: str, **settings: Any) -> Whole:
         judge=judge,
         run=run,
         prompt=_prompt(mark, group),
+        making=_making(mark, study, run),
         blocked=Annotator.objects.create(study=study, code=f"{mark}-blocked", kind="imported", blocked_at=now),
         channel=channel,
         token=token,
@@ -160,6 +162,27 @@ def _judged(mark: str, study: Study) -> tuple[Judge, JudgeRun]:
     judge = make_judge(name=f"{mark}-judge", endpoint=endpoint, family=f"{mark}-family")
     judge_with(ScriptedClient(then=f"Comparison: {mark}.\nPreferred: A"), study, judge)
     return judge, JudgeRun.objects.get(study=study)
+
+
+def _making(mark: str, study: Study, run: JudgeRun) -> TableMaking:
+    """Store how a table was made, as if the judge had made it."""
+    row = {"aspect": f"{mark} aspect", "only_a": f"{mark} cell", "both": "", "only_b": ""}
+    record = {
+        "scheme": "random",
+        "aspects": {"how": "fixed", "chosen": [row["aspect"]]},
+        "samples": [{"rows": [row]}, {"lost": f"{mark} lost"}],
+        "budget": None,
+        "left_over": 0,
+        "schema": False,
+        "asked_first": "a",
+        "bracket": [],
+        "wins": [None, None],
+        "coins": 0,
+        "winner": 0,
+        "calls": {"aspects": 0, "table": 2, "comparator": 0, "verdict": 1},
+    }
+    table = study.tables.earliest("pk")
+    return TableMaking.objects.create(judgment=run.judgments.earliest("pk"), table=table, record=record)
 
 
 def _prompt(mark: str, group: ResearchGroup) -> PromptFile:

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from annotation.access import READERS, study_view
 from annotation.models import Study
 from judging.comparing import votes_on
-from judging.models import Judgment
+from judging.models import Judgment, TableMaking
 from judging.replaying import replay
 
 RELATED = (
@@ -30,6 +30,7 @@ def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpRespon
         "judge": found.run.judge,
         "currency": found.run.judge.endpoint.currency if found.run.judge.endpoint else "",
         "replay": replay(found),
+        "has_table": TableMaking.objects.filter(judgment=found).exists(),
         "votes": votes_on(study, [found.pair_id]).get(found.pair_id, []),
         "others": found.run.judgments.filter(pair=found.pair_id)
         .exclude(pk=found.pk)

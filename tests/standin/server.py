@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.standin import batches, chat
+from tests.standin import batches, chat, embeddings
 from tests.standin.behaviour import NO_ANSWER, Behaviour, asked_for, changed
 from tests.standin.state import State
 
@@ -108,7 +108,7 @@ class StandInServer:
         return response
 
     async def others(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer about models, files and batches."""
+        """Answer about models, vectors, files and batches."""
         state = self.state
         parts = request.path.removeprefix("/v1/").strip("/").split("/")
         if not request.path.startswith("/v1/") or parts[0] in state.behaviour.missing:
@@ -117,6 +117,8 @@ class StandInServer:
         match (request.method, *parts):
             case ("GET", "models"):
                 return json_response({"object": "list", "data": [{"id": "stand-in", "object": "model"}]})
+            case ("POST", "embeddings"):
+                return json_response(embeddings.embeddings(await request.json()))
             case ("POST", "files"):
                 return json_response(await self.upload(request))
             case ("GET", "files"):

@@ -1,0 +1,81 @@
+"""check_tables STUDY --endpoint NAME --model MODEL [--variant V] [--threshold T] [--format json|text]"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from analysis.table_checks import SUPPORTED
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
+from judging.checked_tables import vector_figures
+from judging.services.embeddings import Embedder
+from judging.services.endpoints import find_endpoint
+from judging.services.table_checks import Checked, check_tables
+from judging.shares import Share
+
+
+class Command(TandemCommand):
+    """Check a study's comparison tables by vectors of an endpoint's embedding model."""
+
+    help = (
+        "Hold each cell of a study's comparison tables against the nearest sentence of the text that it speaks of, by the "
+        "cosine of their vectors. Tables that were checked with this model are left as they are; stop it and go on any time."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the options."""
+        parser.add_argument("study", metavar="STUDY", help="the study's slug")
+        parser.add_argument("--endpoint", required=True, metavar="NAME")
+        parser.add_argument(
+            "--model", required=True, metavar="MODEL", help="the endpoint's name for its embedding model"
+        )
+        parser.add_argument("--variant", default="", metavar="V", help="only the tables of this variant")
+        parser.add_argument(
+            "--threshold",
+            type=float,
+            default=SUPPORTED,
+            metavar="T",
+            help=f"cosine from which on a cell counts as supported ({SUPPORTED}); what is high depends on the model",
+        )
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check, store and print what was found for each variant."""
+        study = find_study(options["study"])
+        tables = study.tables.filter(variant=options["variant"]) if options["variant"] else study.tables.all()
+        if not tables.exists():
+            raise CommandError(f"study {study.slug} has no such comparison tables")
+        embedder = Embedder(find_endpoint(options["endpoint"]), options["model"])
+        as_text = options["format"] == "text"
+        done = check_tables(
+            study=study,
+            embedder=embedder,
+            variant=options["variant"],
+            threshold=options["threshold"],
+            on_progress=self._tell if as_text and options["verbosity"] > 1 else None,
+        )
+        figures = vector_figures(study, model=options["model"], variant=options["variant"])
+        if not as_text:
+            told = {
+                "study": study.slug,
+                "model": options["model"],
+                "threshold": options["threshold"],
+                **vars(done),
+                "variants": {name: vars(found) | {"level": 0.95} for name, found in figures.items()},
+            }
+            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
+            return
+        self.say(f"{done.made} tables checked, {done.kept} were before; {done.calls} calls, {done.tokens} tokens")
+        for name, found in figures.items():
+            self.say(f"{name}: {_written(found, options['threshold'])}")
+
+    def _tell(self, done: Checked) -> None:
+        self.say(f"{done.made} tables checked")
+
+
+def _written(found: Share, threshold: float) -> str:
+    if found.value is None:
+        return "no cell says anything"
+    interval = "no interval" if found.low is None else f"95 % interval {found.low:.3f}–{found.high:.3f}"
+    return f"{found.value:.3f} of {found.n} cells have a cosine of {threshold:g} or more ({interval}); {found.left_out} cells are empty"

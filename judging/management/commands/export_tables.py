@@ -1,0 +1,66 @@
+"""export_tables STUDY [--variant V] [--output FILE|-] [--with-makings]"""
+
+import os
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
+from annotation.services.table_export import table_lines
+from judging.table_files import makings_of
+
+
+class Command(TandemCommand):
+    """Write a study's comparison tables as JSON Lines, which `import_tables` reads."""
+
+    # Among the judges' commands: how a table was made is theirs to know.
+    help = "Write a study's comparison tables as JSON Lines, one a line, in the order of the pairs; A and B as in the study."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the options."""
+        parser.add_argument("study", metavar="STUDY", help="the study's slug")
+        parser.add_argument("--variant", default="", metavar="V", help="only the tables of this variant")
+        parser.add_argument("--output", default="-", metavar="FILE", help="where to; - (the default) is the terminal")
+        parser.add_argument(
+            "--with-makings",
+            action="store_true",
+            help="add how each table was made: all that were drawn, the bracket, the winner",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write the file, whole or not at all, and say how many tables it holds."""
+        study = find_study(options["study"])
+        more = makings_of if options["with_makings"] else None
+        if options["variant"] and not study.tables.filter(variant=options["variant"]).exists():
+            known = ", ".join(sorted(study.tables.order_by().values_list("variant", flat=True).distinct()))
+            raise CommandError(f"study {study.slug} has no tables of variant {options['variant']}; there are: {known}")
+        lines = table_lines(study=study, variant=options["variant"], more=more)
+        if options["output"] == "-":
+            for line in lines:
+                self.stdout.write(line, ending="")
+            return
+        count = _write(Path(options["output"]), lines)
+        self.say(f"{options['output']}: {count} tables of study {study.slug}")
+
+
+def _write(path: Path, lines: Iterable[str]) -> int:
+    """Write a file that takes its place at the end, so that an error leaves an earlier one as it was."""
+    count, name = 0, ""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            for line in lines:
+                file.write(line)
+                count += 1
+        os.chmod(name, 0o644)  # mkstemp makes it 0600; it is no secret within its folder
+        os.replace(name, path)
+    except OSError as error:
+        raise CommandError(f"can't write to {path}: {error.strerror}") from None
+    finally:
+        Path(name).unlink(missing_ok=True) if name else None
+    return count
