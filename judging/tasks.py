@@ -1,6 +1,8 @@
 """Long work that a worker does."""
 
-from django_tasks import task
+from typing import Any
+
+from django_tasks import TaskContext, task
 
 
 @task()
@@ -37,3 +39,15 @@ def probe(endpoint_id: int) -> bool:
     from judging.services.probing import probe_endpoint
 
     return bool(probe_endpoint(Endpoint.objects.get(pk=endpoint_id)).supports["chat"])
+
+
+@task(takes_context=True)
+def distil_aspects(
+    context: TaskContext, study_id: int, endpoint_id: int, pairs: int, seed: int, max_cost: str | None, by: str
+) -> dict[str, Any]:
+    """Distil a study's aspects; returns the version and what it took, or the error. Taken up again, it asks nothing twice."""
+    from judging.services.distillation import distil_queued
+
+    return distil_queued(
+        study_id, endpoint_id, pairs=pairs, seed=seed, max_cost=max_cost, by=by, since=context.task_result.enqueued_at
+    )

@@ -11,15 +11,17 @@ from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
 from annotation.services.slots import release_expired
+from judging.services.aspect_tasks import requeue_distilling
 from judging.services.requeue import REQUEUE_SECONDS, requeue_runs
 from judging.services.stopping import WORKER_STOP
-from judging.tasks import execute_run
+from judging.tasks import distil_aspects, execute_run
 
 log = logging.getLogger(__name__)
+STOP_BY_THEMSELVES = (execute_run.module_path, distil_aspects.module_path)
 
 
 class TandemWorker(Worker):
-    """Stops at the first signal: a judge run between two calls, any other task at once, to be done again later."""
+    """Stops at the first signal: what asks models between two calls, any other task at once, to be done again later."""
 
     current: DBTaskResult | None = None
 
@@ -27,9 +29,9 @@ class TandemWorker(Worker):
         """Stop; a second signal ends the process whatever it is doing."""
         WORKER_STOP.set()
         self.running = False
-        if self.running_task and self.current and self.current.task_path == execute_run.module_path:
+        if self.running_task and self.current and self.current.task_path in STOP_BY_THEMSELVES:
             self.reset_signals()
-            return  # the run stops by itself and gives its lease back
+            return  # a run gives its lease back as well
         raise SystemExit(0)
 
     def run_task(self, db_task_result: DBTaskResult) -> None:
@@ -46,11 +48,12 @@ class TandemWorker(Worker):
 
 
 def look_after() -> None:
-    """Put runs whose worker is gone back into the queue, and free the slots of claims whose time has run out.
+    """Put what asks models and lost its worker back into the queue, and free the slots of claims whose time has run out.
 
     A claim frees those too, before it looks for a slot; this is for the hours in which nobody claims.
     """
     requeue_runs()
+    requeue_distilling()
     while release_expired(at=timezone.now()):
         pass
 

@@ -141,6 +141,7 @@ class Conversation:
         self._asking: dict[str, tuple[Request, list[Ask]]] = {}
         self._ready: deque[Request] = deque()
         self._tasks: dict[asyncio.Task[Reply | CallFailed], Request] = {}
+        self._storing: set[asyncio.Future[None]] = set()
         self._counted: set[int] = set()  # stored answers, by their primary keys
         self._failed_in_a_row = 0
         self._problem = ""
@@ -163,6 +164,7 @@ class Conversation:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
+            await asyncio.gather(*self._storing, return_exceptions=True)  # what has arrived is kept, whatever happened
 
     async def _answers_to(self, calls: Sequence[Call], stopping: "asyncio.Task[None]") -> list[Any]:
         asks = [Ask(call) for call in calls]
@@ -279,9 +281,16 @@ class Conversation:
         reply = Reply(answer.text, answer.finish_reason, answer.response)
         refused = bool(refusal_in(self._asking[request.key][1][0].call, reply))
         stored = Stored(request.key, reply, spent=spent, request=request, latency_ms=answer.latency_ms, refused=refused)
-        await sync_to_async(write_answers)([stored], self.requests.base_url)
+        await self._store(stored)
         self._paid(stored)
         return reply
+
+    async def _store(self, stored: Stored) -> None:
+        """Write an answer; once begun, that is done to the end, whatever becomes of the call."""
+        storing = asyncio.ensure_future(sync_to_async(write_answers)([stored], self.requests.base_url))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+        await asyncio.shield(storing)
 
     def _paid(self, stored: Stored) -> None:
         """Count a call whose answer is in the database now, and give its place back."""

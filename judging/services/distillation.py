@@ -5,14 +5,15 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Study
+from judging.errors import JudgingError
 from judging.judges.sc2.distilling import Distilled, prompt_versions
 from judging.judges.tasks import task_of
 from judging.models import AspectSet, Endpoint
 from judging.services.aspect_sets import DISTILLED, PAIRS, Sample, keep_distilled, procedure_of, sample_of
-from judging.services.conversations import IN_FLIGHT, Spend, hold
+from judging.services.conversations import IN_FLIGHT, Interrupted, Spend, hold
 from judging.services.execution import MakeClient, patient_client
 from judging.services.progress import OnProgress, quiet
-from judging.services.stopping import StopFlag
+from judging.services.stopping import WORKER_STOP, StopFlag
 
 
 def distil(
@@ -84,3 +85,38 @@ def _took(spend: Spend, endpoint: Endpoint) -> dict[str, Any]:
         "cost": None if spend.spent.cost is None else str(spend.spent.cost),
         "currency": endpoint.currency,
     }
+
+
+def distil_queued(
+    study_id: int,
+    endpoint_id: int,
+    *,
+    pairs: int,
+    seed: int,
+    max_cost: str | None,
+    by: str,
+    since: datetime | None,
+    make_client: MakeClient = patient_client,
+) -> dict[str, Any]:
+    """Distil in a worker; return what its task keeps.
+
+    since : when it was asked for: what an attempt before this one has paid is taken from the same cap
+    Raises: SystemExit when the worker is told to end, which hands the task back to the queue.
+    """
+    try:
+        version, is_new, spend = distil(
+            Study.objects.get(pk=study_id),
+            endpoint=Endpoint.objects.get(pk=endpoint_id),
+            pairs=pairs,
+            seed=seed,
+            max_cost=None if max_cost is None else Decimal(max_cost),
+            by=by,
+            since=since,
+            stop=WORKER_STOP,
+            make_client=make_client,
+        )
+    except Interrupted:
+        raise SystemExit(0) from None
+    except JudgingError as error:
+        return {"error": str(error)}
+    return {"version": str(version), "new": is_new, "calls": spend.calls, "cached": spend.cached}
