@@ -247,14 +247,17 @@ def joint_sums(
 ) -> FloatArray:
     """Sums of two arms side by side, one row per cluster that is in either, for `difference`.
 
-    rows, control_rows : (n, 2) and (m, 2) sums per decision; clusters, control_clusters : (n,) and (m,) codes
-    returns            : (n_clusters, 2, 2): arm, control; each numerator and denominator
-    raises             : as `cluster_sums`
+    rows, control_rows         : (n, ..., 2) and (m, ..., 2) sums per decision, of one measure or several
+    clusters, control_clusters : (n,) and (m,) codes
+    returns                    : (n_clusters, ..., 2, 2): arm, control; each numerator and denominator
+    raises                     : ShapeError for sums of different measures; else as `cluster_sums`
     """
-    treated, control = (np.asarray(one, dtype=np.float64).reshape(-1, 2) for one in (rows, control_rows))
-    both = np.zeros((len(treated) + len(control), 2, 2))
-    both[: len(treated), 0] = treated
-    both[len(treated) :, 1] = control
+    treated, control = (np.asarray(one, dtype=np.float64) for one in (rows, control_rows))
+    if treated.shape[1:] != control.shape[1:] or treated.shape[-1:] != (2,):
+        raise ShapeError(f"need sums of the same measures of both, got {treated.shape} and {control.shape}")
+    both = np.zeros((len(treated) + len(control), *treated.shape[1:-1], 2, 2))
+    both[: len(treated), ..., 0, :] = treated
+    both[len(treated) :, ..., 1, :] = control
     codes = [code_array("clusters", one) for one in (clusters, control_clusters)]
     return cluster_sums(both, np.concatenate(codes))
 

@@ -21,10 +21,10 @@ NOTHING = "Nothing to draw yet"
 def consistency_by_bin(found: Findings, theme: str) -> Spec:
     """Stacked bars: the share of rating sets at each consistency, per separability bin and rater."""
     drawn = _with_sets(found)
-    names = [_short(rater["rater"]) for rater in drawn]
+    names = [short(rater["rater"]) for rater in drawn]
     rows = [row for rater in drawn for row in _stacked(rater)]
     if not rows:
-        return _empty(_title(found), _reason(found), theme)
+        return empty(_title(found), _reason(found), theme)
     values = sorted({row["consistency"] for row in rows})
     consistency = {
         "field": "consistency",
@@ -62,7 +62,7 @@ def consistency_by_bin(found: Findings, theme: str) -> Spec:
         "columns": 3,
         "spec": {"width": 230, "height": 240, "layer": [bars, counts]},
     }
-    return _spec(spec, [_title(found), "How consistent rating sets are, by separability"], _captions(found), theme)
+    return finished(spec, [_title(found), "How consistent rating sets are, by separability"], _captions(found), theme)
 
 
 def _with_sets(found: Findings) -> list[dict[str, Any]]:
@@ -73,33 +73,33 @@ def _with_sets(found: Findings) -> list[dict[str, Any]]:
 def mean_consistency(found: Findings, theme: str) -> Spec:
     """Curve: each rater's mean consistency by separability, with its interval."""
     lines = [
-        (_short(rater["rater"]), [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]])
+        (short(rater["rater"]), [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]])
         for rater in _with_sets(found)
     ]
     title = [_title(found), "Mean consistency by separability, with 95% intervals"]
-    return _curve(lines, title, _captions(found), theme) or _empty(_title(found), _reason(found), theme)
+    return _curve(lines, title, _captions(found), theme) or empty(_title(found), _reason(found), theme)
 
 
 def pooled_consistency(pooled: Findings, theme: str) -> Spec:
     """Curve: the same over all configurations, on the study-wide scale of separability."""
     bins = pooled["mean_consistency_by_bin"]
     if bins is None:
-        return _empty("All configurations", pooled["why"], theme)
+        return empty("All configurations", pooled["why"], theme)
     names = [rater["rater"] for rater in bins[0]["raters"]]
     lines = [
-        (_short(name), [(bin_, bin_["raters"][place]["mean_consistency"]) for bin_ in bins])
+        (short(name), [(bin_, bin_["raters"][place]["mean_consistency"]) for bin_ in bins])
         for place, name in enumerate(names)
     ]
     captions = [SCRIPTED] if pooled["scripted"] else []
     title = ["All configurations", "Mean consistency by separability on one scale, with 95% intervals"]
-    return _curve(lines, title, captions, theme) or _empty("All configurations", "no rating set yet", theme)
+    return _curve(lines, title, captions, theme) or empty("All configurations", "no rating set yet", theme)
 
 
 def separability_histogram(found: Findings, theme: str) -> Spec:
     """Bars: how many instances each separability bin holds."""
     separability = found["separability"]
     if not separability or not separability["bins"]:
-        return _empty(_title(found), _reason(found), theme)
+        return empty(_title(found), _reason(found), theme)
     labels = _ranges(separability["bins"])
     rows = [
         {"bin": label, "instances": bin_["instances"]} for label, bin_ in zip(labels, separability["bins"], strict=True)
@@ -112,7 +112,9 @@ def separability_histogram(found: Findings, theme: str) -> Spec:
         "encoding": {"x": x, "y": y, "text": {"field": "instances", "type": "quantitative"}},
     }
     spec = {"data": {"values": rows}, "width": 320, "height": 200, "layer": [bars, text]}
-    return _spec(spec, [_title(found), f"Instances by separability ({_short(separability['similarity'])})"], [], theme)
+    return finished(
+        spec, [_title(found), f"Instances by separability ({short(separability['similarity'])})"], [], theme
+    )
 
 
 def to_svg(spec: Spec) -> str:
@@ -140,7 +142,7 @@ def _stacked(rater: Findings) -> list[dict[str, Any]]:
         for place, (value, count) in enumerate(counts.items()):
             rows.append(
                 {
-                    "rater": _short(rater["rater"]),
+                    "rater": short(rater["rater"]),
                     "bin": label,
                     "consistency": float(value),
                     "share": count / total if total else 0.0,
@@ -175,7 +177,7 @@ def _curve(
         for bin_, mean in line
     ]
     edges = sorted({*lows, *highs})
-    return _spec(
+    return finished(
         {
             "data": {"values": rows},
             "width": 520,
@@ -220,14 +222,15 @@ def _curve_layers(names: list[str], domain: tuple[float, float], edges: list[flo
     ]
 
 
-def _spec(body: Spec, title: list[str], captions: list[str], theme: str) -> Spec:
+def finished(body: Spec, title: list[str], captions: list[str], theme: str) -> Spec:
+    """Return a whole specification: schema, title (the first line, then those below it), captions and colours."""
     config = THEMES[theme].config()
     heading = {"text": title[0], "subtitle": [*title[1:], *captions]}
     return {"$schema": SCHEMA, **body, "title": heading, "config": config, "background": config.pop("background")}
 
 
-def _empty(title: str, reason: str, theme: str) -> Spec:
-    """A picture that says why there is none."""
+def empty(title: str, reason: str, theme: str) -> Spec:
+    """Return a picture that says why there is none."""
     mark = {"type": "text", "fontSize": 13, "color": THEMES[theme].ink, "limit": 500}
     body = {
         "data": {"values": [{"text": NOTHING}]},
@@ -236,7 +239,7 @@ def _empty(title: str, reason: str, theme: str) -> Spec:
         "mark": mark,
         "encoding": {"text": {"field": "text", "type": "nominal"}},
     }
-    return _spec(body, [title, reason], [], theme)
+    return finished(body, [title, reason], [], theme)
 
 
 def _reason(found: Findings) -> str:
@@ -248,7 +251,7 @@ def _captions(found: Findings) -> list[str]:
 
 
 def _title(found: Findings) -> str:
-    return f"{_short(found['dataset'])}: A = {_short(found['system_a'])}, B = {_short(found['system_b'])}"
+    return f"{short(found['dataset'])}: A = {short(found['system_a'])}, B = {short(found['system_b'])}"
 
 
 def _ranges(bins: list[Findings]) -> list[str]:
@@ -259,7 +262,7 @@ def _ranges(bins: list[Findings]) -> list[str]:
     return [f"{place}: {label}" for place, label in enumerate(labels, start=1)]
 
 
-def _short(name: str) -> str:
-    """A name on one line, without control characters (XML has no place for them) and not longer than a title."""
+def short(name: str) -> str:
+    """Return a name on one line, without control characters (XML has no place for them) and not longer than a title."""
     clean = "".join(character if character.isprintable() else "�" for character in name)
     return clean if len(clean) <= LONGEST_NAME else clean[: LONGEST_NAME - 1] + "…"

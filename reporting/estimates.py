@@ -56,9 +56,9 @@ def estimate(
     """
     value = float(statistic(sums.sum(axis=0)))
     if math.isnan(value):
-        return _described(value, None, basis, sampler, len(sums))
+        return described(value, None, basis, sampler, len(sums))
     interval = cluster_interval(sums, statistic, rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level)
-    return _described(value, interval, basis, sampler, len(sums))
+    return described(value, interval, basis, sampler, len(sums))
 
 
 def estimates_of_ratios(
@@ -73,12 +73,16 @@ def estimates_of_ratios(
         sums, ratio, len(bases), rng=sampler.rng(*labels), rounds=sampler.rounds, level=sampler.level
     )
     return [
-        _described(float(value), interval, basis, sampler, len(sums))
+        described(float(value), interval, basis, sampler, len(sums))
         for value, interval, basis in zip(values, intervals, bases, strict=True)
     ]
 
 
-def _described(value: float, interval: Interval | None, basis: Basis, sampler: Sampler, clusters: int) -> Estimate:
+def described(value: float, interval: Interval | None, basis: Basis, sampler: Sampler, clusters: int) -> Estimate:
+    """Return a value with its interval as a JSON object; NaN as `null` with the reason.
+
+    interval : None where there is no value; clusters : how many instances it resamples
+    """
     found: Estimate = {
         "value": number(value),
         "low": None,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import numpy as np
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
 from analysis.types import FloatArray, IntArray
@@ -109,6 +109,11 @@ def not_counted(selection: Selection, batches: Iterable[Batch] | None, *, stage:
     ratings = Rating.objects.filter(
         stage=stage, display__pair__matchup__in=selection.configuration.matchups().order_by()
     )
+    return left_out_by_reason(ratings, batches)
+
+
+def left_out_by_reason(ratings: QuerySet[Rating], batches: Iterable[Batch] | None) -> dict[str, int]:
+    """Count those of some ratings that no finding takes, by the reasons of `not_counted`; of these batches only."""
     if batches is not None:
         ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
     reasons = {

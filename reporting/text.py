@@ -24,8 +24,8 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
         return f"{UNDEFINED} ({estimate['why']})"
     n = f"n = {estimate['n']} {estimate['of']}"
     if estimate["low"] is None:
-        return f"{estimate['value']:.{digits}f}, {n}"
-    return f"{estimate['value']:.{digits}f} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}], {n}"
+        return f"{estimate['value']:z.{digits}f}, {n}"
+    return f"{estimate['value']:z.{digits}f} [{estimate['low']:z.{digits}f}, {estimate['high']:z.{digits}f}], {n}"
 
 
 def _configuration(one: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from reporting.views import accuracy, charts, exports, findings, tokens
+from reporting.views import accuracy, charts, exports, findings, table_effect, tokens
 
 app_name = "reporting"
 urlpatterns = [
@@ -11,6 +11,13 @@ urlpatterns = [
     path("studies/<slug:slug>/accuracy/", accuracy.show, name="judge-accuracy"),
     re_path(
         r"^studies/(?P<slug>[-\w]+)/accuracy\.(?P<form>json|csv|tex)$", accuracy.download, name="judge-accuracy-file"
+    ),
+    path("studies/<slug:slug>/table-effect/", table_effect.show, name="table-effect"),
+    path("studies/<slug:slug>/table-effect.json", table_effect.as_json, name="table-effect-json"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/table-effect/scores\.(?P<form>svg|png|json)$",
+        table_effect.chart,
+        name="table-effect-chart",
     ),
     re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"),
     re_path(

@@ -112,6 +112,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "annotation:new-channel": {"kind": "accounts"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:judge-accuracy-file": {"form": "csv"},
+        "reporting:table-effect-chart": {"form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
         "api:judge-detail": {"name": whole.judge.name},
         "api:endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},

@@ -38,7 +38,9 @@ from judging.sharing import judges_seen_by
 from reporting.api import filters, serializers
 from reporting.api.access import IsReader, IsSiteAdmin, seen_by
 from reporting.findings import findings_under
+from reporting.table_effect import table_effect
 from reporting.views.query import filters_of
+from reporting.views.table_effect import look_of
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet])
 KEY = r"[A-Za-z0-9_-]+"
@@ -52,6 +54,11 @@ FINDINGS_PARAMETERS = [
     OpenApiParameter("similarity", str, description="Whose separability to bin by; computed last when left out."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
     OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
+]
+EFFECT_PARAMETERS = [
+    OpenApiParameter("dataset", str, description="Only this data set."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("batch", str, many=True, description="Only these batches."),
 ]
 
 
@@ -96,6 +103,13 @@ class StudyViewSet(StudySetup, ReadOnlyModelViewSet):
         """Return the findings of the study, as `manage.py findings --format json` prints them."""
         study = self.get_object()
         return Response(findings_under(study, filters_of(study, request.query_params)))
+
+    @extend_schema(parameters=EFFECT_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
+    @action(detail=True, pagination_class=None, url_path="table-effect")
+    def table_effect(self, request: Request, slug: str) -> Response:
+        """Return what comparison tables change, as `manage.py table_effect --format json` prints it."""
+        study = self.get_object()
+        return Response(table_effect(study, look_of(study, request.query_params)))
 
 
 @documented

@@ -11,7 +11,7 @@ UNDEFINED = "—"
 @register.filter
 def decimals(value: float | None, digits: int = 3) -> str:
     """Write a number with a fixed number of decimals; an undefined one as a dash."""
-    return UNDEFINED if value is None else f"{value:.{digits}f}"
+    return UNDEFINED if value is None else f"{value:z.{digits}f}"
 
 
 @register.filter

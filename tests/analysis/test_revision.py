@@ -155,6 +155,14 @@ def test_a_difference_is_the_arms_change_less_the_controls():
     assert difference(sums.sum(axis=0)) == pytest.approx(1 + 2 / 3)
 
 
+def test_differences_of_several_measures_are_those_of_each():
+    rows, control = np.arange(12.0).reshape(3, 2, 2), np.ones((2, 2, 2))
+    together = joint_sums(rows, [0, 1, 1], control, [1, 2])
+    for one in range(2):
+        np.testing.assert_array_equal(together[:, one], joint_sums(rows[:, one], [0, 1, 1], control[:, one], [1, 2]))
+    assert difference(together.sum(axis=0)).shape == (2,)
+
+
 def test_a_difference_to_an_arm_without_decisions_is_undefined():
     assert np.isnan(difference(joint_sums([[1, 1]], [0], np.zeros((0, 2)), []).sum(axis=0)))
 
@@ -320,6 +328,7 @@ def test_missing_seconds_are_left_out_and_never_0():
             "pair must hold integer codes",
             id="codes",
         ),
+        pytest.param(lambda: joint_sums([[1, 1]], [0], [[[1, 1]]], [0]), ShapeError, "same measures", id="joint"),
         pytest.param(
             lambda: median_interval([1.0], [1, 2], rng=np.random.default_rng()), ShapeError, "one length", id="median"
         ),

@@ -1,0 +1,55 @@
+"""`manage.py table_effect`: what comparison tables change in people's votes, on standard output."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.management.commands._base import TandemCommand
+from annotation.services.studies import find_study
+from reporting.measured import batches_named
+from reporting.table_effect import effect_of
+from reporting.table_effect_reasons import all_reasons
+from reporting.table_effect_rows import Look, second_votes
+from reporting.table_effect_text import as_text
+
+
+class Command(TandemCommand):
+    """Print votes before and after comparison tables, by arm, as text for people or JSON for programs."""
+
+    help = "Print what comparison tables change: scores before and after, flips, the arms side by side."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("slug", help="the study")
+        parser.add_argument("--dataset", default="", help="only this data set")
+        parser.add_argument(
+            "--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"
+        )
+        parser.add_argument("--batch", action="append", default=[], help="only this batch; may be repeated")
+        parser.add_argument("--reasons", action="store_true", help="also list the reasons that people gave")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+        parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        """Compute and print."""
+        if options["seed"] < 0:
+            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+        if len(options["systems"]) > 2:
+            raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
+        study = find_study(slug)
+        look = Look(
+            dataset=options["dataset"],
+            systems=tuple(options["systems"]),
+            batches=batches_named(study, options["batch"]),
+            seed=options["seed"],
+        )
+        votes = second_votes(study, look)
+        found = effect_of(study, look, votes)
+        reasons = list(all_reasons(votes)) if options["reasons"] else []
+        if options["format"] == "json":
+            told = {**found, "reasons": reasons} if options["reasons"] else found
+            self.say(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1))
+        else:
+            self.say(as_text(found, reasons))

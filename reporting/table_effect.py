@@ -1,0 +1,261 @@
+"""What comparison tables change: people's votes before and after one, by arm, and the arms side by side."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import cluster_intervals, cluster_sums, mean_sums, median_interval
+from analysis.revision import (
+    BY_CHANGE,
+    BY_MOVE,
+    BY_TABLE,
+    SCORES,
+    Decisions,
+    difference,
+    joint_sums,
+    revised_sums,
+)
+from analysis.types import FloatArray, IntArray
+from annotation.arms import Arm, BadArm
+from annotation.models import Study
+from annotation.version import VERSION
+from reporting.estimates import Basis, Estimate, Sampler, described, estimates_of_ratios
+from reporting.findings import SCRIPTED
+from reporting.table_effect_rows import Look, SecondVotes, second_votes
+
+TIE_IN_SCORE = "a tie scores 0, or 1 where the gold is a tie"
+TIE_IN_CHANGE = "a tie is right where the gold is a tie, else a tie"
+TIE_IN_MOVE = "a tie is a vote of its own"
+TIE_IN_AGREEMENT = "a tie agrees with a tie only"
+TIE_IN_TABLE = "a tie lies between A and B"
+TIE_IN_TIME = "a tie is a vote"
+NO_GOLD = "none of these pairs has a gold label"
+NO_OTHERS = "nobody else voted on these pairs"
+NO_VERDICT = "no table whose judge's verdict is known"
+NO_CHANGE = "no vote changed beside a table whose judge's verdict is known"
+NO_TIME = "no time was recorded"
+NO_DECISION = "no second vote"
+ONE_STAGE = "the study asks for one vote on each pair: comparison tables are shown in two-stage studies only"
+NO_SECOND_VOTES = "no second vote counts yet"
+ONE_ARM = "there are second votes in one arm only: an effect shows in comparison with another arm, as without a table"
+AGREEMENTS = ("agreement_before", "agreement_after", "agreement_change")
+SECONDS = ("first_seconds", "second_seconds")
+COMPARED = (  # by the group of measures that rest on the same decisions
+    ("gold", ("score_change", "wrong_to_right", "right_to_wrong")),
+    ("others", ("agreement_change",)),
+    ("all", ("revised",)),
+)
+Rows = dict[str, tuple[FloatArray, Basis]]  # sums per decision, and what the number rests on
+
+
+def table_effect(study: Study, look: Look | None = None) -> dict[str, Any]:
+    """Compute what the second stage changed in each arm, and by how much arms differ in that."""
+    look = look or Look()
+    return effect_of(study, look, second_votes(study, look))
+
+
+def effect_of(study: Study, look: Look, votes: SecondVotes) -> dict[str, Any]:
+    """Compute the same from second votes that were read before."""
+    scripted = len(votes.scripted & set(votes.annotator.tolist()))
+    found: dict[str, Any] = {
+        "study": study.slug,
+        "version": VERSION,
+        "filters": look.described(),
+        "decisions": len(votes),
+        "excluded": votes.excluded,
+        "scripted_raters": scripted,
+        "arms": [_arm(votes, name, look.sampler) for name in votes.arms],
+        "differences": _differences(votes, look.sampler),
+    }
+    if scripted:
+        found["note"] = SCRIPTED
+    if len(votes.arms) < 2:
+        found["why"] = ONE_ARM if len(votes) else NO_SECOND_VOTES if study.is_two_stage else ONE_STAGE
+    return found
+
+
+def named(arm: str) -> dict[str, str]:
+    """Return an arm's name with its kind and variant; a name of another form, from a file, has no kind."""
+    try:
+        parsed = Arm.parse(arm)
+    except BadArm:
+        return {"arm": arm, "kind": "", "variant": ""}
+    return {"arm": arm, "kind": parsed.kind, "variant": parsed.variant}
+
+
+def _arm(votes: SecondVotes, name: str, sampler: Sampler) -> dict[str, Any]:
+    rows = votes.rows_of(name)
+    instance, decided = votes.instance[rows], votes.votes.of(rows)
+    numbers: dict[str, Estimate] = {}
+    for group, measured in _groups(votes, rows).items():
+        numbers |= _estimates(measured, instance, sampler, (name, group))
+    return {
+        **named(name),
+        **_counts(votes, rows),
+        **{key: numbers[key] for key in (*SCORES, *AGREEMENTS, "revised")},
+        "changes": {kind: numbers[kind] for kind in BY_CHANGE},
+        "moves": {kind: numbers[kind] for kind in BY_MOVE},
+        "table_verdict": {
+            "known": int((~np.isnan(decided.implied)).sum()),
+            **{kind: numbers[kind] for kind in BY_TABLE},
+        },
+        **{key: _median(getattr(votes, key)[rows], instance, sampler, (name, key)) for key in SECONDS},
+    }
+
+
+def _counts(votes: SecondVotes, rows: IntArray) -> dict[str, int]:
+    decided = votes.votes.of(rows)
+    with_gold = int(decided.scored.sum())
+    return {
+        "raters": len(np.unique(votes.annotator[rows])),
+        "instances": len(np.unique(votes.instance[rows])),
+        "pairs": len(np.unique(votes.pair[rows])),
+        "decisions": len(rows),
+        "with_gold": with_gold,
+        "without_gold": len(rows) - with_gold,
+        "with_others": int((~np.isnan(votes.others_before[rows])).sum()),
+        "with_table": int(votes.shown[rows].sum()),
+        "with_reason": int(votes.reasoned[rows].sum()),
+    }
+
+
+def _groups(votes: SecondVotes, rows: IntArray) -> dict[str, Rows]:
+    """Return every measure of some decisions that is a ratio of sums, in groups that rest on the same decisions."""
+    decided = votes.votes.of(rows)
+    unscored, silent = int((~decided.scored).sum()), int(np.isnan(decided.implied).sum())
+    scored = {name: (sums(decided), TIE_IN_SCORE) for name, sums in SCORES.items()}
+    changed = {kind: (sums(decided), TIE_IN_CHANGE) for kind, sums in BY_CHANGE.items()}
+    moved = {kind: (sums(decided), TIE_IN_MOVE) for kind, sums in BY_MOVE.items()}
+    return {
+        "gold": {
+            name: (sums, Basis(_n(sums), "decisions with gold", tie_rule, unscored, NO_GOLD))
+            for name, (sums, tie_rule) in {**scored, **changed}.items()
+        },
+        "all": {
+            name: (sums, Basis(_n(sums), "decisions", tie_rule, why=NO_DECISION))
+            for name, (sums, tie_rule) in {**moved, "revised": (revised_sums(decided), TIE_IN_MOVE)}.items()
+        },
+        "others": _with_others(votes, rows),
+        "table": _by_table(decided, silent),
+    }
+
+
+def _with_others(votes: SecondVotes, rows: IntArray) -> Rows:
+    before, after = votes.others_before[rows], votes.others_after[rows]
+    alone = int(np.isnan(before).sum())
+    found = {}
+    for name, values in zip(AGREEMENTS, (before, after, after - before), strict=True):
+        sums = _means(values)
+        basis = Basis(_n(sums), "decisions on pairs that others voted on", TIE_IN_AGREEMENT, alone, NO_OTHERS)
+        found[name] = (sums, basis)
+    return found
+
+
+def _by_table(decided: Decisions, silent: int) -> Rows:
+    changed_silently = int((decided.changed & np.isnan(decided.implied)).sum())
+    of = {
+        "towards_table": ("changed votes", changed_silently),
+        "away_from_table": ("changed votes", changed_silently),
+        "reached_table": ("first votes other than the table's verdict", silent),
+    }
+    why = NO_VERDICT if silent == len(decided) else NO_CHANGE
+    rows = {}
+    for name, sums_of in BY_TABLE.items():
+        sums = sums_of(decided)
+        unit, excluded = of[name]
+        rows[name] = (sums, Basis(_n(sums), unit, TIE_IN_TABLE, excluded, why))
+    return rows
+
+
+def _estimates(measured: Rows, instance: IntArray, sampler: Sampler, labels: Sequence[str]) -> dict[str, Estimate]:
+    """Return the estimates of a group, over the instances of which any decision counts in it."""
+    rows = np.stack([sums for sums, _ in measured.values()], axis=1)
+    counted = rows[:, :, 1].any(axis=1)  # an instance without any has nothing to resample
+    found = estimates_of_ratios(
+        cluster_sums(rows[counted], instance[counted]),
+        [basis for _, basis in measured.values()],
+        sampler=sampler,
+        labels=("table effect", *labels),
+    )
+    counts = rows[:, :, 0].sum(axis=0).tolist()
+    shares = {*BY_CHANGE, *BY_MOVE, *BY_TABLE, "revised"}
+    return {
+        name: {**one, "count": int(count)} if name in shares else one
+        for name, one, count in zip(measured, found, counts, strict=True)
+    }
+
+
+def _median(seconds: FloatArray, instance: IntArray, sampler: Sampler, labels: Sequence[str]) -> Estimate:
+    known = ~np.isnan(seconds)
+    basis = Basis(int(known.sum()), "votes with a time", TIE_IN_TIME, int((~known).sum()), NO_TIME)
+    if not known.any():
+        return described(float("nan"), None, basis, sampler, 0)
+    rng = sampler.rng("table effect", *labels)
+    interval = median_interval(seconds, instance, rng=rng, rounds=sampler.rounds, level=sampler.level)
+    clusters = len(np.unique(instance[known]))
+    return described(float(np.median(seconds[known])), interval, basis, sampler, clusters)
+
+
+def _differences(votes: SecondVotes, sampler: Sampler) -> list[dict[str, Any]]:
+    """Set every arm beside those before it; controls come first, so that a table's arm is never a placebo's control."""
+    measured = {name: _compared(votes, name) for name in votes.arms}
+    return [
+        {"arm": arm, "control": control, **_difference(measured[arm], measured[control], sampler, (arm, control))}
+        for control, arm in combinations(votes.arms, 2)
+    ]
+
+
+def _compared(votes: SecondVotes, arm: str) -> dict[str, tuple[Rows, IntArray]]:
+    """Return the measures of an arm that are compared, in their groups, with the instances of its decisions."""
+    rows = votes.rows_of(arm)
+    groups = _groups(votes, rows)
+    return {group: ({name: groups[group][name] for name in names}, votes.instance[rows]) for group, names in COMPARED}
+
+
+def _difference(
+    arm: Mapping[str, tuple[Rows, IntArray]],
+    control: Mapping[str, tuple[Rows, IntArray]],
+    sampler: Sampler,
+    labels: Sequence[str],
+) -> dict[str, Estimate]:
+    """Return how much larger each number is in an arm than in its control; instances are drawn for both together."""
+    found = {}
+    for group in arm:
+        parts = []
+        for measured, instance in (arm[group], control[group]):
+            rows = np.stack([sums for sums, _ in measured.values()], axis=1)
+            counted = rows[:, :, 1].any(axis=1)
+            parts += [rows[counted], instance[counted]]
+        sums, bases = joint_sums(*parts), _bases(arm[group][0], control[group][0])
+        rng = sampler.rng("table effect", "difference", group, *labels)
+        intervals = cluster_intervals(sums, difference, len(bases), rng=rng, rounds=sampler.rounds, level=sampler.level)
+        values = difference(sums.sum(axis=0)).tolist()
+        for name, value, interval in zip(bases, values, intervals, strict=True):
+            found[name] = described(value, interval, bases[name], sampler, len(sums))
+    return found
+
+
+def _bases(arm: Rows, control: Rows) -> dict[str, Basis]:
+    """Return what differences rest on: the decisions of both arms."""
+    found = {}
+    for name, (_, of_arm) in arm.items():
+        of_control = control[name][1]
+        found[name] = Basis(
+            of_arm.n + of_control.n,
+            of_arm.of,
+            of_arm.tie_rule,
+            of_arm.excluded + of_control.excluded,
+            of_control.why if of_arm.n else of_arm.why,
+        )
+    return found
+
+
+def _means(values: FloatArray) -> FloatArray:
+    """Sums of each decision whose `ratio` is the mean of the values."""
+    return mean_sums(values, np.arange(len(values)))
+
+
+def _n(sums: FloatArray) -> int:
+    return int(sums[:, 1].sum())
