@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from judging.views import comparisons, endpoints, judges, judgments, marks, runs
+from judging.views import comparisons, endpoints, judges, judgments, make_tables, marks, runs, tables
 
 app_name = "judging"
 urlpatterns = [
@@ -22,4 +22,8 @@ urlpatterns = [
     path("studies/<slug:slug>/judges/runs/<int:run_id>/judgments/", runs.run_judgments, name="judgments"),
     path("studies/<slug:slug>/judgments/<int:judgment_id>/", judgments.judgment, name="judgment"),
     path("studies/<slug:slug>/judgments/<int:judgment_id>/mark/", marks.mark, name="mark"),
+    path("studies/<slug:slug>/judgments/<int:judgment_id>/table/", tables.judgment_table, name="judgment-table"),
+    path("studies/<slug:slug>/tables/make/", make_tables.make, name="make-tables"),
+    path("studies/<slug:slug>/tables/make/start/", make_tables.start, name="start-tables"),
+    path("studies/<slug:slug>/tables/", include("judging.table_urls")),
 ]

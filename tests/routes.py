@@ -109,6 +109,8 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "annotation:instance": {"pk": whole.study.instances.earliest("pk").pk},
         "annotation:rater": {"pk": whole.annotator.pk},
         "annotation:feedback": {"assignment_key": whole.first_hit.key},
+        "judging:table": {"pk": whole.study.tables.earliest("pk").pk},
+        "judging:judgment-table": {"judgment_id": whole.making.judgment_id},
         "annotation:new-channel": {"kind": "accounts"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:judge-accuracy-file": {"form": "csv"},

@@ -1,9 +1,11 @@
 """What the API shows of each row. Names rather than numbers where a row has a name; never a person, never a key."""
 
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
 
+from analysis.table_checks import SUPPORTED
 from annotation.models import (
     Annotator,
     Assignment,
@@ -18,7 +20,8 @@ from annotation.models import (
     System,
     VoteChange,
 )
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunWorker
+from judging.checked_tables import check_pair
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunWorker, TableMaking
 
 
 class ProblemSerializer(serializers.Serializer):
@@ -197,6 +200,31 @@ class ComparisonTableSerializer(InStudySerializer):
     class Meta:
         model = ComparisonTable
         fields = ["id", "study", "table_id", "pair", "variant", "aspects", "rows", "made_by"]
+
+
+class TableDetailSerializer(ComparisonTableSerializer):
+    """A comparison table with what was found in checking it, and how it was made where a judge made it."""
+
+    checks = serializers.SerializerMethodField(help_text="By words, of each cell and in sum; by model, of vectors.")
+    making = serializers.SerializerMethodField(help_text="Samples, bracket and winner, in study order; null: unknown.")
+
+    class Meta(ComparisonTableSerializer.Meta):
+        fields = [*ComparisonTableSerializer.Meta.fields, "checks", "making"]
+
+    def get_checks(self, table: ComparisonTable) -> dict[str, Any]:
+        """Check the table against its texts; vectors are those that are stored."""
+        found = check_pair(table.rows, table.pair)
+        return {
+            "threshold": SUPPORTED,
+            **asdict(found.summary),
+            "rows": [{name: asdict(cell) for name, cell in row.items()} for row in found.rows],
+            "vectors": {check.model: check.found for check in table.checks.order_by("model")},
+        }
+
+    def get_making(self, table: ComparisonTable) -> dict[str, Any] | None:
+        """Return the record of the first judgment that made it."""
+        making = TableMaking.objects.filter(table=table).order_by("judgment").first()
+        return making.record if making else None
 
 
 class EndpointSerializer(serializers.ModelSerializer):

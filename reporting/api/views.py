@@ -223,13 +223,18 @@ class AnnotatorViewSet(StudyRows):
     serializer_class = serializers.AnnotatorSerializer
 
 
+@extend_schema_view(retrieve=extend_schema(responses={200: serializers.TableDetailSerializer, **REFUSALS}))
 @documented
 class ComparisonTableViewSet(StudyRows):
-    """Comparison tables of pairs."""
+    """Comparison tables of pairs; one by itself comes with its checks and its making."""
 
     queryset = ComparisonTable.objects.select_related("study", "pair")
     serializer_class = serializers.ComparisonTableSerializer
     filterset_class = filters.TableFilter
+
+    def get_serializer_class(self) -> type[serializers.ComparisonTableSerializer]:
+        """Check a table where one alone is asked for: a list of thousands would wait for it."""
+        return serializers.TableDetailSerializer if self.action == "retrieve" else self.serializer_class
 
 
 @documented

@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteChange
-from judging.models import Completion, Endpoint, Judge, Judgment
+from judging.models import Completion, Endpoint, Judge, Judgment, TableCheck, TableMaking
 from reporting import services
 from reporting.exports import export_lines
 from reporting.findings import findings
@@ -228,6 +228,24 @@ def test_odd_addresses_are_not_found(reader: APIClient) -> None:
     for path in ("pairs/%00/", "instances/99999999999999999999999/", "instances/abc/", "studies/no-such/"):
         assert reader.get(f"/api/v1/{path}").status_code == 404
     assert reader.get("/api/v1/instances/", {"dataset": "\0"}).status_code == 400
+
+
+def test_one_table_comes_with_its_checks_and_its_making(reader: APIClient, mine: Built) -> None:
+    table = ComparisonTable.objects.get()
+    text = mine.pairs[0][0].generation_a.text
+    ComparisonTable.objects.update(rows=[{"aspect": "x", "only_a": text, "both": "", "only_b": "quartz"}])
+    assert "checks" not in reader.get("/api/v1/tables/").json()["results"][0]
+    bare = reader.get(f"/api/v1/tables/{table.pk}/").json()
+    assert (bare["making"], bare["checks"]["vectors"], bare["checks"]["threshold"]) == (None, {}, 0.5)
+    assert (bare["checks"]["n"], bare["checks"]["supported"]) == (2, 0.5)
+    [row] = bare["checks"]["rows"]
+    assert [row[cell]["support"] for cell in ("only_a", "both", "only_b")] == [1.0, None, 0.0]
+    record = {"samples": [], "bracket": []}
+    TableMaking.objects.create(judgment=Judgment.objects.earliest("pk"), table=table, record=record)
+    endpoint = Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m")
+    TableCheck.objects.create(table=table, endpoint=endpoint, model="m", found={"n": 2})
+    full = reader.get(f"/api/v1/tables/{table.pk}/").json()
+    assert (full["making"], full["checks"]["vectors"]) == (record, {"m": {"n": 2}})
 
 
 def test_schema_is_valid_and_declares_refusals(tmp_path: Any) -> None:
