@@ -13,6 +13,7 @@ from reporting.estimates import number
 from reporting.table_effect_rows import SecondVotes
 
 CHUNK = 500
+KEYS = ("instance", "table")  # of this database, for links
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Reason:
     """One person's words on one decision, with what they are about.
 
     before, after, gold, table_verdict : in study order; None where there is none, or nobody knows
-    change : which way the score went, one of `analysis.revision`'s changes; None without gold
+    change                             : which way the score went, one of `analysis.revision`'s; None without gold
+    table, table_id                    : primary key and id of the table that was shown; None without one
     """
 
     rater: str
@@ -33,6 +35,8 @@ class Reason:
     after: float | None
     change: str | None
     gold: float | None
+    table: int | None
+    table_id: str | None
     table_verdict: float | None
     reason: str
 
@@ -48,7 +52,7 @@ def reasons_in(votes: SecondVotes, arm: str | None = None) -> IntArray:
 def reasons_at(votes: SecondVotes, places: Sequence[int]) -> list[Reason]:
     """Read the reasons of some decisions, in this order."""
     rows = np.asarray(places, dtype=np.int64)
-    related = ("display__assignment__annotator", "display__pair__matchup__instance")
+    related = ("display__assignment__annotator", "display__pair__matchup__instance", "table")
     ratings = Rating.objects.select_related(*related).in_bulk(votes.rating[rows].tolist())
     decided = votes.votes.of(rows)
     went = {kind: sums(decided)[:, 0] for kind, sums in BY_CHANGE.items()}
@@ -69,6 +73,8 @@ def reasons_at(votes: SecondVotes, places: Sequence[int]) -> list[Reason]:
                 after=number(decided.after[row]),
                 change=next((kind for kind, rows_of in went.items() if rows_of[row]), None),
                 gold=number(decided.gold[row]),
+                table=rating.table.pk if rating.table else None,
+                table_id=rating.table.table_id if rating.table else None,
                 table_verdict=number(decided.implied[row]),
                 reason=rating.reason,
             )
@@ -81,9 +87,7 @@ def all_reasons(votes: SecondVotes) -> Iterator[dict[str, Any]]:
     places = reasons_in(votes).tolist()
     for start in range(0, len(places), CHUNK):
         for one in reasons_at(votes, places[start : start + CHUNK]):
-            told = asdict(one)
-            del told["instance"]
-            yield told
+            yield {name: value for name, value in asdict(one).items() if name not in KEYS}
 
 
 def _place(votes: SecondVotes, arm: str) -> int:

@@ -459,6 +459,13 @@ def test_the_page_shows_numbers_flips_and_reasons(decided: Built) -> None:
         assert reverse(PAGE, args=["tried"]) in client.get(other).content.decode()
 
 
+def test_a_reason_leads_to_the_table_that_it_is_about(built: Built) -> None:
+    table = make_table(built, 0, B)
+    decide(built, 0, "ann", "table:c8", [(A, B)], table=table, reason="It names the ferry.")
+    page = signed_in("researcher").get(reverse(PAGE, args=["tried"])).content.decode()
+    assert re.search(rf'<a href="/studies/tried/tables/{table.pk}/">c8-0</a>\s*<small>B</small>', page)
+
+
 def test_only_two_stage_studies_have_it_in_their_navigation(decided: Built) -> None:
     make_study("once")
     client = signed_in("researcher")
@@ -554,6 +561,7 @@ def test_the_command_prints_arms_differences_and_reasons(decided: Built, capsys:
         "after": -1,
         "change": "wrong_to_right",
         "gold": -1,
+        "table_id": None,
         "table_verdict": None,
         "reason": "Because of 0.",
     }
