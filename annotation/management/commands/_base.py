@@ -1,11 +1,15 @@
 """What Tandem's commands share: domain errors become one clear message, files are read whole."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import AnnotationError
+
+ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
 
 class TandemCommand(BaseCommand):
@@ -19,6 +23,10 @@ class TandemCommand(BaseCommand):
             return super().execute(*args, **options)
         except AnnotationError as error:
             raise CommandError(str(error)) from error
+        except BrokenPipeError:
+            # Whoever reads has had enough, as `| head`. What is left in the buffer goes nowhere, without a word.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(ENDED_BY_PIPE)
 
     def say(self, text: str) -> None:
         """Print a line."""
