@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from judging.errors import BadSettings
+from judging.forms import ParametersField
 from judging.judges.direct import LONGEST_ASPECT
 from judging.judges.options import MOST_ASPECTS
 from judging.models import Endpoint
@@ -48,6 +49,11 @@ class DistilForm(forms.Form):
     )
     seed = forms.IntegerField(
         min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"), help_text=_("Draws the pairs.")
+    )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."),
     )
     max_cost = forms.DecimalField(
         required=False,

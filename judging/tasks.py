@@ -43,11 +43,25 @@ def probe(endpoint_id: int) -> bool:
 
 @task(takes_context=True)
 def distil_aspects(
-    context: TaskContext, study_id: int, endpoint_id: int, pairs: int, seed: int, max_cost: str | None, by: str
+    context: TaskContext,
+    study_id: int,
+    endpoint_id: int,
+    pairs: int,
+    seed: int,
+    params: dict[str, Any],
+    max_cost: str | None,
+    by: str,
 ) -> dict[str, Any]:
     """Distil a study's aspects; returns the version and what it took, or the error. Taken up again, it asks nothing twice."""
     from judging.services.distillation import distil_queued
 
     return distil_queued(
-        study_id, endpoint_id, pairs=pairs, seed=seed, max_cost=max_cost, by=by, since=context.task_result.enqueued_at
+        study_id,
+        endpoint_id,
+        pairs=pairs,
+        seed=seed,
+        params=params,
+        max_cost=max_cost,
+        by=by,
+        since=context.task_result.enqueued_at,
     )

@@ -24,7 +24,7 @@ PAIRS = 50  # that aspects are distilled from, where nothing else is said: as ma
 MOST_PAIRS = 10_000
 DISTILLED, EDITED = "distilled", "edited"
 # What makes distilling the same, so that its result is the version that is there and no new one.
-SAME = ("how", "study", "endpoint", "model", "prompts", "pairs", "pairs_hash", "seed")
+SAME = ("how", "study", "endpoint", "model", "params", "prompts", "pairs", "pairs_hash", "seed")
 
 
 def versions_of(study: Study) -> "QuerySet[AspectSet]":
@@ -97,13 +97,15 @@ def procedure_of(study: Study, sample: Sample) -> Distilling:
     return distil(sample.materials, task=task_of(study.task_kind), question=study.question)
 
 
-def forecast_distilling(study: Study, *, endpoint: Endpoint, pairs: int = PAIRS, seed: int = 0) -> Forecast:
+def forecast_distilling(
+    study: Study, *, endpoint: Endpoint, pairs: int = PAIRS, seed: int = 0, params: Mapping[str, Any] | None = None
+) -> Forecast:
     """Say what distilling would take, before anything is asked.
 
     Raises: BadSettings
     """
     talk = procedure_of(study, sample_of(study, pairs=pairs, seed=seed))
-    return forecast(talk, endpoint=endpoint, requests=PlainRequests(endpoint))
+    return forecast(talk, endpoint=endpoint, requests=PlainRequests(endpoint, params=params))
 
 
 def checked_aspects(given: Sequence[str]) -> list[str]:

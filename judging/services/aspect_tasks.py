@@ -1,5 +1,6 @@
 """Handing the distilling of aspects to a worker, and how far that is: web workers make no calls."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Study
 from judging.models import Completion, Endpoint
 from judging.services.aspect_sets import PAIRS, sample_of
-from judging.services.talks import check_cap
+from judging.services.talks import PlainRequests, check_cap
 from judging.tasks import distil_aspects
 
 # A worker at it stores an answer now and then. One that hasn't for so long is dead; if it is not, two of them do no harm:
@@ -56,21 +57,23 @@ def queue_distilling(
     endpoint: Endpoint,
     pairs: int = PAIRS,
     seed: int = 0,
+    params: Mapping[str, Any] | None = None,
     max_cost: Decimal | None = None,
     by: str = "",
 ) -> bool:
     """Have a worker distil a study's aspects; False when that is under way already.
 
-    Raises: BadSettings for a cap that can't be kept, or if there is nothing to draw from.
+    Raises: BadSettings for a cap that can't be kept, a parameter that can't be set, or if there is nothing to draw from.
     """
     check_cap(max_cost, endpoint)
+    PlainRequests(endpoint, params=params)
     sample_of(study, pairs=pairs, seed=seed)
     Study.objects.select_for_update().get(pk=study.pk)
     last = last_task(study)
     if last is not None and last.status in UNDER_WAY and not is_silent(last):
         return False
     cap = None if max_cost is None else str(max_cost)
-    distil_aspects.enqueue(study.pk, endpoint.pk, pairs, seed, cap, by)
+    distil_aspects.enqueue(study.pk, endpoint.pk, pairs, seed, dict(params or {}), cap, by)
     return True
 
 

@@ -1,5 +1,6 @@
 """Distilling the aspects of a study's texts at an endpoint: the calls, and the version that comes of them."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,7 @@ from judging.services.conversations import IN_FLIGHT, Interrupted, Spend, hold
 from judging.services.execution import MakeClient, patient_client
 from judging.services.progress import OnProgress, quiet
 from judging.services.stopping import WORKER_STOP, StopFlag
+from judging.services.talks import PlainRequests
 
 
 def distil(
@@ -22,6 +24,7 @@ def distil(
     endpoint: Endpoint,
     pairs: int = PAIRS,
     seed: int = 0,
+    params: Mapping[str, Any] | None = None,
     max_cost: Decimal | None = None,
     by: str = "",
     in_flight: int = IN_FLIGHT,
@@ -32,6 +35,7 @@ def distil(
 ) -> tuple[AspectSet, bool, Spend]:
     """Distil the aspects of a sample of a study's pairs; return the version, whether it is new, and what it took.
 
+    params : sent with each call
     The same again asks nothing, and gives the version that is there as long as it is the latest one.
     Raises: as `conversations.hold`; BadSettings if there is nothing to draw from.
     """
@@ -39,6 +43,7 @@ def distil(
     held = hold(
         procedure_of(study, sample),
         endpoint=endpoint,
+        requests=PlainRequests(endpoint, params=params),
         in_flight=in_flight,
         max_cost=max_cost,
         since=since,
@@ -47,7 +52,7 @@ def distil(
         make_client=make_client,
     )
     origin = {
-        **_asked(study, endpoint, sample, seed),
+        **_asked(study, endpoint, sample, seed, params or {}),
         **_found(held.result),
         **_took(held.spend, endpoint),
         "by": by,
@@ -56,12 +61,13 @@ def distil(
     return version, is_new, held.spend
 
 
-def _asked(study: Study, endpoint: Endpoint, sample: Sample, seed: int) -> dict[str, Any]:
+def _asked(study: Study, endpoint: Endpoint, sample: Sample, seed: int, params: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "how": DISTILLED,
         "study": study.slug,
         "endpoint": endpoint.name,
         "model": endpoint.model,
+        "params": dict(params),
         "prompts": prompt_versions(task_of(study.task_kind)),
         "pairs": sample.pairs,
         "pairs_hash": sample.identities,
@@ -93,6 +99,7 @@ def distil_queued(
     *,
     pairs: int,
     seed: int,
+    params: Mapping[str, Any],
     max_cost: str | None,
     by: str,
     since: datetime | None,
@@ -109,6 +116,7 @@ def distil_queued(
             endpoint=Endpoint.objects.get(pk=endpoint_id),
             pairs=pairs,
             seed=seed,
+            params=params,
             max_cost=None if max_cost is None else Decimal(max_cost),
             by=by,
             since=since,

@@ -11,6 +11,7 @@ from judging.judges import Call, Reply
 from judging.models import Endpoint
 from judging.services.cases import Ask
 from judging.services.estimates import ANY_ANSWER, USUAL_ANSWER, KindOfCall, expected_tokens
+from judging.services.judges import RESERVED_PARAMS
 from judging.services.pricing import cost_of
 from judging.services.reading import MAX_SAMPLES, marked_refusal, read_reply, worded_refusal
 from judging.services.rehearsal import rehearsed, stored_replies
@@ -23,14 +24,20 @@ SAME_EACH_TIME: Mapping[str, Any] = {"temperature": 0}
 
 
 class PlainRequests(Requests):
-    """Makes requests where there is no judge: the same names in the cache, by endpoint, parameters and seed."""
+    """Makes requests where there is no judge: the same names in the cache, by endpoint, parameters and seed.
 
-    def __init__(self, endpoint: Endpoint, *, params: Mapping[str, Any] = SAME_EACH_TIME, seed: int = 0) -> None:
+    params : sent with each call, as a judge's; null leaves a default out
+    Raises: BadSettings for a parameter that is not theirs to set
+    """
+
+    def __init__(self, endpoint: Endpoint, *, params: Mapping[str, Any] | None = None, seed: int = 0) -> None:
+        if reserved := RESERVED_PARAMS & set(params or {}):
+            raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
         self.base_url = endpoint.base_url
         self.model = endpoint.model
         self.seed = seed
-        self.defaults = dict(params)
-        self.params = {}
+        self.defaults = dict(SAME_EACH_TIME)
+        self.params = dict(params or {})
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Say what distilling would take, and offer to start it; nobody is asked."""
     form, found = DistilForm(request.POST), None
     if form.is_valid():
-        chosen = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed")}
+        chosen = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed", "params")}
         try:
             found = forecast_distilling(study, **chosen)
         except JudgingError as error:

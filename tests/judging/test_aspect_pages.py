@@ -53,12 +53,13 @@ def page(client: Client) -> str:
 def finish(client: ScriptedClient) -> dict[str, Any]:
     """Do the last task as a worker does; return what it keeps."""
     task = DBTaskResult.objects.latest("enqueued_at")
-    study, endpoint, pairs, seed, max_cost, by = task.args_kwargs["args"]
+    study, endpoint, pairs, seed, params, max_cost, by = task.args_kwargs["args"]
     came = distillation.distil_queued(
         study,
         endpoint,
         pairs=pairs,
         seed=seed,
+        params=params,
         max_cost=max_cost,
         by=by,
         since=task.enqueued_at,
@@ -133,7 +134,8 @@ def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: E
 
 
 @pytest.mark.parametrize(
-    "change", [{"endpoint": "nobody"}, {"pairs": 0}, {"pairs": 10_001}, {"seed": -1}, {"max_cost": "much"}]
+    "change",
+    [{"endpoint": "nobody"}, {"pairs": 0}, {"pairs": 10_001}, {"seed": -1}, {"max_cost": "much"}, {"params": "n=2"}],
 )
 @pytest.mark.parametrize("name", ["estimate", "distil"])
 def test_what_cant_be_asked_is_said(researcher: Client, endpoint: Endpoint, name: str, change: dict[str, Any]) -> None:
@@ -149,7 +151,8 @@ def test_cap_without_prices_is_refused_beside_the_form(researcher: Client, study
 
 
 def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endpoint: Endpoint, study: Study) -> None:
-    assert researcher.post(f"{PAGE}distil/", ASKED).headers["Location"] == PAGE
+    sent = {**ASKED, "params": "max_tokens=300"}
+    assert researcher.post(f"{PAGE}distil/", sent).headers["Location"] == PAGE
     assert "Waiting for a worker: 4 pairs at stand-in." in page(researcher)
     assert 'hx-trigger="every 2s, wake"' in page(researcher)
     twice = researcher.post(f"{PAGE}distil/", ASKED, follow=True).content.decode()
@@ -159,6 +162,7 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     assert "A worker is at it: 4 pairs" in page(researcher)
     client = Answering()
     assert finish(client) == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
+    assert {body["max_tokens"] for body in client.bodies} == {300}
     part = researcher.get(PAGE, headers=HTMX).content.decode()
     assert part.lstrip().startswith("<section")
     assert "hx-trigger" not in part
@@ -168,7 +172,8 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     assert all(f'<li dir="auto">{aspect}</li>' in shown for aspect in FIVE)
     assert "8 texts were looked at; 0 of them gave nothing readable." in shown
     assert AspectSet.objects.get().made_by["by"] == "rea"
-    researcher.post(f"{PAGE}distil/", ASKED)
+    assert "max_tokens=300" in shown
+    researcher.post(f"{PAGE}distil/", sent)
     assert finish(ScriptedClient()) == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
     assert "The last time it was summarization.v1 again." in page(researcher)
 

@@ -81,12 +81,15 @@ def test_every_text_is_asked_about_once_and_all_lists_together(study: Study, end
 
 
 def test_origin_says_all_that_it_came_of(study: Study, endpoint: Endpoint) -> None:
-    version, *_ = made(study, endpoint, Answering(), seed=3)
+    client = Answering()
+    version, *_ = made(study, endpoint, client, seed=3, params={"max_tokens": 300})
+    assert {body["max_tokens"] for body in client.bodies} == {300}
     assert version.made_by == {
         "how": "distilled",
         "study": "tea",
         "endpoint": "stand-in",
         "model": "small",
+        "params": {"max_tokens": 300},
         "prompts": prompt_versions("summarization"),
         "pairs": 4,
         "pairs_hash": sample_of(study, pairs=4, seed=3).identities,
@@ -283,7 +286,7 @@ def test_command_distils_over_http_and_asks_nothing_twice(settings: Any, capsys:
 
 
 def test_command_estimates_without_asking(study: Study, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("make_aspects", "tea", endpoint="stand-in", pairs=4, estimate=True)
+    call_command("make_aspects", "tea", "--param", "max_tokens=300", endpoint="stand-in", pairs=4, estimate=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "calls: about 9 (8 aspects-extract, 1 aspects-merge); answers already there: 0"
     assert lines[2].startswith("cost: about 0.00")
@@ -328,6 +331,7 @@ def test_command_shows_where_distilled_ones_come_from(
         ({"endpoint": "nobody"}, "there is no endpoint nobody"),
         ({"endpoint": "stand-in", "pairs": 0}, "from 1 to 10,000 pairs"),
         ({"endpoint": "stand-in", "in_flight": 0}, "--in-flight must be from 1"),
+        ({"endpoint": "stand-in", "param": [("stream", True)]}, "set by the engine: stream"),
         ({"endpoint": "stand-in", "max_cost": "much"}, "must be a sum of money, got much"),
         ({"set": "/nowhere"}, "can't be read"),
         ({"show": True, "estimate": True}, "--estimate needs --endpoint"),

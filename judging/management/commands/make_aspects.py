@@ -1,4 +1,4 @@
-"""make_aspects STUDY --endpoint NAME [--pairs N] [--seed S] [--max-cost M] [--in-flight W] [--estimate]
+"""make_aspects STUDY --endpoint NAME [--pairs N] [--seed S] [--param key=value] [--max-cost M] [--in-flight W] [--estimate]
 
 make_aspects STUDY --show | --set FILE; all with [--format json|text]
 """
@@ -13,6 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.models import Study
 from annotation.services.studies import find_study
+from judging.management.commands.add_judge import parameter
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals, sum_of
 from judging.management.meter import Meter
 from judging.models import AspectSet
@@ -49,6 +50,14 @@ class Command(TandemCommand):
         )
         parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})")
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)")
+        parser.add_argument(
+            "--param",
+            type=parameter,
+            action="append",
+            default=[],
+            metavar="key=value",
+            help="sent with each call, as max_tokens=300; may be given several times",
+        )
         parser.add_argument("--max-cost", metavar="M", help="stop before it has cost more than this")
         parser.add_argument(
             "--in-flight",
@@ -108,7 +117,7 @@ class Command(TandemCommand):
     def estimate(self, study: Study, options: dict[str, Any], *, as_json: bool) -> None:
         """Print what distilling would take."""
         endpoint = find_endpoint(options["endpoint"])
-        found = forecast_distilling(study, endpoint=endpoint, pairs=options["pairs"], seed=options["seed"])
+        found = forecast_distilling(study, endpoint=endpoint, **_asked(options))
         if as_json:
             told = {"study": study.slug, "endpoint": endpoint.name, **found.as_dict()}
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
@@ -131,8 +140,7 @@ class Command(TandemCommand):
                 version, is_new, spend = distil(
                     study,
                     endpoint=find_endpoint(options["endpoint"]),
-                    pairs=options["pairs"],
-                    seed=options["seed"],
+                    **_asked(options),
                     max_cost=sum_of(options["max_cost"]),
                     by=BY,
                     in_flight=options["in_flight"],
@@ -148,6 +156,10 @@ class Command(TandemCommand):
                 meter.close(last[0])
         cost = f", cost {money(spend.spent.cost, last[0].currency)}" if spend.calls else ""
         self.tell(version, is_new=is_new, as_json=as_json, took=f"; cached {spend.cached}, calls {spend.calls}{cost}")
+
+
+def _asked(options: dict[str, Any]) -> dict[str, Any]:
+    return {"pairs": options["pairs"], "seed": options["seed"], "params": dict(options["param"])}
 
 
 def _lines(path: str) -> list[str]:
