@@ -20,7 +20,7 @@ class AspectsForm(forms.Form):
         max_length=MOST_ASPECTS * (LONGEST_ASPECT + 10),
         label=_("Aspects, one a line, the most important one first"),
         help_text=_(
-            "1 to 20 different ones of at most 200 characters. Saving makes the next version; none is changed."
+            "1 to 20 different ones of at most 200 characters. Saving makes the next version; earlier ones stay."
         ),
         widget=forms.Textarea(attrs={"rows": 7, "dir": "auto"}),
     )
