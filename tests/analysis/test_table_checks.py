@@ -71,6 +71,14 @@ def test_threshold_decides_what_is_supported() -> None:
         check_table(rows, TEXT_A, TEXT_B, threshold=1.5)
 
 
+def test_what_both_say_needs_both_texts() -> None:
+    # cancelled and ferry are in A, ferry alone in B.
+    assert cell("both", "cancelled ferry").support == 0.5
+    assert cell("both", "Olek").support == 0.0
+    found = check_by_vectors([row(both="x")], "x", "y", lambda texts: np.array([[text == "x", 1.0] for text in texts]))
+    assert found.rows[0]["both"] == pytest.approx(0.5**0.5)  # (1, 1) beside (1, 1) and beside (0, 1)
+
+
 def test_a_cell_on_the_wrong_side_is_found() -> None:
     assert cell("only_a", "nobody is late").wrong_side
     assert not cell("only_b", "nobody is late").wrong_side

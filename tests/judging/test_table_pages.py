@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -12,7 +13,7 @@ from django.urls import reverse
 from annotation.models import Annotator, Assignment, ComparisonTable, Flag, Pair, Study
 from annotation.services.tables import import_tables
 from judging.checked_tables import common, figures_by_variant
-from judging.models import JudgeRun, Judgment, TableCheck
+from judging.models import AspectSet, Embedding, JudgeRun, Judgment, TableCheck
 from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, make_user, pairs_in
 from tests.judging.table_builders import exact_record, make_making, make_table, row, show
 
@@ -338,3 +339,24 @@ def test_file_holds_what_can_be_read_again(
 def test_address_of_no_table_is_not_found(researcher: Client) -> None:
     for number in ("0", "99999999999999999999999"):
         assert researcher.get(f"/studies/tea/tables/{number}/").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["tablemaking", "tablecheck", "embedding", "aspectset"])
+def test_admin_shows_records_and_changes_none(client: Client, pairs: list[Pair], judgment: Judgment, name: str) -> None:
+    table = make_table(pairs[0])
+    group = table.study.group
+    found = {
+        "tablemaking": make_making(judgment, table),
+        "tablecheck": TableCheck.objects.create(table=table, endpoint=make_endpoint(), model="m", found={"n": 1}),
+        "embedding": Embedding.objects.create(cache_key="k" * 64, model="m", vector=b"\x00\x00\x80\x3f"),
+        "aspectset": AspectSet.objects.create(group=group, task="chat", version=1, aspects=["Tone"]),
+    }[name]
+    admin = User.objects.create_superuser("root")
+    client.force_login(admin, backend="django.contrib.auth.backends.ModelBackend")
+    address = reverse(f"admin:judging_{name}_changelist")
+    assert client.get(address).status_code == 200
+    shown = client.get(reverse(f"admin:judging_{name}_change", args=[found.pk]))
+    assert shown.status_code == 200
+    assert b'name="_save"' not in shown.content
+    assert b"field-vector" not in shown.content
+    assert client.get(f"{address}add/").status_code == 403
