@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from reporting.views import accuracy, charts, exports, findings, table_effect, tokens
+from reporting.views import ablation, accuracy, charts, exports, findings, table_effect, tokens
 
 app_name = "reporting"
 urlpatterns = [
@@ -18,6 +18,14 @@ urlpatterns = [
         r"^studies/(?P<slug>[-\w]+)/table-effect/scores\.(?P<form>svg|png|json)$",
         table_effect.chart,
         name="table-effect-chart",
+    ),
+    path("studies/<slug:slug>/ablation/", ablation.show, name="ablation"),
+    path("studies/<slug:slug>/ablation/start/", ablation.start, name="start-ablation"),
+    re_path(r"^studies/(?P<slug>[-\w]+)/ablation\.(?P<form>json|csv)$", ablation.download, name="ablation-file"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/ablation/(?P<name>samples|calls)\.(?P<form>svg|png)$",
+        ablation.chart,
+        name="ablation-chart",
     ),
     re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"),
     re_path(

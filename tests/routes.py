@@ -114,6 +114,8 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "annotation:new-channel": {"kind": "accounts"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:judge-accuracy-file": {"form": "csv"},
+        "reporting:ablation-file": {"form": "csv"},
+        "reporting:ablation-chart": {"name": "samples", "form": "svg"},
         "reporting:table-effect-chart": {"form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
         "api:judge-detail": {"name": whole.judge.name},

@@ -24,7 +24,8 @@ from judging.spending import spent_by_run
 
 SEED = 1  # that of judges which make tables: an ablation finds their answers in the cache
 DEFAULT_AXES = Axes()
-SAMPLE = 60  # presentations, about, of each configuration, whose questions are made to estimate the others
+CALLS, FEWER_CALLS = 12_000, 5_000  # made, about, to estimate the others: by a command, and while a page waits
+MOST_OF_A_ROW = 300  # presentations whose calls are made
 MOST_QUEUED = 100_000  # presentations that a page sets up while somebody waits
 CENT = Decimal("0.000001")  # as a run stores its cap
 
@@ -101,16 +102,16 @@ def _same(stored: Judge | None, wanted: Judge) -> Judge:
     return stored
 
 
-def expect(ablation: Ablation) -> Expected:
+def expect(ablation: Ablation, *, calls: int = CALLS) -> Expected:
     """Estimate what an ablation would take, call by call shared between its rows; makes nothing and asks nobody.
 
+    calls : made, about, to estimate the others; of the same instances for every row
     Raises: BadSettings, UnknownName
     """
-    shared = Shared()
-    rows = tuple(
-        (row, estimate(judge=row.judge, **ablation.on, sample=SAMPLE, shared=shared)) for row in rows_of(ablation)
-    )
-    return Expected(rows, _total([found for _, found in rows]))
+    shared, rows = Shared(), rows_of(ablation)
+    sample = max(1, min(MOST_OF_A_ROW, calls // sum(row.configuration.calls for row in rows)))
+    found = [(row, estimate(judge=row.judge, **ablation.on, sample=sample, shared=shared)) for row in rows]
+    return Expected(tuple(found), _total([one for _, one in found]))
 
 
 def _total(found: Sequence[Estimate]) -> Estimate:
@@ -203,7 +204,7 @@ def _caps(ablation: Ablation, max_cost: Decimal) -> dict[str, Decimal]:
 
     The cap of a run is about all that it ever spends.
     """
-    expected = expect(ablation)
+    expected = expect(ablation, calls=FEWER_CALLS)
     total = expected.total.cost
     if total is None:
         raise BadSettings(

@@ -1,0 +1,187 @@
+"""sc2_ablation STUDY [--endpoint NAME [--estimate|--report]] [--part PART …] [--rounds R] [--format text|json|csv], and:
+
+[--samples C …] [--scheme S …] [--aspects A …] [--budget B …] [--shots K …] [--in-flight W] [--max-cost X] [--seed N]
+[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+"""
+
+import json
+import sys
+from argparse import ArgumentParser
+from decimal import Decimal
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.formats.spreadsheet import csv_lines
+from annotation.management.commands._base import TandemCommand
+from annotation.models import Study
+from annotation.services.studies import find_study
+from judging.ablations import OFFLINE, ONLINE, PAPER, PARTS, ROUNDS, Axes
+from judging.judges.sc2.bracket import SCHEMES
+from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands.run_judge import (
+    RESUMES,
+    STOPPED_BY_SIGNAL,
+    STOPPED_ELSEWHERE,
+    stopping_on_signals,
+    sum_of,
+    summary,
+)
+from judging.management.meter import Meter
+from judging.models import JudgeRun
+from judging.services.ablation import FEWER_CALLS, SEED, Ablation, Expected, Row, expect, rows_of, start_row
+from judging.services.endpoints import find_endpoint
+from judging.services.execution import Ended, execute
+from judging.services.pricing import money
+from judging.services.status import count_judgments
+from judging.services.stopping import StopFlag
+from reporting import ablation_tables
+from reporting.ablation import ablation
+
+FORMATS = ("text", "json", "csv")
+SHARED = "calls that rows have in common are counted with the first of them"
+
+
+class Command(TandemCommand):
+    """Ask whatever of an ablation is not asked yet, and print it; without an endpoint only print what is there."""
+
+    help = (
+        "Set ways of judging side by side: methods, schemes of inference, models of aspects, numbers of calls and of "
+        "tables, over several rounds. With --endpoint it asks what is missing (the same command resumes, and asks "
+        "nothing twice); with --estimate it says what that would take; else it prints what is there."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the options."""
+        add_pairs(parser)
+        parser.add_argument("--endpoint", default="", metavar="NAME", help="ask there; in a report: only what it said")
+        parser.add_argument("--estimate", action="store_true", help="say what it would take, and ask nothing")
+        parser.add_argument("--report", action="store_true", help="print what is there, and ask nothing")
+        parser.add_argument(
+            "--part", action="append", choices=list(PARTS), help=f"again for another one (default: {', '.join(PAPER)})"
+        )
+        parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="R", help=f"default {ROUNDS}")
+        parser.add_argument("--samples", type=int, nargs="+", metavar="C", help="numbers of tables (default: 1 4 8)")
+        parser.add_argument("--scheme", nargs="+", choices=list(SCHEMES), metavar="S", help="default: all three")
+        parser.add_argument("--aspects", nargs="+", choices=[ONLINE, OFFLINE], metavar="A", help="default: both")
+        parser.add_argument("--budget", type=int, nargs="+", metavar="B", help="calls a verdict (default: 8 15 24)")
+        parser.add_argument("--shots", type=int, nargs="+", metavar="K", help="examples shown (default: 3 5)")
+        parser.add_argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
+        parser.add_argument("--max-cost", metavar="X", help="stop before all of it together has cost more than this")
+        parser.add_argument("--seed", type=int, default=SEED, help=f"of the judges (default {SEED})")
+        parser.add_argument("--format", choices=FORMATS, default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Ask and print; progress goes to stderr."""
+        study = find_study(options["study"])
+        asks = bool(options["endpoint"]) and not options["report"]
+        if options["estimate"]:
+            if not asks:
+                raise CommandError("an estimate is about an endpoint: name one with --endpoint, and leave out --report")
+            self.show_expected(expect(wanted(study, options)), options["format"])
+            return
+        if asks:
+            self.ask(wanted(study, options), options)
+        self.show(study, options)
+
+    def ask(self, asked: Ablation, options: dict[str, Any]) -> None:
+        """Work on one run after another; stop at the first that can't be finished."""
+        rows, stop, max_cost = rows_of(asked), StopFlag(), sum_of(options["max_cost"])
+        self.stderr.write(together(expect(asked, calls=FEWER_CALLS)))
+        with stopping_on_signals(stop):
+            for number, row in enumerate(rows, start=1):
+                self.stderr.write(f"{number} of {len(rows)}: {row.judge.name}")
+                self.finish(*self.fill(row, asked, rows, stop, options["in_flight"], max_cost))
+
+    def fill(
+        self,
+        row: Row,
+        asked: Ablation,
+        rows: list[Row],
+        stop: StopFlag,
+        in_flight: int | None,
+        max_cost: Decimal | None,
+    ) -> tuple[JudgeRun, Ended]:
+        """Work on one run."""
+        run = start_row(row, asked, among=rows, in_flight=in_flight, max_cost=max_cost)
+        meter = Meter(self.stderr)
+        ended = execute(run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, on_progress=meter)
+        meter.close(ended.progress)
+        return run, ended
+
+    def finish(self, run: JudgeRun, ended: Ended) -> None:
+        """Say how a run ended; end the command where the next one would fare no better."""
+        counts = count_judgments(run.judgments.all())
+        self.stderr.write(summary(counts, ended.progress))
+        if ended.signal:
+            self.stderr.write("stopped; the same command resumes without repeating a call")
+            sys.exit(STOPPED_BY_SIGNAL)
+        if ended.status in (JudgeRun.Status.PAUSED, JudgeRun.Status.CANCELLED):
+            raise CommandError(f"{ended.message}\n{RESUMES}", returncode=STOPPED_ELSEWHERE)
+        if ended.status != JudgeRun.Status.DONE:
+            raise CommandError(f"{ended.message}\n{RESUMES}")
+        if counts.errors:
+            reasons = run.judgments.filter(status="error").values_list("failure", flat=True)
+            self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}; {RESUMES.lower()}")
+
+    def show(self, study: Study, options: dict[str, Any]) -> None:
+        """Print what is there."""
+        endpoint = find_endpoint(options["endpoint"]).name if options["endpoint"] else ""
+        found = ablation(study, parts=options["part"] or tuple(PARTS), endpoint=endpoint)
+        if options["format"] == "json":
+            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
+        elif options["format"] == "csv":
+            rows = ablation_tables.csv_rows(found)
+            self.stdout.write("".join(csv_lines(rows, ablation_tables.COLUMNS)), ending="")
+        else:
+            self.stdout.write(ablation_tables.text(found), ending="")
+
+    def show_expected(self, expected: Expected, form: str) -> None:
+        """Print what it would take."""
+        if form == "json":
+            told = {
+                "rows": [{"judge": row.judge.name, **found.as_dict()} for row, found in expected.rows],
+                "total": expected.total.as_dict(),
+            }
+            self.say(json.dumps(told, ensure_ascii=False, indent=1))
+            return
+        for row, found in expected.rows:
+            cost = money(found.cost, found.currency)
+            self.say(f"{row.judge.name}: {found.pending:,} presentations, about {found.calls:,} calls, {cost}")
+        self.say(together(expected))
+
+
+def together(expected: Expected) -> str:
+    """Say what all rows would take."""
+    total = expected.total
+    about = "" if total.is_exact else f", from {total.sampled:,} of {total.pending:,} presentations"
+    return (
+        f"together: about {total.calls:,} calls ({total.cached:,} answers are there already), "
+        f"{total.prompt_tokens:,} tokens sent and {total.completion_tokens:,} written, "
+        f"cost {money(total.cost, total.currency)}{about}; {SHARED}"
+    )
+
+
+def wanted(study: Study, options: dict[str, Any]) -> Ablation:
+    """Return what the options ask for.
+
+    Raises: UnknownName, BadSettings
+    """
+    if options["seed"] < 0:
+        raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+    given = {
+        "samples": options["samples"],
+        "schemes": options["scheme"],
+        "aspects": options["aspects"],
+        "budgets": options["budget"],
+        "shots": options["shots"],
+    }
+    return Ablation(
+        study=study,
+        endpoint=find_endpoint(options["endpoint"]),
+        parts=tuple(options["part"] or PAPER),
+        axes=Axes(**{name: tuple(values) for name, values in given.items() if values}),
+        rounds=options["rounds"],
+        seed=options["seed"],
+        **pairs_of(study, options),
+    )
