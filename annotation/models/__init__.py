@@ -14,7 +14,7 @@ from annotation.models.recruitment import (
     Submission,
     WebhookEvent,
 )
-from annotation.models.separability import Alignment, SeparabilityRun
+from annotation.models.separability import Alignment, SeparabilityJob, SeparabilityRun, StagedAlignment
 from annotation.models.study import ImportRecord, Study
 from annotation.models.work import Batch, Hit, HitPair, Slot
 
@@ -45,8 +45,10 @@ __all__ = [
     "Rating",
     "ResearchGroup",
     "RoleGrant",
+    "SeparabilityJob",
     "SeparabilityRun",
     "Slot",
+    "StagedAlignment",
     "Study",
     "Submission",
     "System",

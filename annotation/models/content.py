@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import MD5
 
 from annotation.keys import new_key
 from annotation.models.study import Study
@@ -56,6 +57,10 @@ class Generation(models.Model):
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="generations")
     index = models.PositiveIntegerField()
     text = models.TextField()
+    # Kept by the database itself, whoever writes: it only tells that a text changed, and guards nothing.
+    text_md5 = models.GeneratedField(
+        expression=MD5("text"), output_field=models.CharField(max_length=32), db_persist=True
+    )
 
     class Meta:
         ordering = ["instance", "system", "index"]

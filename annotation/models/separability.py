@@ -1,48 +1,110 @@
 """How distinguishable two systems are on each instance, as computed once and kept."""
 
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.models.content import Matchup, System
 from annotation.models.study import Study
 
+LONGEST_MODEL = 300
+_NOT_DRAWN = -1  # stands for an empty setting in the constraint, where a database takes no empty one for another
 
-class SeparabilityRun(models.Model):
-    """Alignments of every matchup of one configuration under one similarity and one normalisation group."""
+
+class Measured(models.Model):
+    """By what alignments are computed: two runs that differ in one of these stand side by side."""
+
+    similarity = models.CharField(max_length=60)
+    model = models.CharField(
+        max_length=LONGEST_MODEL,
+        blank=True,
+        default="",
+        help_text="What reads the texts; empty for a similarity of words.",
+    )
+    model_fingerprint = models.CharField(
+        max_length=64, blank=True, default="", help_text="Of the model's weights: tells two of one name apart."
+    )
+    samples = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Generations drawn of each system; empty for all that there are."
+    )
+    cross_pairs = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Pairs of A and B drawn of each matchup; empty for all that there are."
+    )
+    seed = models.PositiveBigIntegerField(null=True, blank=True, help_text="Of the draws; empty when nothing is drawn.")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def measure(self) -> tuple[str, str, str, int | None, int | None, int | None]:
+        """What has to be the same in runs whose alignments are compared or put together."""
+        return (self.similarity, self.model, self.model_fingerprint, self.samples, self.cross_pairs, self.seed)
+
+    @property
+    def label(self) -> str:
+        """Name the measure as people read it: `bertscore (small), 3 generations, seed 1`."""
+        parts = [f"{self.similarity} ({self.model})" if self.model else self.similarity]
+        parts += [f"{self.samples} generations"] if self.samples else []
+        parts += [f"{self.cross_pairs} cross pairs"] if self.cross_pairs else []
+        parts += [f"seed {self.seed}"] if self.seed is not None else []
+        return ", ".join(parts)
+
+
+class SeparabilityRun(Measured):
+    """Alignments of every matchup of one configuration by one measure, in one normalisation group."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="separability_runs")
     dataset = models.CharField(max_length=100)
     system_a = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
     system_b = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
-    similarity = models.CharField(max_length=60)
     group = models.CharField(max_length=60, help_text="configuration, study, or constants")
     low = models.FloatField(help_text="Smallest alignment of the normalisation group: becomes 0.")
     high = models.FloatField(help_text="Largest alignment of the normalisation group: becomes 1.")
     texts_sha256 = models.CharField(max_length=64, help_text="Of all texts that went in: tells when to compute again.")
-    computed_at = models.DateTimeField(default=timezone.now)
+    short = models.PositiveIntegerField(
+        default=0, help_text="Matchups with fewer generations, or cross pairs, than were to be drawn: all were taken."
+    )
+    computed_at = models.DateTimeField(default=timezone.now, help_text="When it was asked for last.")
+    seconds = models.FloatField(
+        null=True, blank=True, help_text="That the computation took which last changed it, with all its configurations."
+    )
     software_version = models.CharField(max_length=40)
 
     class Meta:
         ordering = ["-computed_at", "-pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["study", "dataset", "system_a", "system_b", "similarity"],
-                name="separability_once_per_configuration_and_similarity",
+                *("study", "dataset", "system_a", "system_b", "similarity", "model", "model_fingerprint"),
+                *(Coalesce(name, _NOT_DRAWN) for name in ("samples", "cross_pairs", "seed")),
+                name="separability_once_per_configuration_and_measure",
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.study}: {self.dataset}, {self.system_a} / {self.system_b}, {self.similarity}"
+        return f"{self.study}: {self.dataset}, {self.system_a} / {self.system_b}, {self.label}"
 
 
-class Alignment(models.Model):
+class RawAlignment(models.Model):
+    """Mean similarities of one matchup, and the digest of the texts that they are of."""
+
+    digest = models.CharField(
+        max_length=64, blank=True, default="", help_text="Of the measure and the texts: tells when to compute again."
+    )
+    self_a = models.FloatField(null=True, help_text="Empty when A has a single generation.")
+    self_b = models.FloatField(null=True, help_text="Empty when B has a single generation.")
+    cross = models.FloatField()
+
+    class Meta:
+        abstract = True
+
+
+class Alignment(RawAlignment):
     """Mean similarities of one matchup, raw, and its separability on normalised ones; empty where undefined."""
 
     run = models.ForeignKey(SeparabilityRun, on_delete=models.CASCADE, related_name="alignments")
     matchup = models.ForeignKey(Matchup, on_delete=models.CASCADE, related_name="alignments")
-    self_a = models.FloatField(null=True, help_text="Empty when A has a single generation.")
-    self_b = models.FloatField(null=True, help_text="Empty when B has a single generation.")
-    cross = models.FloatField()
     separability = models.FloatField(null=True)
 
     class Meta:
@@ -51,3 +113,71 @@ class Alignment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}/{self.matchup_id}"
+
+    @property
+    def why_undefined(self) -> str:
+        """Why there is no separability; empty where there is one."""
+        single = [name for name, value in (("A", self.self_a), ("B", self.self_b)) if value is None]
+        return f"system {' and system '.join(single)} with a single generation" if single else ""
+
+
+class StagedAlignment(RawAlignment):
+    """An alignment of a computation that is under way, or was cut off: the next one takes it over.
+
+    No number is read from here: rows go as soon as the computation that they are part of is stored as a whole.
+    """
+
+    measure_sha256 = models.CharField(max_length=64)
+    matchup = models.ForeignKey(Matchup, on_delete=models.CASCADE, related_name="+")
+    staged_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["measure_sha256", "matchup"], name="staged_alignment_once_per_matchup")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.measure_sha256[:8]}/{self.matchup_id}"
+
+
+class SeparabilityJob(models.Model):
+    """A computation that was asked for on the web, and how far the worker is with it."""
+
+    class Status(models.TextChoices):
+        """Where it is."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="separability_jobs")
+    asked = models.JSONField(help_text="For what: similarity, model, group, samples, and so on.")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    done = models.PositiveIntegerField(default=0, help_text="Matchups that have their alignments.")
+    total = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True, default="", help_text="Why it failed.")
+    executor = models.CharField(max_length=80, blank=True, default="", help_text="The process that works on it.")
+    attempts = models.PositiveIntegerField(default=0)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    asked_at = models.DateTimeField(default=timezone.now)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-asked_at", "-pk"]
+        indexes = [
+            models.Index(
+                fields=["status"], condition=Q(status__in=["queued", "running"]), name="separability_job_at_work"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}: {self.asked.get('similarity', '')}, {self.status}"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Tell whether it isn't over."""
+        return self.status in (self.Status.QUEUED, self.Status.RUNNING)
