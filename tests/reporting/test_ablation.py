@@ -16,11 +16,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django_tasks_db.models import DBTaskResult
 
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Pair, Study
 from judging.ablations import Configuration, judge_of, sc2
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
+from judging.services.execution import execute
+from judging.services.stopping import StopFlag
 from reporting.ablation import ablation
 from reporting.ablation_charts import by_calls, by_samples
 from reporting.ablation_tables import COLUMNS, csv_rows, name_of, text
@@ -435,18 +438,28 @@ def test_page_without_gold_shows_agreement_and_no_empty_columns(reader: Client, 
     assert "Calls a verdict" in page
 
 
-def test_page_says_what_it_takes_and_starts_it_for_a_worker(reader: Client, study: Study, stand_in: StandIn) -> None:
+def test_page_says_what_it_takes_and_starts_it_for_a_worker(
+    reader: Client, study: Study, stand_in: StandIn, django_capture_on_commit_callbacks: Any
+) -> None:
     answered = reader.post(reverse(PAGE, args=[study.slug]), CHOSEN)
     assert answered.status_code == 200
     page = answered.content.decode()
     assert "<strong>280 calls</strong>" in page  # five pairs, two rounds, 4 single answers, 8 draws and 16 of SC²
     assert not JudgeRun.objects.exists()
-    answered = reader.post(reverse(START, args=[study.slug]), CHOSEN)
+    with django_capture_on_commit_callbacks(execute=True):
+        answered = reader.post(reverse(START, args=[study.slug]), CHOSEN)
+    assert DBTaskResult.objects.count() == 6
     assert (answered.status_code, answered.headers["Location"]) == (302, reverse(PAGE, args=[study.slug]))
     assert JudgeRun.objects.filter(status="queued").count() == 6
     page = reader.get(reverse(PAGE, args=[study.slug]))
     assert "0 of 6 runs are done." in page.content.decode()
     assert "data-poll" in page.content.decode()
+    for queued in JudgeRun.objects.all():
+        execute(queued.pk, stop=StopFlag())
+    assert stand_in.calls == 280
+    page = reader.get(reverse(PAGE, args=[study.slug]))
+    assert "6 of 6 runs are done." in page.content.decode()
+    assert "data-poll" not in page.content.decode()
 
 
 def test_card_is_sent_alone_to_htmx(reader: Client, asked: Study, stand_in: StandIn) -> None:
