@@ -1,0 +1,34 @@
+"""The page of ways of judging side by side: axe finds nothing in any look, and an estimate comes before the start."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from judging.ablations import Configuration, judge_of, sc2
+from judging.models import JudgeRun, Judgment
+from tests.browser.test_accessibility import Inspection
+from tests.judging.builders import make_endpoint, make_study, pairs_in
+
+
+def test_ways_of_judging_are_for_everybody(open_as: Callable[..., Page]) -> None:
+    study, endpoint = make_study(), make_endpoint()
+    study.instances.update(gold={"better": "heron"})
+    for status, one in (("done", Configuration("direct")), ("running", sc2(1)), ("queued", sc2(8))):
+        judge = judge_of(one, endpoint=endpoint, rounds=2, seed=1, aspects=None)
+        judge.save()
+        run = JudgeRun.objects.create(study=study, judge=judge, status=status)
+        Judgment.objects.bulk_create(
+            Judgment(run=run, pair=pair, order="ab", repeat=repeat, status="parsed", verdict=1 - 2 * (place % 2))
+            for place, pair in enumerate(pairs_in(study))
+            for repeat in range(2)
+        )
+    inspection = Inspection()
+    page = open_as("rea", "researcher")
+    page.goto(f"/studies/{study.slug}/ablation/")
+    inspection.look(page, "ablation")
+    page.get_by_label("Rounds").fill("1")
+    page.get_by_role("button", name="What will it take?").click()
+    expect(page.locator("#start [role=status]")).to_contain_text("calls")
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
+    inspection.look(page, "estimate")
+    assert not inspection.found, inspection.found
