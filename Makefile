@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-llm lint format types migrations-check messages messages-check lock lock-check bench bench-rating bench-serving bench-judging stress ci screenshots clean
+.PHONY: help demo run install test test-llm lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ lock-check: .venv/dev ## fail when requirements/*.txt do not match pyproject.tom
 	@sh tools/lock.sh --check
 
 bench: .venv/dev ## time our measures against the reference implementations, in one run
+	$(PY) -m bench separability
+
+bench-separability: .venv/dev ## time the similarities of all pairs of generations against the field's libraries (two minutes)
 	$(PY) -m bench separability
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)

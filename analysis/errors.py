@@ -23,3 +23,15 @@ class DuplicateRating(AnalysisError):
 
 class NotEnough(AnalysisError):
     """More was asked for than there is."""
+
+
+class NeedsModel(AnalysisError):
+    """A similarity of what texts mean, without the model that it takes."""
+
+
+class NotFinite(AnalysisError):
+    """A model that gave NaN or infinity for a text."""
+
+    def __init__(self, message: str, *, text: str) -> None:
+        super().__init__(message)
+        self.text = text  # so that a caller can say whose it is

@@ -1,60 +1,149 @@
-"""ROUGE-1 of all generation pairs that separability needs: ours in one go against rouge-score, pair by pair."""
+"""Similarities of all generation pairs that separability needs: ours in one go, the field's libraries pair by pair."""
 
+import itertools
+import string
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import sacrebleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from analysis.similarity import pairwise_rouge1
+from analysis.similarity import pairwise_bertscore, pairwise_bleu, pairwise_chrf, pairwise_rouge1
+from analysis.similarity.stems import stem
 from analysis.types import FloatArray
 
-INSTANCES = 40
+MATCHUPS = 1_000
 GENERATIONS = 5  # per system and instance
 WORDS = 60  # per generation
-VOCABULARY = 400  # words that the generations of one instance draw from
+LANGUAGE = 20_000  # words that there are; the n-th is used as often as Zipf's law says
+TOPIC = 200  # words that the generations of one instance draw from
+LOOPED = 100  # matchups that the libraries go through, pair by pair; what that takes is scaled up to all
+TURNS = 10  # ours and the library go in turns, so that a slow moment of the machine slows both
+VECTORS = (80, 384)  # tokens of a text, and how long their vectors are, where there is no model
 
 Texts = list[str]
-Similarity = Callable[[Texts, Texts], FloatArray]
+PairScore = Callable[[str, str], float]
 
 
 def main() -> None:
-    """Time both on the same texts, compare the numbers, print the ratio."""
-    matchups = make_matchups(np.random.default_rng(1))
-    pairs = INSTANCES * 3 * GENERATIONS**2
-    plain_seconds, plain = timed(rouge_score_loop, matchups)
-    our_seconds, ours = timed(pairwise_rouge1, matchups)
-    gap = max(float(np.abs(a - b).max()) for a, b in zip(plain, ours, strict=True))
-    print(f"separability: ROUGE-1 of {pairs} text pairs ({INSTANCES} matchups, {GENERATIONS} generations per system)")
-    print(f"  rouge-score, pair by pair   {plain_seconds:8.3f} s")
-    print(f"  pairwise_rouge1             {our_seconds:8.3f} s")
-    print(f"  {plain_seconds / our_seconds:.1f} times as fast; largest difference of a similarity {gap:.1e}")
+    """Time ours and the libraries on the same texts, compare the numbers, print the ratios."""
+    matchups = list(make_matchups(np.random.default_rng(1)))
+    pairs = len(list(itertools.combinations(range(2 * GENERATIONS), 2)))
+    print(f"separability: {MATCHUPS} matchups of {2 * GENERATIONS} texts of {WORDS} words, {pairs} pairs each")
+    print(f"  the libraries go through {LOOPED} matchups; their seconds are scaled up to {MATCHUPS}")
+    rouge = RougeScorer(["rouge1"], use_stemmer=True)
+    compare("ROUGE-1", "rouge-score", pairwise_rouge1, lambda a, b: rouge.score(a, b)["rouge1"].fmeasure, matchups)
+    # All texts have equally many words, and no punctuation: either may be the reference of BLEU.
+    compare("BLEU", "sacrebleu", pairwise_bleu, lambda a, b: sacrebleu.sentence_bleu(a, [b]).score / 100, matchups)
+    compare("chrF", "sacrebleu", pairwise_chrf, chrf, matchups)
+    new_words = [renamed(texts, number) for number, texts in enumerate(matchups)]
+    print("  with no word of one matchup in another, so that nearly every word must be stemmed anew:")
+    compare("ROUGE-1", "rouge-score", pairwise_rouge1, lambda a, b: rouge.score(a, b)["rouge1"].fmeasure, new_words)
+    bertscore(matchups)
 
 
-def make_matchups(rng: np.random.Generator) -> list[tuple[Texts, Texts]]:
-    """Draw the generations of two systems for every instance, from words as long as English ones."""
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
-    return [matchup(rng, letters) for _ in range(INSTANCES)]
+def make_matchups(rng: np.random.Generator) -> Iterator[Texts]:
+    """Draw the generations of two systems for every instance, those of A first; an instance has its topic's words."""
+    letters = np.array(list(string.ascii_lowercase))
+    endings = ["", "", "s", "ed", "ing", "ation", "ness", "ly", "e"]
+    language = [
+        "".join(rng.choice(letters, size=rng.integers(2, 8))) + endings[rng.integers(len(endings))]
+        for _ in range(LANGUAGE)
+    ]
+    weights = 1 / np.arange(1, LANGUAGE + 1)
+    for _ in range(MATCHUPS):
+        topic = rng.choice(LANGUAGE, size=TOPIC, replace=False, p=weights / weights.sum())
+        yield [" ".join(language[word] for word in rng.choice(topic, size=WORDS)) for _ in range(2 * GENERATIONS)]
 
 
-def matchup(rng: np.random.Generator, letters: np.ndarray) -> tuple[Texts, Texts]:
-    """Draw the generations of two systems for one instance; they share its vocabulary."""
-    words = ["".join(rng.choice(letters, size=rng.integers(2, 10))) for _ in range(VOCABULARY)]
-    texts = [" ".join(rng.choice(words, size=WORDS)) for _ in range(2 * GENERATIONS)]
-    return texts[:GENERATIONS], texts[GENERATIONS:]
+def renamed(texts: Texts, number: int) -> Texts:
+    """The texts with words that no other matchup has: each starts with the matchup's number in letters."""
+    start = "".join(string.ascii_lowercase[int(digit)] for digit in str(number))
+    return [" ".join(start + word for word in text.split()) for text in texts]
 
 
-def timed(similarity: Similarity, matchups: list[tuple[Texts, Texts]]) -> tuple[float, list[FloatArray]]:
-    """Return the seconds taken, and the similarities: A-A, B-B and A-B of each matchup.
+def chrf(a: str, b: str) -> float:
+    """chrF of the library, with the text that has more characters as the reference."""
+    shorter, longer = sorted([a, b], key=lambda text: len("".join(text.split())))
+    return sacrebleu.sentence_chrf(shorter, [longer]).score / 100
 
-    Once only: a second round would find the stems of all words in our cache.
-    """
+
+def compare(
+    name: str,
+    library: str,
+    ours: Callable[[Sequence[str], Sequence[str]], FloatArray],
+    theirs: PairScore,
+    matchups: list[Texts],
+) -> None:
+    """Print how much longer the library takes, with our cache of stems empty at first, and then full."""
+    stem.cache_clear()
+    cold = looped = gap = 0.0
+    size, part = MATCHUPS // TURNS, LOOPED // TURNS
+    for turn in range(TURNS):
+        texts = matchups[turn * size : (turn + 1) * size]
+        seconds, found = timed(lambda texts=texts: [ours(one, one) for one in texts])  # type: ignore[misc]
+        cold += seconds
+        seconds, known = timed(lambda texts=texts: [every_pair(theirs, one) for one in texts[:part]])  # type: ignore[misc]
+        looped += seconds * size / part
+        above = np.triu_indices(2 * GENERATIONS, 1)
+        gap = max([gap, *(float(np.abs(a[above] - b).max()) for a, b in zip(found, known, strict=False))])
+    warm, _ = timed(lambda: [ours(one, one) for one in matchups])
+    print(
+        f"  {name:8} {library:11} {looped:8.2f} s; ours {cold:6.3f} s, again {warm:6.3f} s: "
+        f"{looped / cold:6.1f} times as fast, again {looped / warm:6.1f}; largest difference {gap:.0e}"
+    )
+
+
+def every_pair(score: PairScore, texts: Texts) -> FloatArray:
+    """Score every two texts with the library, in the order of the cells above a matrix's diagonal."""
+    return np.array([score(a, b) for a, b in itertools.combinations(texts, 2)])
+
+
+def timed(work: Callable[[], list[FloatArray]]) -> tuple[float, list[FloatArray]]:
+    """Return the seconds taken, and what came of it."""
     start = time.perf_counter()
-    found = [similarity(x, y) for a, b in matchups for x, y in ((a, a), (b, b), (a, b))]
+    found = work()
     return time.perf_counter() - start, found
 
 
-def rouge_score_loop(texts_a: Texts, texts_b: Texts) -> FloatArray:
-    """Score every pair with the reference package."""
-    scorer = RougeScorer(["rouge1"], use_stemmer=True)
-    return np.array([[scorer.score(a, b)["rouge1"].fmeasure for b in texts_b] for a in texts_a])
+def bertscore(matchups: list[Texts]) -> None:
+    """Print what matching tokens adds to the forward pass of the model over all distinct texts."""
+    encoder, name = model()
+    some = matchups[:LOOPED]
+    forward = matching = 0.0
+    for texts in some:
+        seconds, vectors = timed(lambda texts=texts: encoder(texts))  # type: ignore[misc]
+        forward += seconds
+        known = Known(dict(zip(texts, vectors, strict=True)))
+        matching += timed(lambda texts=texts, known=known: [pairwise_bertscore(texts, texts, known)])[0]  # type: ignore[misc]
+    scale = 1_000 / LOOPED
+    if not name:
+        print(
+            f"  BERTScore: no model is installed; matching made-up vectors of {VECTORS[0]} tokens by {VECTORS[1]} takes"
+        )
+        print(
+            f"  {matching * scale:.1f} s for 1,000 matchups ({LOOPED} timed); pip install 'tandem[models]' to time a model"
+        )
+        return
+    print(
+        f"  BERTScore with {name}: forward pass {forward * scale:.1f} s, with matching {(forward + matching) * scale:.1f} s"
+    )
+    print(f"  for 1,000 matchups ({LOOPED} timed): {1 + matching / forward:.2f} times the forward pass")
+
+
+class Known:
+    """Token vectors that are there already."""
+
+    def __init__(self, vectors: dict[str, FloatArray]) -> None:
+        self.vectors = vectors
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[FloatArray]:
+        """Look them up."""
+        return [self.vectors[text] for text in texts]
+
+
+def model() -> tuple[Callable[[Texts], list[FloatArray]], str]:
+    """The small model's token encoder and name, or one that makes vectors up, and no name."""
+    rng = np.random.default_rng(2)
+    return lambda texts: [rng.normal(size=VECTORS).astype(np.float32) for _ in texts], ""

@@ -1,18 +1,36 @@
 """Similarities by name, as commands and settings give them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
+from typing import cast
 
-from analysis.errors import UnknownValue
+import numpy as np
+
+from analysis.errors import AnalysisError, NeedsModel, NotFinite, ShapeError, UnknownValue
+from analysis.similarity.bleu import pairwise_bleu
+from analysis.similarity.chargrams import pairwise_chargrams
+from analysis.similarity.chrf import pairwise_chrf
+from analysis.similarity.exact import pairwise_exact
 from analysis.similarity.length import length_penalty
 from analysis.similarity.rouge import pairwise_rouge1
+from analysis.similarity.semantic import (
+    Encoder,
+    Extractor,
+    TokenEncoder,
+    pairwise_bertscore,
+    pairwise_cosine,
+    pairwise_entities,
+)
 from analysis.types import FloatArray
 
 Similarity = Callable[[Sequence[str], Sequence[str]], FloatArray]
+ENTRY_POINTS = "tandem.similarities"  # the group under which an installed package offers its own
 
 
 def length_adjusted(similarity: Similarity) -> Similarity:
-    """The similarity times the length penalty of each pair of texts.
+    """The similarity times the length penalty of each pair of texts; for one that is never negative.
 
     source : Ghosh et al. 2024, Compare without Despair, §2.2 and note 5
     """
@@ -25,22 +43,103 @@ def length_adjusted(similarity: Similarity) -> Similarity:
 
 SIMILARITIES: Mapping[str, Similarity] = MappingProxyType(
     {
+        "bleu": pairwise_bleu,
+        "chargram": pairwise_chargrams,
+        "chrf": pairwise_chrf,
+        "exact": pairwise_exact,
         "rouge1": pairwise_rouge1,
         "rouge1-length": length_adjusted(pairwise_rouge1),
     }
 )
+NEEDS: Mapping[str, str] = MappingProxyType(  # what a similarity is handed, as the argument of `with_model`
+    {
+        "bertscore": "tokens",
+        "bertscore-length": "tokens",
+        "cosine": "encoder",
+        "entities": "extractor",
+    }
+)
+_IN_WORDS = {"tokens": "vectors of tokens", "encoder": "vectors of texts", "extractor": "named entities"}
 
 
 def names() -> tuple[str, ...]:
-    """Every name that `get` knows, sorted."""
-    return tuple(sorted(SIMILARITIES))
+    """Every name that there is, sorted: ours, those that need a model, and those of installed packages."""
+    return tuple(sorted({*SIMILARITIES, *NEEDS, *_own()}))
+
+
+def needs(name: str) -> str:
+    """What the similarity of that name must be handed: "encoder", "tokens" or "extractor"; "" for nothing.
+
+    raises : UnknownValue naming the known ones
+    """
+    if name not in names():
+        raise UnknownValue(f"unknown similarity {name!r}; known: {', '.join(names())}")
+    return NEEDS.get(name, "")
 
 
 def get(name: str) -> Similarity:
     """The similarity of that name: (texts_a, texts_b) to an array (len(texts_a), len(texts_b)).
 
-    raises : UnknownValue naming the known ones
+    raises : UnknownValue naming the known ones; NeedsModel for one that `with_model` makes; AnalysisError if an
+             installed package's can't be loaded
     """
-    if name not in SIMILARITIES:
-        raise UnknownValue(f"unknown similarity {name!r}; known: {', '.join(names())}")
-    return SIMILARITIES[name]
+    if needed := needs(name):
+        raise NeedsModel(f"the similarity {name} needs {_IN_WORDS[needed]} from a model, and no model is given")
+    return SIMILARITIES[name] if name in SIMILARITIES else _loaded(_own()[name])
+
+
+def with_model(
+    name: str,
+    *,
+    encoder: Encoder | None = None,
+    tokens: TokenEncoder | None = None,
+    extractor: Extractor | None = None,
+) -> Similarity:
+    """The similarity of that name over a model; one that needs none is that of `get`.
+
+    raises : UnknownValue naming the known ones; NeedsModel if the model that it needs is not among those given
+    """
+
+    def cosine(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        return pairwise_cosine(texts_a, texts_b, cast(Encoder, encoder))
+
+    def bertscore(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        return pairwise_bertscore(texts_a, texts_b, cast(TokenEncoder, tokens))
+
+    def entities(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        return pairwise_entities(texts_a, texts_b, cast(Extractor, extractor))
+
+    needed = needs(name)
+    if not needed or {"encoder": encoder, "tokens": tokens, "extractor": extractor}[needed] is None:
+        return get(name)
+    plain = {"encoder": cosine, "tokens": bertscore, "extractor": entities}[needed]
+    return length_adjusted(plain) if name.endswith("-length") else plain
+
+
+@cache
+def _own() -> Mapping[str, EntryPoint]:
+    """What installed packages offer, by name; none is loaded before it is asked for, and ours keep their names."""
+    taken = {*SIMILARITIES, *NEEDS}
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in taken}
+
+
+def _loaded(entry: EntryPoint) -> Similarity:
+    """A package's similarity, whose every answer is looked at before it counts."""
+    try:
+        own = entry.load()
+    except Exception as error:  # whatever the package's code raises when it is imported
+        raise AnalysisError(f"the similarity {entry.name} can't be loaded from {entry.value}: {error}") from error
+    if not callable(own):
+        raise AnalysisError(f"the similarity {entry.name} is no function: {entry.value} is {own!r}")
+
+    def checked(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        values = np.asarray(own(texts_a, texts_b), dtype=np.float64)
+        if values.shape != (len(texts_a), len(texts_b)):
+            wanted = (len(texts_a), len(texts_b))
+            raise ShapeError(f"the similarity {entry.name} gave an array {values.shape}; needed {wanted}")
+        if not np.isfinite(values).all():
+            text = texts_a[int(np.argwhere(~np.isfinite(values))[0][0])]
+            raise NotFinite(f"the similarity {entry.name} gave NaN or infinity for the text {text[:60]!r}", text=text)
+        return values
+
+    return checked

@@ -1,0 +1,201 @@
+"""Similarities of what texts mean, from a model that is handed in: vectors of texts, of tokens, or names in them."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import NotFinite, ShapeError
+from analysis.similarity.chargrams import jaccard
+from analysis.similarity.counting import Distinct, distinct
+from analysis.types import FloatArray
+
+BLOCK = 2**24  # most cells of the table of tokens by tokens held at a time: 64 MiB in single precision
+
+Extractor = Callable[[Sequence[str]], Sequence[frozenset[str]]]  # the named entities of each text
+
+
+class Encoder(Protocol):
+    """A model that gives a text one vector."""
+
+    def encode(self, texts: Sequence[str]) -> npt.ArrayLike:
+        """One vector for each text, as (n, d)."""
+
+
+class TokenEncoder(Protocol):
+    """A model that gives a text one vector for each of its tokens.
+
+    An encoder that leaves the special tokens of its model in (such as [CLS] and [SEP]) says so by an attribute
+    `specials`, how many rows of every array they take at its start and at its end. Without that attribute all rows
+    are tokens of the text.
+    """
+
+    def encode_tokens(self, texts: Sequence[str]) -> Sequence[npt.ArrayLike]:
+        """An array (t_i, d) for each text."""
+
+
+def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Encoder) -> FloatArray:
+    """Cosine of the vectors of every text of one list and every text of the other.
+
+    returns : (len(texts_a), len(texts_b)) in [-1, 1], symmetric; an empty text (nothing but white space) is not
+              shown to the model, nor compared where its vector is 0: 1 for two such texts if they are equal or both
+              empty, 0 for one beside any other
+    raises  : ShapeError if the model gives anything but one vector a text; NotFinite naming the text whose vector
+              holds NaN or infinity
+    source  : Ghosh et al. 2024, Compare without Despair, appendix E
+    """
+    places = distinct(texts_a, texts_b)
+    written = [row for row, text in enumerate(places.texts) if text.strip()]
+    values = np.eye(len(places.texts))
+    if written:
+        shown = [places.texts[row] for row in written]
+        vectors = np.asarray(encoder.encode(shown), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(shown):
+            raise ShapeError(
+                f"the encoder gave an array {vectors.shape} for {len(shown)} texts; needed one vector each"
+            )
+        _check_finite([vectors[row : row + 1] for row in range(len(shown))], shown)
+        directions, has_one = _directions(vectors)
+        # Rounding can take the cosine of a vector with itself past 1.
+        cosines = np.clip(directions @ directions.T, -1.0, 1.0)
+        cosines[np.ix_(~has_one, ~has_one)] = np.eye(int((~has_one).sum()))
+        values[np.ix_(written, written)] = cosines
+    return _with_empty(values, places)
+
+
+def pairwise_bertscore(texts_a: Sequence[str], texts_b: Sequence[str], tokens: TokenEncoder) -> FloatArray:
+    """BERTScore F1 of every text of one list with every text of the other.
+
+    Every token is matched with the one of the other text whose vector has the greatest cosine with its own; the
+    means of these cosines over the tokens of either text are precision P and recall R, and F1 = 2PR / (P + R).
+    Special tokens can be matched, but are not averaged over, as in the bert-score package; there are no weights by
+    rarity (idf), and values are not rescaled by a baseline.
+
+    returns : (len(texts_a), len(texts_b)), symmetric, at most 1 but for rounding; 0 where P + R is 0; for texts that
+              are empty (nothing but white space; not shown to the model) or in which the model finds no token, 1 for
+              two if they are equal or both empty, 0 for one beside any other
+    raises  : ShapeError if the model gives other than an array (t, d) for each text; NotFinite naming the text
+              whose vectors hold NaN or infinity
+    source  : Zhang et al. 2020, BERTScore, §3; bert-score 0.3.13 without idf and baseline
+    """
+    places = distinct(texts_a, texts_b)
+    found = _token_vectors(places.texts, tokens)
+    values = np.eye(len(places.texts))
+    if found.rows:
+        best = _mean_best_match(found)
+        both = best + best.T
+        values[np.ix_(found.rows, found.rows)] = np.divide(
+            2 * best * best.T, both, out=np.zeros(both.shape), where=both != 0
+        )
+    return _with_empty(values, places)
+
+
+def pairwise_entities(texts_a: Sequence[str], texts_b: Sequence[str], extractor: Extractor) -> FloatArray:
+    """Jaccard index of the named entities in every text of one list and every text of the other.
+
+    returns : (len(texts_a), len(texts_b)) in [0, 1], symmetric; 1 for two texts without an entity, as they name the
+              same; 1 for two empty texts (nothing but white space, not shown to the model), 0 for one beside any other
+    raises  : ShapeError if the extractor gives other than one set a text
+    source  : Ghosh et al. 2024, Compare without Despair, appendix E, note 13
+    """
+    places = distinct(texts_a, texts_b)
+    shown = [text for text in places.texts if text.strip()]
+    found = extractor(shown) if shown else []
+    if len(found) != len(shown):
+        raise ShapeError(f"the extractor gave {len(found)} sets of entities for {len(shown)} texts")
+    sets = iter(found)
+    named = [frozenset(next(sets)) if text.strip() else frozenset[str]() for text in places.texts]
+    shares = jaccard(named, places)
+    empty = np.array([not text.strip() for text in places.texts], dtype=bool)
+    one_empty = empty[places.rows_a][:, np.newaxis] != empty[places.rows_b][np.newaxis, :]
+    return np.where(one_empty, 0.0, shares)
+
+
+class _TokenVectors(NamedTuple):
+    """The texts that have tokens: their rows among all, unit vectors one text after another, and what is averaged."""
+
+    rows: list[int]
+    vectors: np.ndarray
+    starts: npt.NDArray[np.int64]  # of each text, and the end of the last
+    counted: npt.NDArray[np.bool_]  # (tokens,), False for special ones
+
+
+def _token_vectors(texts: Sequence[str], tokens: TokenEncoder) -> _TokenVectors:
+    written = [row for row, text in enumerate(texts) if text.strip()]
+    shown = [texts[row] for row in written]
+    arrays = [np.asarray(array) for array in tokens.encode_tokens(shown)] if shown else []
+    if len(arrays) != len(shown):
+        raise ShapeError(f"the token encoder gave {len(arrays)} arrays for {len(shown)} texts")
+    for array, text in zip(arrays, shown, strict=True):
+        if array.ndim != 2 or (len(array) and array.shape[1] != arrays[0].shape[1]):
+            raise ShapeError(
+                f"the token encoder gave an array {array.shape} for the text {_start(text)}; needed (t, d)"
+            )
+    first, last = getattr(tokens, "specials", (0, 0))
+    kept = [place for place, array in enumerate(arrays) if len(array) > first + last]
+    arrays, shown = [arrays[place] for place in kept], [shown[place] for place in kept]
+    _check_finite(arrays, shown)
+    lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    counted = np.ones(starts[-1], dtype=bool)
+    for start, stop in pairwise(starts):
+        counted[start : start + first] = counted[stop - last : stop] = False
+    vectors = _directions(np.concatenate(arrays))[0] if arrays else np.zeros((0, 0))
+    return _TokenVectors([written[place] for place in kept], vectors, starts, counted)
+
+
+def _mean_best_match(found: _TokenVectors) -> FloatArray:
+    """Mean over the tokens of text i of the greatest cosine with a token of text j, (texts, texts)."""
+    vectors, starts = found.vectors, found.starts
+    best = np.empty((len(starts) - 1, len(vectors)), dtype=vectors.dtype)
+    for low, high in _blocks(starts):
+        block = vectors[starts[low] : starts[high]]
+        # Of a whole set, NumPy computes only half of the product: it is one array with its own transpose.
+        cosines = (vectors if len(block) == len(vectors) else block) @ vectors.T
+        for text in range(low, high):
+            cosines[starts[text] - starts[low] : starts[text + 1] - starts[low]].max(axis=0, out=best[text])
+    weighted = np.where(found.counted, best, 0).astype(np.float64)
+    averaged = np.add.reduceat(found.counted.astype(np.float64), starts[:-1])
+    means: FloatArray = (np.add.reduceat(weighted, starts[:-1], axis=1) / averaged).T
+    return means
+
+
+def _blocks(starts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Runs of texts, as (first, one past the last), whose tokens by all tokens stay within a block."""
+    most = max(1, BLOCK // int(starts[-1]))
+    edges = [0]
+    for text in range(1, len(starts) - 1):
+        if starts[text + 1] - starts[edges[-1]] > most:
+            edges.append(text)
+    return list(pairwise([*edges, len(starts) - 1]))
+
+
+def _directions(vectors: np.ndarray) -> tuple[np.ndarray, npt.NDArray[np.bool_]]:
+    """Vectors of length 1, in single precision if they came so, and which have a direction: one of 0 stays 0."""
+    exact = vectors if vectors.dtype in (np.float32, np.float64) else vectors.astype(np.float64)
+    norms = np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, np.newaxis]
+    return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0), norms[:, 0] > 0
+
+
+def _with_empty(values: FloatArray, places: Distinct) -> FloatArray:
+    """Lay the values of distinct texts out as the lists ask, empty texts being all the same."""
+    empty = np.array([not text.strip() for text in places.texts], dtype=bool)
+    values[np.ix_(empty, empty)] = 1.0
+    return values[places.rows_a[:, np.newaxis], places.rows_b[np.newaxis, :]]
+
+
+def _check_finite(arrays: Sequence[np.ndarray], texts: Sequence[str]) -> None:
+    if not arrays or np.isfinite(np.concatenate(arrays)).all():
+        return
+    bad = [text for array, text in zip(arrays, texts, strict=True) if not np.isfinite(array).all()]
+    raise NotFinite(
+        f"the model gave NaN or infinity for {len(bad)} of {len(texts)} texts, first for {_start(bad[0])}; "
+        "leave the text out, or take another model",
+        text=bad[0],
+    )
+
+
+def _start(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:60] + "…")

@@ -1,0 +1,74 @@
+"""ROUGE-1."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from rouge_score.rouge_scorer import RougeScorer
+
+from analysis.similarity import counting, pairwise_rouge1, rouge
+from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
+
+SCORER = RougeScorer(["rouge1"], use_stemmer=True)
+
+
+def library_rouge1(texts_a, texts_b):
+    found = [[SCORER.score(a, b)["rouge1"].fmeasure for b in texts_b] for a in texts_a]
+    return np.reshape(found, (len(texts_a), len(texts_b)))
+
+
+def test_rouge1_by_hand():
+    # Stems: two dog chase a cat / the dog chase two cat cat. Common: two, dog, chase, cat = 4 of 5 and of 6 words,
+    # so F1 = 2 * 4 / (5 + 6).
+    found = pairwise_rouge1(["Two dogs chased a cat"], ["The dog chases: two cats, cats!", "", "Nothing shared"])
+    np.testing.assert_allclose(found, [[8 / 11, 0, 0]])
+
+
+def test_rouge1_counts_a_repeated_word_as_often_as_both_have_it():
+    # min(4, 2) = 2 common of 4 and 3 words: 2 * 2 / 7.
+    np.testing.assert_allclose(pairwise_rouge1(["no no no no"], ["no no yes"]), [[4 / 7]])
+
+
+def test_golden_values_are_met(golden):
+    for case in golden("similarity_cases")["rouge1_f_stemmed"]:
+        assert pairwise_rouge1([case["a"]], [case["b"]])[0, 0] == pytest.approx(case["f"], abs=1e-9)
+
+
+def test_rouge1_equals_the_library_on_adversarial_texts():
+    found = pairwise_rouge1(ADVERSARIAL, ADVERSARIAL)
+    np.testing.assert_allclose(found, library_rouge1(ADVERSARIAL, ADVERSARIAL), atol=1e-9)
+
+
+@given(lists_of_texts, lists_of_texts)
+def test_rouge1_equals_the_library(texts_a, texts_b):
+    np.testing.assert_allclose(pairwise_rouge1(texts_a, texts_b), library_rouge1(texts_a, texts_b), atol=1e-9)
+
+
+@given(lists_of_texts)
+def test_rouge1_of_a_list_with_itself_equals_the_library(texts):
+    np.testing.assert_allclose(pairwise_rouge1(texts, texts), library_rouge1(texts, texts), atol=1e-9)
+
+
+def test_rouge1_knows_only_latin_letters_and_digits():
+    assert pairwise_rouge1(["完全相同"], ["完全相同"]) == 0.0
+
+
+def test_rouge1_in_blocks_equals_one_block(monkeypatch):
+    whole = pairwise_rouge1(ADVERSARIAL, ADVERSARIAL)
+    monkeypatch.setattr(counting, "BLOCK", 1)
+    np.testing.assert_array_equal(pairwise_rouge1(ADVERSARIAL, ADVERSARIAL), whole)
+
+
+def test_rouge1_reads_each_text_once(monkeypatch):
+    read = []
+    tokens = rouge.tokens
+    monkeypatch.setattr(rouge, "tokens", lambda text: read.append(text) or tokens(text))
+    pairwise_rouge1(["a", "b", "a"], ["b", "c"])
+    assert sorted(read) == ["a", "b", "c"]
+
+
+def test_rouge1_of_a_very_long_text_is_quick():
+    start = time.perf_counter()
+    pairwise_rouge1(["y" * 100_000 + " word" * 100_000], ["words"])
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,69 @@
+"""Porter stems."""
+
+import itertools
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.stem.porter import PorterStemmer
+
+from analysis.similarity.stems import stem
+
+NLTK = PorterStemmer()
+SUFFIXES = re.findall(
+    r"\w+",
+    "ational tional enci anci izer bli alli entli eli ousli ization ation ator alism iveness fulness ousness aliti "
+    "iviti biliti fulli logi icate ative alize iciti ical ful ness al ance ence er ic able ible ant ement ment ent "
+    "sion tion ion ou ism ate iti ous ive ize e ll s sses ies ss eed ed ing ied y i ate bl iz tt zz",
+)
+words = st.builds(
+    lambda start, ends: start + "".join(ends),
+    st.text("abcdeiouylstwxz01", max_size=5),
+    st.lists(st.sampled_from(SUFFIXES), max_size=3),
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        # Porter 1980, the examples of steps 1 to 5, taken through all steps.
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("feed", "feed"),
+        ("hopping", "hop"),
+        ("falling", "fall"),
+        ("filing", "file"),
+        ("happy", "happi"),
+        ("electrical", "electr"),
+        ("adjustment", "adjust"),
+        ("adoption", "adopt"),
+        ("controlling", "control"),
+        ("generalizations", "gener"),
+    ],
+)
+def test_stems_of_the_published_examples(word, expected):
+    assert stem(word) == expected
+
+
+@given(words)
+def test_stem_is_that_of_nltk(word):
+    assert stem(word) == NLTK.stem(word)
+
+
+def test_stem_is_that_of_nltk_for_every_short_stem_with_every_suffix():
+    for start in map("".join, itertools.product(["", "t", "a", "y", "st", "at"], repeat=2)):
+        for suffix in SUFFIXES:
+            assert stem(start + suffix) == NLTK.stem(start + suffix), start + suffix
+
+
+@pytest.mark.parametrize("word", ["sky", "skies", "dying", "news", "innings", "proceed", "howe", "ied", "ties", "died"])
+def test_irregular_words_are_those_of_nltk(word):
+    assert stem(word) == NLTK.stem(word)
+
+
+def test_stem_of_a_very_long_word_is_quick():
+    start = time.perf_counter()
+    assert stem("y" * 200_000 + "ing") == "y" * 199_999 + "i"
+    assert time.perf_counter() - start < 5
