@@ -6,6 +6,9 @@ import numpy.typing as npt
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 from analysis.types import FloatArray, IntArray
 
+MOST_BINS = 1_000_000
+ROUNDING = 1e-9  # of a step: a value so near to an edge lies on it
+
 
 def equal_width_edges(values: npt.ArrayLike, n: int) -> FloatArray:
     """Edges of n bins of one width over the support of the values.
@@ -18,6 +21,26 @@ def equal_width_edges(values: npt.ArrayLike, n: int) -> FloatArray:
     """
     known = _sorted_known(values, n)
     return np.linspace(known[0], known[-1], n + 1)
+
+
+def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
+    """Edges at multiples of a step around all values, so that histograms of several selections share them.
+
+    values  : any shape; NaN is ignored
+    step    : width of every bin, above 0
+    returns : (n_bins + 1,) ascending, at least one bin
+    raises  : NotEnough without a value, or where the step would make more than a million bins; UnknownValue for an
+              infinite value or a step that is not above 0
+    """
+    known = _sorted_known(values, 1)
+    if not (np.isfinite(step) and step > 0):
+        raise UnknownValue(f"the step of a histogram must be above 0, got {step}")
+    if (known[-1] - known[0]) / step > MOST_BINS:
+        raise NotEnough(f"steps of {step} from {known[0]} to {known[-1]} make more than {MOST_BINS} bins")
+    first, last = int(np.floor(known[0] / step + ROUNDING)), int(np.ceil(known[-1] / step - ROUNDING))
+    edges = np.arange(first, max(last, first + 1) + 1) * step
+    edges[0], edges[-1] = min(edges[0], known[0]), max(edges[-1], known[-1])  # rounding must leave no value outside
+    return edges
 
 
 def equal_count_edges(values: npt.ArrayLike, n: int) -> FloatArray:

@@ -139,7 +139,7 @@ def cluster_intervals(
     if len(table) < 2:
         return (Interval(np.nan, np.nan, level, rounds, undefined=rounds),) * n_measures
     values = _resampled(table, statistic, n_measures, rng, rounds)
-    return tuple(_interval(column, level) for column in values.T)
+    return tuple(interval_of(column, level) for column in values.T)
 
 
 def median_interval(
@@ -173,11 +173,12 @@ def median_interval(
     step = max(1, CELLS // len(ordered))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        medians[start : start + size] = _medians(ordered, _draws(len(kept), size, rng)[:, index])
-    return _interval(medians, level)
+        medians[start : start + size] = _medians(ordered, draws(len(kept), size, rng)[:, index])
+    return interval_of(medians, level)
 
 
-def _interval(values: FloatArray, level: float) -> Interval:
+def interval_of(values: FloatArray, level: float) -> Interval:
+    """Percentile interval of the values of all rounds; those that are not finite are undefined rounds."""
     defined = values[np.isfinite(values)]
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]) if defined.size else (np.nan, np.nan)
     return Interval(float(low), float(high), level, len(values), undefined=len(values) - defined.size)
@@ -192,14 +193,14 @@ def _resampled(
     values = np.empty((rounds, n_measures))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        found = np.asarray(statistic((_draws(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
+        found = np.asarray(statistic((draws(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
         if found.shape != (size, n_measures):
             raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {found.shape}")
         values[start : start + size] = found
     return values
 
 
-def _draws(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
+def draws(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
     """(rounds, n) how often each cluster is drawn, when n of n are with replacement: a multinomial draw, only faster."""
     drawn = rng.integers(n, size=(rounds, n)) + np.arange(rounds)[:, np.newaxis] * n
     counts: IntArray = np.bincount(drawn.ravel(), minlength=rounds * n).reshape(rounds, n)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.bins import assign, equal_count_edges, equal_width_edges
+from analysis.bins import assign, equal_count_edges, equal_width_edges, stepped_edges
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 
 NAN = np.nan
@@ -88,3 +88,30 @@ def test_bins_of_nothing_are_refused(make):
         make([0.1], 0)
     with pytest.raises(UnknownValue):
         make([0.1, np.inf], 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        pytest.param([0.12, 0.31], [0.1, 0.2, 0.3, 0.4], id="around"),
+        pytest.param([0.1, 0.3], [0.1, 0.2, 0.3], id="on-the-edges"),
+        pytest.param([-0.05, np.nan, 0.05], [-0.1, 0.0, 0.1], id="below-zero"),
+        pytest.param([0.2], [0.2, 0.3], id="one-value"),
+    ],
+)
+def test_stepped_edges_are_multiples_of_the_step(values: list[float], edges: list[float]) -> None:
+    found = stepped_edges(values, 0.1)
+    assert found == pytest.approx(np.array(edges))
+    known = np.array(values)[~np.isnan(values)]
+    assert (assign(known, found) >= 0).all()
+
+
+def test_stepped_edges_refuse_what_makes_no_bins() -> None:
+    for values, step, error in (([], 0.1, NotEnough), ([0, 1e9], 1e-6, NotEnough), ([1], 0, UnknownValue)):
+        with pytest.raises(error):
+            stepped_edges(values, step)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1), st.sampled_from([0.05, 0.1, 0.3]))
+def test_every_value_has_a_stepped_bin(values: list[float], step: float) -> None:
+    assert (assign(values, stepped_edges(values, step)) >= 0).all()

@@ -1,0 +1,398 @@
+"""How consistency of rating sets goes with separability: a logistic curve, where it crosses a half, what a cut saves.
+
+Rating sets are added up per matchup first (`gather`): all sets of a matchup share its separability, so that a fit
+needs only its number of sets and their total consistency, and a bootstrap round only how often each instance is drawn.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import CELLS, Interval, draws, interval_of, ratio
+from analysis.errors import AnalysisError, NotEnough, ShapeError, UnknownValue
+from analysis.types import BoolArray, FloatArray, IntArray, code_array
+
+MOST_STEPS = 100
+MOST_HALVINGS = 30
+SMALL = 1e-9  # of the number of sets: a gradient below this is none
+LEAST_CURVATURE = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Rating sets of one rater kind, added up per matchup.
+
+    delta    : (n,) separability
+    sets     : (n,) rating sets
+    total    : (n,) sum of their consistencies
+    steady   : (n,) those of consistency 1
+    instance : (n,) code of the instance: what a bootstrap draws
+    excluded : rating sets without a consistency or whose matchup has no separability
+    """
+
+    delta: FloatArray
+    sets: FloatArray
+    total: FloatArray
+    steady: FloatArray
+    instance: IntArray
+    excluded: int
+
+    def __len__(self) -> int:
+        return len(self.delta)
+
+
+def gather(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: npt.ArrayLike) -> Pilot:
+    """Add rating sets up per (instance, separability).
+
+    delta       : (n_sets,) separability of each set's matchup; NaN where it is undefined
+    consistency : (n_sets,) from 0 to 1; NaN where a set has no rating
+    instance    : (n_sets,) integer codes
+    raises      : ShapeError if the columns are not 1-D and of one length; UnknownValue for a consistency outside
+                  [0, 1], an infinite separability or codes that are not integers
+    """
+    x, c = np.asarray(delta, dtype=np.float64), np.asarray(consistency, dtype=np.float64)
+    codes = code_array("instance", instance)
+    if x.ndim != 1 or not x.shape == c.shape == codes.shape:
+        raise ShapeError(f"need columns of one length, got {x.shape}, {c.shape} and {codes.shape}")
+    if np.isinf(x).any() or (c < 0).any() or (c > 1).any():
+        raise UnknownValue("separability must be finite, and consistency from 0 to 1")
+    known = ~np.isnan(x) & ~np.isnan(c)
+    x, c, codes = x[known], c[known], codes[known]
+    rows, index = np.unique(np.stack([codes.astype(np.float64), x], axis=1), axis=0, return_inverse=True)
+    n = len(rows)
+    return Pilot(
+        delta=rows[:, 1],
+        sets=np.bincount(index, minlength=n).astype(np.float64),
+        total=np.bincount(index, weights=c, minlength=n),
+        steady=np.bincount(index, weights=c == 1, minlength=n),
+        instance=rows[:, 0].astype(np.int64),
+        excluded=int((~known).sum()),
+    )
+
+
+class Curves(NamedTuple):
+    """Fits of logit(mean consistency) = intercept + slope · δ, one per row of weights.
+
+    slope     : ±inf where the sets are separated: a step, at `step`; NaN where it is undefined: all sets alike, one
+                separability only, or no convergence
+    intercept : NaN where the slope is not finite
+    level     : mean consistency of all sets
+    """
+
+    intercept: FloatArray
+    slope: FloatArray
+    step: FloatArray
+    level: FloatArray
+    iterations: int
+    converged: BoolArray
+
+    def at(self, delta: npt.ArrayLike) -> FloatArray:
+        """(rounds, n) fitted mean consistency at each separability; NaN where there is no fit."""
+        x = np.asarray(delta, dtype=np.float64)[np.newaxis, :]
+        smooth = _expit(
+            self.intercept[:, np.newaxis] + np.where(np.isfinite(self.slope), self.slope, 0)[:, np.newaxis] * x
+        )
+        rise = np.sign(np.where(np.isinf(self.slope), self.slope, 0))[:, np.newaxis]
+        stepped = np.where(rise == 0, np.nan, 0.5 + 0.5 * rise * np.sign(x - self.step[:, np.newaxis]))
+        fitted: FloatArray = np.where(np.isfinite(self.slope)[:, np.newaxis], smooth, stepped)
+        return fitted
+
+    def crossing(self, level: float = 0.5) -> FloatArray:
+        """(rounds,) separability at which the mean consistency rises through a level; NaN where it doesn't rise."""
+        found = np.where(self.slope == np.inf, self.step, np.nan)
+        rising = np.isfinite(self.slope) & (self.slope > 0)
+        found[rising] = (np.log(level / (1 - level)) - self.intercept[rising]) / self.slope[rising]
+        return found
+
+
+def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
+    """Fit the fractional logit by damped Newton steps, for the pilot itself or for resamples of it.
+
+    times   : (rounds, n) how often each row of the pilot is drawn; once each when left out
+    returns : `Curves`. Where every set below some separability is inconsistent and every one above it fully
+              consistent (or the other way round) the likelihood has no greatest value: that is a step, put halfway
+              between the two sides
+    raises  : NotEnough for an empty pilot; ShapeError if times do not fit
+    source  : Papke and Wooldridge 1996, Econometric methods for fractional response variables; Albert and Anderson
+              1984, On the existence of maximum likelihood estimates in logistic regression models, for separation
+    """
+    if not len(pilot):
+        raise NotEnough("no rating set with a consistency and a separability")
+    drawn = np.ones((1, len(pilot))) if times is None else np.asarray(times, dtype=np.float64)
+    if drawn.ndim != 2 or drawn.shape[1] != len(pilot):
+        raise ShapeError(f"need times of shape (rounds, {len(pilot)}), got {drawn.shape}")
+    won, sets = drawn * pilot.total, drawn * pilot.sets
+    lost = drawn * (pilot.sets - pilot.total)
+    level = ratio(np.stack([won.sum(axis=1), sets.sum(axis=1)], axis=-1).reshape(-1, 2))
+    slope, step = _steps(pilot.delta, won, lost)
+    intercept = np.full(len(drawn), np.nan)
+    converged = np.isinf(slope)
+    open_ = ~converged & _varies(pilot.delta, sets) & (level > 0) & (level < 1)
+    center, scale = float(pilot.delta.mean()), float(pilot.delta.std()) or 1.0
+    start = np.stack([_logit(level[open_]), np.zeros(open_.sum())], axis=1)
+    found, done, iterations = _newton((pilot.delta - center) / scale, won[open_], sets[open_], start)
+    found[~done] = np.nan
+    slope[open_] = found[:, 1] / scale
+    intercept[open_] = found[:, 0] - found[:, 1] * center / scale
+    converged[open_] = done
+    return Curves(intercept, slope, step, level, iterations, converged)
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """What a pilot says of separability and consistency.
+
+    slope       : log-odds of consistency per unit of separability; infinite for a step, NaN where undefined
+    crossing    : separability at which the fitted mean consistency rises through a half; NaN for the reason in `why`
+    why         : "" or one of `REASONS`
+    open_ends   : rounds whose crossing lies outside the support: they count as its nearer end
+    band        : (2, n_grid) interval of the curve at `grid`
+    """
+
+    slope: float
+    slope_interval: Interval
+    crossing: float
+    crossing_interval: Interval
+    open_ends: int
+    why: str
+    separated: bool
+    iterations: int
+    support: tuple[float, float]
+    grid: FloatArray
+    curve: FloatArray
+    band: FloatArray
+
+
+REASONS = ("one value", "all inconsistent", "all consistent", "not rising", "below support", "above support")
+GRID = 41
+
+
+def relate(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95) -> Relation:
+    """Fit the curve and find its crossing, with intervals from a cluster bootstrap over instances.
+
+    returns : `Relation`. A crossing outside the support of the pilot's separability is none: there the curve is a
+              guess. In the interval, rounds that cross outside it count as the nearer end, and rounds in which
+              consistency does not rise are undefined and counted
+    raises  : NotEnough for an empty pilot; AnalysisError for a bad level or number of rounds
+    """
+    if not 0 < level < 1 or rounds < 1:
+        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    curves = fit(pilot)
+    least, most = float(pilot.delta.min()), float(pilot.delta.max())
+    grid = np.linspace(least, most, GRID)
+    slopes, crossings, fitted = _resampled(pilot, grid, rng, rounds)
+    outside = int(((crossings < least) | (crossings > most)).sum())
+    with np.errstate(invalid="ignore"):
+        ends = [_quantile(column, level) for column in fitted.T]
+    slope, crossing = float(curves.slope[0]), float(curves.crossing()[0])
+    why = _why(pilot, slope, float(curves.level[0]), crossing)
+    return Relation(
+        slope=slope,
+        slope_interval=_interval_with_infinite(slopes, level),
+        crossing=float("nan") if why else crossing,
+        crossing_interval=interval_of(np.clip(crossings, least, most), level),
+        open_ends=outside,
+        why=why,
+        separated=bool(np.isinf(slope)),
+        iterations=curves.iterations,
+        support=(least, most),
+        grid=grid,
+        curve=curves.at(grid)[0],
+        band=np.array(ends).T,
+    )
+
+
+def cut_sums(pilot: Pilot, threshold: float) -> FloatArray:
+    """Sums per matchup of what a cut at a separability keeps and leaves out.
+
+    returns : (n, 4, 2) numerators and denominators of the mean consistency of all sets, of those at or above the
+              threshold, of those below it, and of the share of fully consistent sets among those below
+    """
+    kept = (pilot.delta >= threshold).astype(np.float64)
+    below = 1 - kept
+    pairs = [
+        (pilot.total, pilot.sets),
+        (pilot.total * kept, pilot.sets * kept),
+        (pilot.total * below, pilot.sets * below),
+        (pilot.steady * below, pilot.sets * below),
+    ]
+    return np.stack([np.stack(pair, axis=-1) for pair in pairs], axis=1)
+
+
+def cut_statistic(totals: FloatArray) -> FloatArray:
+    """Mean consistency of all, of the kept and of those left out, the kept less all, steady share of those left out.
+
+    totals  : (..., 4, 2) as `cut_sums` adds up to
+    returns : (..., 5), NaN where a denominator is 0
+    """
+    shares = ratio(totals)
+    gain = shares[..., 1] - shares[..., 0]
+    return np.stack([shares[..., 0], shares[..., 1], shares[..., 2], gain, shares[..., 3]], axis=-1)
+
+
+class Saving(NamedTuple):
+    """What a cut saves of planned ratings; matchups without a separability are rated either way."""
+
+    below: int
+    known: int
+    missing: int
+    saved: int
+    planned: int
+
+
+def saving(delta: npt.ArrayLike, threshold: float, ratings_per_matchup: int) -> Saving:
+    """Count the ratings of matchups below a threshold, out of all that are planned.
+
+    delta               : (n_matchups,) separability of all that could be rated; NaN where undefined
+    ratings_per_matchup : pairs times raters
+    """
+    values = np.asarray(delta, dtype=np.float64)
+    known = ~np.isnan(values)
+    below = int((values[known] < threshold).sum())
+    return Saving(
+        below,
+        int(known.sum()),
+        int((~known).sum()),
+        below * ratings_per_matchup,
+        values.size * ratings_per_matchup,
+    )
+
+
+def _resampled(
+    pilot: Pilot, grid: FloatArray, rng: np.random.Generator, rounds: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    instances, index = np.unique(pilot.instance, return_inverse=True)
+    slopes, crossings, fitted = np.full(rounds, np.nan), np.full(rounds, np.nan), np.full((rounds, len(grid)), np.nan)
+    if len(instances) < 2:
+        return slopes, crossings, fitted
+    step = max(1, CELLS // len(pilot))
+    for start in range(0, rounds, step):
+        rows = slice(start, min(start + step, rounds))
+        curves = fit(pilot, draws(len(instances), rows.stop - rows.start, rng)[:, index])
+        slopes[rows], crossings[rows], fitted[rows] = curves.slope, curves.crossing(), curves.at(grid)
+    return slopes, crossings, fitted
+
+
+def _why(pilot: Pilot, slope: float, level: float, crossing: float) -> str:
+    if level in (0, 1):
+        return "all consistent" if level else "all inconsistent"
+    if pilot.delta.min() == pilot.delta.max():
+        return "one value"
+    if not slope > 0:
+        return "not rising"
+    if crossing < pilot.delta.min():
+        return "below support"
+    return "above support" if crossing > pilot.delta.max() else ""
+
+
+def _interval_with_infinite(values: FloatArray, level: float) -> Interval:
+    """As `interval_of`, but an infinite slope is a slope: a bound may be infinite."""
+    defined = np.sort(values[~np.isnan(values)])
+    if not defined.size:
+        return Interval(np.nan, np.nan, level, len(values), undefined=len(values))
+    low, high = _quantile(defined, level)
+    return Interval(low, high, level, len(values), undefined=len(values) - defined.size)
+
+
+def _quantile(values: FloatArray, level: float) -> tuple[float, float]:
+    """Quantiles that are values of the sample, since those between a number and infinity are none."""
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return float("nan"), float("nan")
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2], method="closest_observation")
+    return float(low), float(high)
+
+
+def _varies(x: FloatArray, sets: FloatArray) -> BoolArray:
+    """(rounds,) whether the sets of a round have more than one separability."""
+    there = sets > 0
+    varies: BoolArray = np.where(there, x, np.inf).min(axis=1) < np.where(there, x, -np.inf).max(axis=1)
+    return varies
+
+
+def _steps(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(rounds,) slope, infinite where one separability parts all that is consistent from all that is not, and that step."""
+    rounding = SMALL * np.maximum(won + lost, 1)
+    good, bad = won > rounding, lost > rounding
+    least_good, most_good = np.where(good, x, np.inf).min(axis=1), np.where(good, x, -np.inf).max(axis=1)
+    least_bad, most_bad = np.where(bad, x, np.inf).min(axis=1), np.where(bad, x, -np.inf).max(axis=1)
+    both = good.any(axis=1) & bad.any(axis=1)
+    varies = np.minimum(least_good, least_bad) < np.maximum(most_good, most_bad)
+    rising, falling = both & varies & (most_bad <= least_good), both & varies & (most_good <= least_bad)
+    slope = np.select([rising, falling], [np.inf, -np.inf], np.nan)
+    step = np.full(len(slope), np.nan)
+    step[rising] = (most_bad[rising] + least_good[rising]) / 2
+    step[falling] = (most_good[falling] + least_bad[falling]) / 2
+    return slope, step
+
+
+def _newton(x: FloatArray, won: FloatArray, sets: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray, int]:
+    """Climb every row's quasi-likelihood at once; returns parameters (rounds, 2), whether each converged, and steps."""
+    at = start.copy()
+    height = _likelihood(at, x, won, sets)
+    done = np.zeros(len(at), dtype=bool)
+    steps = 0
+    while steps < MOST_STEPS and not done.all():
+        steps += 1
+        rows = np.flatnonzero(~done)
+        slope, curvature = _derivatives(at[rows], x, won[rows], sets[rows])
+        flat = np.abs(slope).max(axis=1) <= SMALL * sets[rows].sum(axis=1)
+        done[rows[flat]] = True
+        rows, slope, curvature = rows[~flat], slope[~flat], curvature[~flat]
+        det = curvature[:, 0] * curvature[:, 2] - curvature[:, 1] ** 2
+        fine = det > LEAST_CURVATURE * curvature[:, 0] * curvature[:, 2]
+        if not fine.all():  # so flat that no step can be told: left as it is, and not converged
+            rows, slope, curvature, det = rows[fine], slope[fine], curvature[fine], det[fine]
+        if not rows.size:
+            break
+        move = np.stack(
+            [
+                (curvature[:, 2] * slope[:, 0] - curvature[:, 1] * slope[:, 1]) / det,
+                (curvature[:, 0] * slope[:, 1] - curvature[:, 1] * slope[:, 0]) / det,
+            ],
+            axis=1,
+        )
+        at[rows], height[rows] = _climbed(at[rows], height[rows], move, x, won[rows], sets[rows])
+    return at, done, steps
+
+
+def _climbed(
+    at: FloatArray, height: FloatArray, move: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Go the whole step, or as many halves of it as it takes not to come out lower."""
+    moved, reached = at + move, _likelihood(at + move, x, won, sets)
+    for _ in range(MOST_HALVINGS):
+        low = np.flatnonzero(~(reached >= height - 1e-12 * np.abs(height)))
+        if not low.size:
+            break
+        move[low] /= 2
+        moved[low] = at[low] + move[low]
+        reached[low] = _likelihood(moved[low], x, won[low], sets[low])
+    return moved, reached
+
+
+def _likelihood(at: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> FloatArray:
+    """(rounds,) Bernoulli quasi-log-likelihood of the mean consistency."""
+    eta = at[:, :1] + at[:, 1:] * x
+    value: FloatArray = (won * eta - sets * np.logaddexp(0, eta)).sum(axis=1)
+    return value
+
+
+def _derivatives(at: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gradient (rounds, 2), and the negative second derivatives (rounds, 3): of the intercept, of both, of the slope."""
+    p = _expit(at[:, :1] + at[:, 1:] * x)
+    residual, weight = won - sets * p, sets * p * (1 - p)
+    gradient = np.stack([residual.sum(axis=1), residual @ x], axis=1)
+    return gradient, np.stack([weight.sum(axis=1), weight @ x, weight @ x**2], axis=1)
+
+
+def _expit(eta: FloatArray) -> FloatArray:
+    value: FloatArray = 0.5 * (1 + np.tanh(eta / 2))
+    return value
+
+
+def _logit(p: FloatArray) -> FloatArray:
+    value: FloatArray = np.log(p) - np.log1p(-p)
+    return value

@@ -1,0 +1,109 @@
+"""How much separability moves when it is estimated from fewer generations, or from fewer cross pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import Interval, cluster_interval, interval_of, mean_sums, ratio
+from analysis.errors import AnalysisError, NotEnough, ShapeError
+from analysis.rank_correlation import spearman
+from analysis.separability import alignments, separability
+from analysis.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Separability from fewer samples beside that from all.
+
+    change      : mean over instances and draws of |δ of the draw - δ of all|
+    correlation : mean over draws of the rank correlation of the two over instances
+    """
+
+    change: float
+    change_interval: Interval
+    correlation: float
+    correlation_interval: Interval
+    n: int
+    missing: int
+
+
+def subsampled(
+    similarities: Sequence[FloatArray],
+    k_a: Sequence[int],
+    *,
+    scale: float,
+    draws: int,
+    rng: np.random.Generator,
+    samples: int | None = None,
+    cross_pairs: int | None = None,
+) -> FloatArray:
+    """Separability of every matchup from random parts of what it was estimated from.
+
+    similarities : one (K, K) matrix a matchup, of all generations, those of A first
+    k_a          : how many of them are A's, for each matchup
+    scale        : high - low of the normalisation that the full separability used
+    samples      : generations of each system in a draw, without replacement; all of them when left out
+    cross_pairs  : cross pairs in a draw; all of them when left out
+    returns      : (n_matchups, draws), NaN for a matchup with fewer generations or cross pairs than asked for, or a
+                   single generation
+    raises       : ShapeError if the lists differ in length; AnalysisError for a scale or a number that is not positive
+    source       : Ghosh et al. 2024, Compare without Despair, figure 5
+    """
+    if len(similarities) != len(k_a):
+        raise ShapeError(f"need one k_a per matrix, got {len(k_a)} for {len(similarities)}")
+    if not (np.isfinite(scale) and scale > 0):
+        raise AnalysisError(f"the scale must be above 0, got {scale}")
+    if draws < 1 or min(samples or 2, 2) < 2 or (cross_pairs is not None and cross_pairs < 1):
+        raise AnalysisError(f"cannot draw {draws} times {samples} samples and {cross_pairs} cross pairs")
+    found = np.full((len(similarities), draws), np.nan)
+    for place, (matrix, count) in enumerate(zip(similarities, k_a, strict=True)):
+        held = (count, len(matrix) - count)
+        taken = held if samples is None else (samples, samples)
+        if min(held) < 2 or taken[0] > held[0] or taken[1] > held[1]:
+            continue
+        if cross_pairs is not None and cross_pairs > taken[0] * taken[1]:
+            continue
+        chosen = np.concatenate(
+            [_chosen(held[0], taken[0], draws, rng), count + _chosen(held[1], taken[1], draws, rng)], axis=1
+        )
+        stack = matrix[chosen[:, :, np.newaxis], chosen[:, np.newaxis, :]]
+        means = alignments(stack, taken[0], cross_pairs=cross_pairs, rng=rng)
+        found[place] = separability(means.self_a, means.self_b, means.cross) / scale
+    return found
+
+
+def stability(
+    parts: npt.ArrayLike, full: npt.ArrayLike, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95
+) -> Stability:
+    """Set draws from fewer samples beside the separability from all of them.
+
+    parts   : (n, draws) as `subsampled` gives them
+    full    : (n,)
+    returns : `Stability`; rows without a value on either side are left out and counted. The interval of the change
+              resamples instances; that of the correlation holds the middle of the draws. The draws are parts of the
+              very generations behind `full`, so that they are nearer to it than new generations would be
+    raises  : ShapeError if the shapes do not fit; NotEnough without a draw
+    """
+    drawn, all_of_them = np.asarray(parts, dtype=np.float64), np.asarray(full, dtype=np.float64)
+    if drawn.ndim != 2 or all_of_them.shape != drawn.shape[:1]:
+        raise ShapeError(f"need (n, draws) and (n,), got {drawn.shape} and {all_of_them.shape}")
+    if not drawn.shape[1]:
+        raise NotEnough("no draw to compare")
+    known = ~np.isnan(drawn).any(axis=1) & ~np.isnan(all_of_them)
+    drawn, all_of_them = drawn[known], all_of_them[known]
+    n, missing = int(known.sum()), int((~known).sum())
+    changes = np.abs(drawn - all_of_them[:, np.newaxis]).mean(axis=1)
+    sums = mean_sums(changes, np.arange(n))
+    interval = cluster_interval(sums, ratio, rng=rng, rounds=rounds, level=level)
+    correlations = np.array([spearman(column, all_of_them) for column in drawn.T])
+    value = float(correlations.mean()) if n > 1 else float("nan")
+    spread = interval_of(correlations, level)
+    return Stability(float(ratio(sums.sum(axis=0))), interval, value, spread, n, missing)
+
+
+def _chosen(held: int, taken: int, draws: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """(draws, taken) places, each row without replacement."""
+    order = rng.permuted(np.broadcast_to(np.arange(held), (draws, held)), axis=1)
+    return np.sort(order[:, :taken], axis=1)
