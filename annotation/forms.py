@@ -73,6 +73,7 @@ class UploadForm(forms.Form):
         ("study", _("Study file: instances and generations (JSON Lines or CSV)")),
         ("labelled", _("Two outputs and which is better (JSON): input, output_1, output_2, label")),
         ("preferences", _("Preference pairs (JSON): prompt, chosen, rejected")),
+        ("sources", _("Source texts alone (JSON Lines or CSV): their generations are sampled later")),
         ("mturk", _("MTurk batch results (CSV): instances and ratings")),
         ("ratings", _("Ratings, long form (CSV or JSON Lines)")),
         ("tables", _("Comparison tables (JSON Lines)")),
@@ -148,7 +149,7 @@ class NamesStudyForm(forms.Form):
 class NewStudyForm(NamesStudyForm, UploadForm):
     """A new study: its name, what it begins from, and its first file, which may come later."""
 
-    KINDS = UploadForm.KINDS[:4]
+    KINDS = UploadForm.KINDS[:5]
 
     kind = forms.ChoiceField(choices=KINDS, required=False, label=_("What is in the file"))
     file = forms.FileField(

@@ -13,6 +13,7 @@ from judging.models import (
     Completion,
     Embedding,
     Endpoint,
+    GenerationRun,
     Judge,
     JudgeRun,
     Judgment,
@@ -232,3 +233,13 @@ class AspectSetAdmin(ReadOnlyAdmin):
     list_display = ["group", "task", "version", "created_at"]
     list_filter = ["task"]
     list_select_related = ["group"]
+
+
+@admin.register(GenerationRun)
+class GenerationRunAdmin(ReadOnlyAdmin):
+    """How systems' texts were sampled: settings that decided texts are never changed."""
+
+    list_display = ["name", "study", "model", "temperature", "samples", "seed", "template_version", "created_at"]
+    list_filter = ["model"]
+    list_select_related = ["study"]
+    search_fields = ["name"]

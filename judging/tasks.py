@@ -65,3 +65,24 @@ def distil_aspects(
         by=by,
         since=context.task_result.enqueued_at,
     )
+
+
+@task()
+def generate_texts(
+    study_id: int,
+    run_id: int,
+    dataset: str,
+    instances: list[str],
+    limit: int | None,
+    in_flight: int,
+    max_cost: str | None,
+) -> dict[str, Any]:
+    """Sample a system's texts; returns what came of it. Taken up again, it asks nothing twice.
+
+    study_id : finds the tasks of a study
+    """
+    from judging.services.generating import Where
+    from judging.services.generating_queued import generate_queued
+
+    where = Where(dataset, tuple(instances), limit)
+    return generate_queued(run_id, where=where, in_flight=in_flight, max_cost=max_cost)

@@ -12,6 +12,7 @@ urlpatterns = [
     path("endpoints/<slug:endpoint_name>/test/", endpoints.test_endpoint, name="test-endpoint"),
     path("studies/<slug:slug>/prompts/", include("judging.prompt_urls")),
     path("studies/<slug:slug>/aspects/", include("judging.aspect_urls")),
+    path("studies/<slug:slug>/generate/", include("judging.generate_urls")),
     path("studies/<slug:slug>/judges/", judges.judges, name="judges"),
     path("studies/<slug:slug>/judges/new/", judges.new_judge, name="new-judge"),
     path("studies/<slug:slug>/judges/estimate/", judges.estimate, name="estimate"),

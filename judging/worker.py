@@ -12,12 +12,13 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.services.slots import release_expired
 from judging.services.aspect_tasks import requeue_distilling
+from judging.services.generating_tasks import requeue_generating
 from judging.services.requeue import REQUEUE_SECONDS, requeue_runs
 from judging.services.stopping import WORKER_STOP
-from judging.tasks import distil_aspects, execute_run
+from judging.tasks import distil_aspects, execute_run, generate_texts
 
 log = logging.getLogger(__name__)
-STOP_BY_THEMSELVES = (execute_run.module_path, distil_aspects.module_path)
+STOP_BY_THEMSELVES = (execute_run.module_path, distil_aspects.module_path, generate_texts.module_path)
 
 
 class TandemWorker(Worker):
@@ -54,6 +55,7 @@ def look_after() -> None:
     """
     requeue_runs()
     requeue_distilling()
+    requeue_generating()
     while release_expired(at=timezone.now()):
         pass
 

@@ -36,14 +36,17 @@ class InstanceRow:
     matchups: tuple[tuple[str, str], ...] | None = None
 
 
-def parse_study_file(data: bytes, name: str, *, dataset: str = DEFAULT_DATASET) -> list[InstanceRow]:
+def parse_study_file(
+    data: bytes, name: str, *, dataset: str = DEFAULT_DATASET, sources_only: bool = False
+) -> list[InstanceRow]:
     """Read and check a study file; `dataset` stands in where a line names none.
 
+    sources_only : lines have no generations, which are to be sampled later
     Raises: BadFile listing every line that can't be taken.
     """
     if lines.is_csv(name):
         header, wide, bad = lines.read_csv(data)
-        records, header_problems = _narrow(header, wide)
+        records, header_problems = _narrow(header, wide, sources_only=sources_only)
         bad.extend(header_problems if not bad else [])
     else:
         records, bad = lines.read_json_lines(data)
@@ -52,7 +55,7 @@ def parse_study_file(data: bytes, name: str, *, dataset: str = DEFAULT_DATASET) 
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
-        problems = _problems(record)
+        problems = _problems(record, sources_only=sources_only)
         instance_id = record.get("instance_id")
         if isinstance(instance_id, str) and instance_id in first_seen:
             problems.append(f"instance_id {instance_id!r} is on line {first_seen[instance_id]} already")
@@ -76,13 +79,13 @@ def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
         instance_id=record["instance_id"],
         dataset=record.get("dataset") or dataset,
         source=record["source"],
-        generations=record["generations"],
+        generations=record.get("generations") or {},
         gold=record.get("gold"),
         metadata={**extra, **(record.get("metadata") or {})},
     )
 
 
-def _problems(record: dict[str, Any]) -> list[str]:
+def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[str]:
     found = []
     for key, longest in (("instance_id", LONGEST_ID), ("source", None)):
         if key not in record:
@@ -95,6 +98,12 @@ def _problems(record: dict[str, Any]) -> list[str]:
         found.append("metadata is not a JSON object")
     if broken := unstorable({key: value for key, value in record.items() if key not in _CHECKED}):
         found.append(f"a text under {broken!r} holds a NUL character or half of a surrogate pair")
+    if sources_only:
+        return found + [
+            f"{key} is there: read a file with texts by import_study"
+            for key in ("generations", "gold")
+            if record.get(key)
+        ]
     if "generations" not in record:
         return [*found, "generations is missing"]
     problems = _generation_problems(record["generations"])
@@ -149,7 +158,9 @@ def _is_number(value: object) -> bool:
         return False
 
 
-def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], list[BadLine]]:
+def _narrow(
+    header: list[str], records: list[Record], *, sources_only: bool = False
+) -> tuple[list[Record], list[BadLine]]:
     """Turn wide CSV records into the shape of the JSON ones."""
     if any(column.startswith(("Input.", "Answer.")) for column in header):
         reason = "this is a file of MTurk batch results: read it as such (import_mturk, or that kind on the page)"
@@ -171,7 +182,9 @@ def _narrow(header: list[str], records: list[Record]) -> tuple[list[Record], lis
             if index != expected:
                 bad.append(BadLine(1, f"column {system}/{expected} is missing"))
                 break
-    if len(columns) < 2:
+    if sources_only and columns:
+        bad.append(BadLine(1, f"columns of texts ({', '.join(columns)}): read a file with texts by import_study"))
+    if len(columns) < 2 and not sources_only:
         bad.append(BadLine(1, f"columns of {len(columns)} system(s); two or more are needed (SYSTEM/1, SYSTEM/2, …)"))
     if bad:
         return [], bad

@@ -23,6 +23,17 @@ def import_study(
     return _store(rows, kind="study", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
 
 
+def import_sources(
+    *, data: bytes, name: str, slug: str, dataset: str = DEFAULT_DATASET, **settings: Any
+) -> tuple[Study, Stored]:
+    """Read a file of source texts without generations, whole or not at all: these are sampled, or read, later.
+
+    Raises: BadFile listing every line that can't be taken.
+    """
+    rows = parse_study_file(data, name, dataset=dataset, sources_only=True)
+    return _store(rows, kind="sources", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
+
+
 def import_labelled(
     *,
     form: str,

@@ -8,7 +8,7 @@ from annotation.formats.study_file import DEFAULT_DATASET
 from annotation.models import Study
 from annotation.services.mturk import import_mturk
 from annotation.services.rating_files import import_ratings
-from annotation.services.study_files import import_labelled, import_study, summary
+from annotation.services.study_files import import_labelled, import_sources, import_study, summary
 from annotation.services.tables import import_tables
 
 
@@ -21,6 +21,9 @@ def read_upload(
     """
     if kind == "study":
         study, stored = import_study(data=data, name=name, slug=slug, dataset=dataset or DEFAULT_DATASET, **settings)
+        return study, summary(name, study, stored)
+    if kind == "sources":
+        study, stored = import_sources(data=data, name=name, slug=slug, dataset=dataset or DEFAULT_DATASET, **settings)
         return study, summary(name, study, stored)
     if kind in FIELDS:
         study, stored = import_labelled(form=kind, data=data, name=name, slug=slug, dataset=dataset, **settings)

@@ -124,7 +124,16 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     matchups = instance.matchups.select_related("system_a", "system_b").prefetch_related(
         "pairs__generation_a", "pairs__generation_b", "pairs__tables", "alignments__run"
     )
-    return render(request, "annotation/instance.html", {"study": study, "instance": instance, "matchups": matchups})
+    context = {
+        "study": study,
+        "instance": instance,
+        "matchups": matchups,
+        "systems": study.systems.filter(generations__instance=instance, generations__index=0),
+        "alone": []
+        if matchups
+        else instance.generations.select_related("system").order_by("system__position", "index"),
+    }
+    return render(request, "annotation/instance.html", context)
 
 
 def _try(form: forms.Form, attempt: Callable[[], T]) -> T | None:

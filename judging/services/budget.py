@@ -42,7 +42,16 @@ class Sizes:
         used = Completion.objects.filter(judgments__run=run, prompt_tokens__isnull=False)
         longest = used.order_by().aggregate(longest=Max("completion_tokens"))["longest"]
         if longest is not None:
-            self._completion, self.known = longest, True
+            self.expect(longest)
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens of the longest answer so far; `None` before there is one."""
+        return self._completion if self.known else None
+
+    def expect(self, completion_tokens: int) -> None:
+        """Take so many tokens for the longest answer so far."""
+        self._completion, self.known = completion_tokens, True
 
     def guess(self, request: Request) -> tuple[int, int]:
         """Return the tokens of a call's prompt and answer: as large as any so far, or as the request itself allows."""

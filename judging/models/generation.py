@@ -1,0 +1,59 @@
+"""How a system's generations were sampled at an endpoint."""
+
+from django.db import models
+from django.utils import timezone
+
+from annotation.models import Study
+from judging.models.judge import Endpoint
+
+
+class GenerationRun(models.Model):
+    """One system whose texts are sampled here: everything that decides them, what they took, and how far it is.
+
+    The settings never change once a text is stored: another temperature is another system.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="generation_runs")
+    name = models.CharField(max_length=200, help_text="The system's name.")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="generation_runs")
+    base_url = models.CharField(max_length=500, help_text="The endpoint's when it was begun.")
+    model = models.CharField(max_length=200, help_text="The endpoint's when it was begun.")
+    template = models.TextField(help_text="What is asked; $source stands for the source text.")
+    template_version = models.CharField(max_length=120)
+    system_prompt = models.TextField(blank=True)
+    samples = models.PositiveSmallIntegerField(help_text="Generations of each instance.")
+    temperature = models.FloatField(null=True, blank=True, help_text="Empty: the endpoint's own.")
+    top_p = models.FloatField(null=True, blank=True, help_text="Empty: the endpoint's own.")
+    params = models.JSONField(default=dict, blank=True, help_text="Everything that is sent with each call.")
+    seed = models.PositiveIntegerField()
+    keep_refusals = models.BooleanField(default=False)
+    settings_key = models.CharField(max_length=64, help_text="SHA-256 of all that decides the texts.")
+    by = models.CharField(max_length=150, blank=True)
+    calls = models.PositiveIntegerField(default=0)
+    cached = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(null=True, default=0)
+    completion_tokens = models.BigIntegerField(null=True, default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=8, null=True, default=0)
+    currency = models.CharField(max_length=3, default="USD")
+    longest = models.PositiveIntegerField(null=True, blank=True, help_text="Tokens of the longest answer so far.")
+    cut = models.PositiveIntegerField(default=0, help_text="Stored texts that ended at the limit of their length.")
+    left_out = models.JSONField(
+        default=list, blank=True, help_text="Of the last time: instances and why, the first ones."
+    )
+    left_out_count = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True, help_text="Why the last time ended early.")
+    created_at = models.DateTimeField(default=timezone.now)
+    counted_until = models.DateTimeField(default=timezone.now, help_text="Answers from then on are not counted yet.")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    software_version = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ["study", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="generation_run_once_per_system"),
+            models.CheckConstraint(condition=models.Q(samples__gte=1), name="generation_run_has_samples"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} in {self.study_id}"

@@ -1,0 +1,98 @@
+"""What is asked when texts are sampled: templates of ours, by name, and a researcher's own, by their hash."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from string import Template
+
+from annotation.formats.lines import text_problem
+from annotation.models.study import TaskKind
+from judging.errors import BadSettings
+from judging.judges.prompts import FOLDER
+
+SOURCE = "source"
+LONGEST = 20_000  # characters of a template, and of a system prompt
+PLAIN = "plain"
+# Which version of its wording a template has. A new wording is a new file with the next number, named here.
+TEMPLATES: Mapping[str, str] = {
+    "summarize-article": "summarize-article.v1",
+    "summarize-conversation": "summarize-conversation.v1",
+    "translate": "translate.v1",
+    "explain": "explain.v1",
+    "simplify": "simplify.v1",
+    PLAIN: "plain.v1",
+}
+# Where none is chosen. In all other studies the source is a prompt itself.
+USUAL: Mapping[str, str] = {
+    TaskKind.SUMMARIZATION.value: "summarize-article",
+    TaskKind.SUMMARIZATION_CONCISE.value: "summarize-article",
+    TaskKind.TRANSLATION.value: "translate",
+}
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A template: its text, and a name that tells its version."""
+
+    version: str
+    text: str
+
+    def fill(self, source: str) -> str:
+        """Put a source in, in one pass: a placeholder inside the source stays as it is. Nothing is put around it."""
+        return Template(self.text).substitute({SOURCE: source})
+
+
+def template_names() -> list[str]:
+    """List the templates that come with Tandem."""
+    return list(TEMPLATES)
+
+
+def usual_template(kind: str) -> Wording:
+    """Return the template for studies of a kind, where none is chosen."""
+    return find_template(USUAL.get(kind, PLAIN))
+
+
+def find_template(name: str) -> Wording:
+    """Return one of our templates, by its name with or without a version.
+
+    Raises: BadSettings listing those that exist.
+    """
+    plain = name.rpartition(".v")[0] if name in TEMPLATES.values() else name
+    if plain not in TEMPLATES:
+        raise BadSettings(f"there is no template {name}; there are {', '.join(TEMPLATES)}, or give a file of your own")
+    return _load(TEMPLATES[plain])
+
+
+@cache
+def _load(version: str) -> Wording:
+    text = (FOLDER / "generate" / f"{version}.txt").read_text(encoding="utf-8")
+    return Wording(version, checked_template(text, version))
+
+
+def own_template(text: str, name: str = "own") -> Wording:
+    """Return a researcher's own template; its version is its hash.
+
+    Raises: BadSettings saying what keeps it from being filled.
+    """
+    kept = checked_template(text.replace("\r\n", "\n"), name)
+    return Wording(f"{name[:80]} sha256:{sha256(kept.encode()).hexdigest()[:12]}", kept)
+
+
+def checked_template(text: str, name: str) -> str:
+    """Return a template's text without blank lines at its ends.
+
+    Raises: BadSettings
+    """
+    kept = text.strip()
+    if problem := text_problem(kept, longest=LONGEST):
+        raise BadSettings(f"template {name} {problem}")
+    template = Template(kept)
+    if not template.is_valid():
+        raise BadSettings(f"template {name} holds a lone dollar sign; write $$ for one")
+    found = set(template.get_identifiers())
+    if SOURCE not in found:
+        raise BadSettings(f"template {name} lacks $source, which stands for the source text")
+    if odd := sorted(found - {SOURCE}):
+        raise BadSettings(f"template {name} may only hold $source, not ${', $'.join(odd)}; write $$ for a dollar sign")
+    return kept

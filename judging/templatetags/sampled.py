@@ -1,0 +1,21 @@
+"""How a system's texts were sampled, for pages that show them."""
+
+from django import template
+
+from annotation.models import Study
+from judging.models import GenerationRun
+from judging.sampled import run_by_system
+
+register = template.Library()
+
+
+@register.simple_tag
+def sampled_systems(study: Study) -> dict[int, GenerationRun]:
+    """Return how the study's systems were sampled, by their primary keys; those of files are not in it."""
+    return run_by_system(study)
+
+
+@register.filter
+def of_system(runs: dict[int, GenerationRun], system: int) -> GenerationRun | None:
+    """Return how one of them was sampled; nothing for a system of a file."""
+    return runs.get(system)
