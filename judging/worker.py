@@ -10,6 +10,7 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
+from annotation.services.separability_queue import requeue_separability
 from annotation.services.slots import release_expired
 from judging.services.aspect_tasks import requeue_distilling
 from judging.services.generating_tasks import requeue_generating
@@ -49,10 +50,11 @@ class TandemWorker(Worker):
 
 
 def look_after() -> None:
-    """Put what asks models and lost its worker back into the queue, and free the slots of claims whose time has run out.
+    """Put work that lost its worker back into the queue, and free the slots of claims whose time has run out.
 
     A claim frees those too, before it looks for a slot; this is for the hours in which nobody claims.
     """
+    requeue_separability()
     requeue_runs()
     requeue_distilling()
     requeue_generating()

@@ -15,7 +15,7 @@ from reporting.estimates import Basis, Estimate, number
 from reporting.measured import Filters, Measured, Runs
 from reporting.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, mean_over_sets
 from reporting.raters import Rater
-from reporting.separability import Bins, bins_of
+from reporting.separability import Bins, bins_of, measure_findings
 
 POOLED_BINS = 5
 
@@ -39,7 +39,7 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
     study = everything[0].configuration.study
     chosen = _runs_alike([runs.of(configuration) for configuration in configurations(study)], filters.similarity)
     if chosen is None:
-        return _undefined("not every configuration has its separability computed with one and the same similarity")
+        return _undefined("not every configuration has its separability computed with one and the same similarity, model and draws")
     try:
         low, high, by_matchup = _study_wide(chosen)
     except AnalysisError as undefined:  # a constant group, or no alignment at all
@@ -55,6 +55,7 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
     missing = int(np.isnan(together).sum())
     return {
         "similarity": chosen[0].similarity,
+        **measure_findings(chosen[0]),
         "normalisation": {"group": "study", "min": low, "max": high},
         "edges": bins.edges.tolist(),
         "undefined": missing,
@@ -86,14 +87,14 @@ def _undefined(why: str) -> dict[str, Any]:
 
 
 def _runs_alike(runs: list[list[SeparabilityRun]], similarity: str | None) -> list[SeparabilityRun] | None:
-    """Pick each configuration's run of one similarity: the named one, else the most recent that all have."""
-    by_name = [{run.similarity: run for run in reversed(listed)} for listed in runs]
+    """Pick each configuration's run by one measure, of the named similarity or any: the most recent that all have."""
+    by_measure = [{run.measure: run for run in reversed(listed)} for listed in runs]
     shared = [
         run
         for run in sorted((run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True)
-        if similarity in (None, run.similarity) and all(run.similarity in names for names in by_name)
+        if similarity in (None, run.similarity) and all(run.measure in known for known in by_measure)
     ]
-    return [names[shared[0].similarity] for names in by_name] if shared else None
+    return [known[shared[0].measure] for known in by_measure] if shared else None
 
 
 def _study_wide(runs: list[SeparabilityRun]) -> tuple[float, float, dict[int, float]]:

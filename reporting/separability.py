@@ -90,6 +90,12 @@ def bins_of(values: FloatArray, n: int) -> Bins:
     return Bins(edges, assign(values, edges))
 
 
+def measure_findings(run: SeparabilityRun) -> dict[str, Any]:
+    """Name what the similarity alone leaves open, where there is such a thing: the model, and what was drawn."""
+    names = ("model", "model_fingerprint", "samples", "cross_pairs", "seed")
+    return {name: value for name in names if (value := getattr(run, name)) not in (None, "")}
+
+
 def separability_findings(selection: Selection, found: Separability) -> dict[str, Any]:
     """Describe the separability as JSON, or as `null` with the reason."""
     if found.run is None:
@@ -98,6 +104,7 @@ def separability_findings(selection: Selection, found: Separability) -> dict[str
     missing = int(np.isnan(found.values).sum())
     described: dict[str, Any] = {
         "similarity": found.run.similarity,
+        **measure_findings(found.run),
         "normalisation": {"group": found.run.group, "min": found.run.low, "max": found.run.high},
         "edges": [] if found.bins is None else found.bins.edges.tolist(),
         "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,7 +23,7 @@ from annotation.api.batch_serializers import (
     NewBatchSerializer,
     StatusSerializer,
 )
-from annotation.api.bodies import body_of, user_of
+from annotation.api.bodies import read, user_of
 from annotation.api.study_serializers import refusals
 from annotation.configurations import configuration
 from annotation.errors import BadFields
@@ -70,7 +70,7 @@ class BatchSetup(GenericViewSet):
     @extend_schema(request=NewBatchSerializer, responses={200: _MADE, 201: BatchSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
         """Make a batch; asking for the same again changes nothing. With `preview`, say what it would be."""
-        asked = _read(NewBatchSerializer, request)
+        asked = read(NewBatchSerializer, request)
         study = self._managed_study(asked.pop("study"))
         plan = batch_plan(study)
         chosen = _choice(asked, plan.select)
@@ -94,7 +94,7 @@ class BatchSetup(GenericViewSet):
     def set_status(self, request: Request, pk: str) -> Response:
         """Launch a batch, pause it, close it, or open it again."""
         batch = self._managed()
-        set_batch_status(batch=batch, by=user_of(request), **_read(StatusSerializer, request))
+        set_batch_status(batch=batch, by=user_of(request), **read(StatusSerializer, request))
         return self._shown(batch)
 
     @extend_schema(request=ExtensionSerializer, responses={200: _EXTENDED, **refusals(409, 413, 422)})
@@ -102,7 +102,7 @@ class BatchSetup(GenericViewSet):
     def extend(self, request: Request, pk: str) -> Response:
         """Give a batch more raters, further HITs, or both. With `preview`, say what that would be."""
         batch = self._managed()
-        asked = _read(ExtensionSerializer, request)
+        asked = read(ExtensionSerializer, request)
         has_choice = "select" in asked or "instance_ids" in asked
         chosen = _choice(asked, "all") if has_choice else None
         fee, seed = asked.pop("fee_percent", Decimal(0)), asked.pop("seed", None)
@@ -121,34 +121,12 @@ class BatchSetup(GenericViewSet):
     def copy(self, request: Request, pk: str) -> Response:
         """Make a batch after the pattern of this one, a draft unless told otherwise."""
         batch = self._managed()
-        asked = _read(BatchCopySerializer, request)
+        asked = read(BatchCopySerializer, request)
         systems = asked.pop("systems", None) or (batch.system_a.name, batch.system_b.name)
         dataset = asked.pop("dataset", batch.dataset)
         found = configuration(batch.study, dataset=dataset, systems=cast("tuple[str, str]", tuple(systems)))
         copy, made = copy_batch(batch=batch, configuration=found, by=user_of(request), **asked)
         return self._shown(copy, status.HTTP_201_CREATED if made else status.HTTP_200_OK)
-
-
-def _read(kind: type[serializers.Serializer], request: Request) -> dict[str, Any]:
-    """Return the checked values of a request.
-
-    Raises: BadFields, also for names that mean nothing here: a mistyped one is no wish for the default.
-    """
-    data = body_of(request)
-    known = kind().fields
-    if unknown := [name for name in data if name not in known]:
-        raise BadFields({name: ["There is no such field here."] for name in unknown})
-    serializer = kind(data=data)
-    if not serializer.is_valid():
-        raise BadFields({name: _words(problems) for name, problems in serializer.errors.items()})
-    return dict(serializer.validated_data)
-
-
-def _words(problems: Any) -> list[str]:
-    """Flatten what is wrong with a field: that of a list is told by place."""
-    if isinstance(problems, dict):
-        return [f"{place}: {word}" for place, told in problems.items() for word in _words(told)]
-    return [str(problem) for problem in problems]
 
 
 def _choice(asked: dict[str, Any], otherwise: str) -> Asked:

@@ -6,7 +6,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import QueryDict
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.request import Request
 
@@ -68,3 +68,25 @@ def texts_of(data: dict[str, Any], *names: str) -> dict[str, str]:
     if wrong := [name for name, value in taken.items() if not isinstance(value, str | None)]:
         raise BadFields({name: ["This must be a text."] for name in wrong})
     return {name: value or "" for name, value in taken.items()}
+
+
+def read(kind: type[serializers.Serializer], request: Request) -> dict[str, Any]:
+    """Return the checked values of a request.
+
+    Raises: BadFields, also for names that mean nothing here: a mistyped one is no wish for the default.
+    """
+    data = body_of(request)
+    known = kind().fields
+    if unknown := [name for name in data if name not in known]:
+        raise BadFields({name: ["There is no such field here."] for name in unknown})
+    serializer = kind(data=data)
+    if not serializer.is_valid():
+        raise BadFields({name: _words(problems) for name, problems in serializer.errors.items()})
+    return dict(serializer.validated_data)
+
+
+def _words(problems: Any) -> list[str]:
+    """Flatten what is wrong with a field: that of a list is told by place."""
+    if isinstance(problems, dict):
+        return [f"{place}: {word}" for place, told in problems.items() for word in _words(told)]
+    return [str(problem) for problem in problems]

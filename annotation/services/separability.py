@@ -1,72 +1,107 @@
 """Computing how distinguishable two systems are on each instance, and keeping it."""
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from django.db import transaction
-from django.utils import timezone
+from time import monotonic
 
 from analysis import similarity as similarities
-from analysis.errors import AnalysisError
-from analysis.separability import Alignments, Normalised, alignments, normalise, separability
 from annotation.configurations import Configuration, configurations
-from annotation.errors import AnnotationError, NotChosen
-from annotation.models import Alignment, Generation, SeparabilityRun, Study
-from annotation.version import VERSION
+from annotation.errors import AnnotationError, NotChosen, UnknownName
+from annotation.models import Generation, SeparabilityRun, Study
+from annotation.services.separability_alignments import Progress, align
+from annotation.services.separability_measure import Default, Measure, default_similarity, measure_of
+from annotation.services.separability_store import GROUPS, SeparabilityResult, group_of, normalised, store
 
-GROUPS = ("configuration", "study")
-_CHUNK = 500
+__all__ = [
+    "GROUPS",
+    "Default",
+    "Part",
+    "SeparabilityResult",
+    "blind_texts",
+    "compute_separability",
+    "default_similarity",
+    "latest_run",
+    "latest_runs",
+    "needed_run",
+]
 _LATIN_ONLY = ("rouge1", "rouge1-length")
 
 
 @dataclass(frozen=True)
-class _Computed:
-    """Raw alignments of one configuration, one value per matchup."""
+class Part:
+    """Of what part of a study: one data set, two systems; everything when neither is named."""
 
-    configuration: Configuration
-    matchup_ids: list[int]
-    self_a: np.ndarray
-    self_b: np.ndarray
-    cross: np.ndarray
-    texts_sha256: str
+    dataset: str = ""
+    systems: tuple[str, ...] = ()
 
+    def of(self, study: Study) -> list[Configuration]:
+        """Return the configurations that it is about.
 
-@dataclass(frozen=True)
-class SeparabilityResult:
-    """What came of it for one configuration."""
-
-    run: SeparabilityRun
-    configuration: Configuration
-    changed: bool
-    matchups: int
-    undefined: int
+        Raises: UnknownName listing those that exist; AnnotationError for a study without any.
+        """
+        known = configurations(study)
+        if not known:
+            raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
+        found = [
+            one
+            for one in known
+            if self.dataset in ("", one.dataset)
+            and (not self.systems or {one.system_a.name, one.system_b.name} == set(self.systems))
+        ]
+        if not found:
+            wanted = " ".join([*([self.dataset] if self.dataset else []), " / ".join(self.systems)]).strip()
+            raise UnknownName(f"study {study.slug} has no {wanted}; it has {'; '.join(map(str, known))}")
+        return found
 
 
 def compute_separability(
-    *, study: Study, similarity: str = "rouge1", group: str = "configuration"
+    *,
+    study: Study,
+    similarity: str = "rouge1",
+    group: str = "configuration",
+    model: str = "",
+    samples: int | None = None,
+    cross_pairs: int | None = None,
+    seed: int | None = None,
+    part: Part | None = None,
+    progress: Progress | None = None,
 ) -> list[SeparabilityResult]:
-    """Compute the separability of every matchup of a study under one similarity; all of it is stored, or nothing.
+    """Compute the separability of every matchup of a study by one measure; all of it is stored, or nothing.
 
-    group : what the alignments are min-max normalised over: each `configuration` by itself, the whole `study`,
-            or constants as "MIN,MAX"
-    Raises: AnnotationError when the similarity or the group is unknown, or all alignments of a group are equal.
+    Alignments whose texts did not change are taken over; runs by other measures stay beside this one.
+
+    group       : what the alignments are min-max normalised over: each `configuration` by itself, the whole `study`,
+                  or constants as "MIN,MAX"; another group replaces the run's former one, as it is of the same alignments
+    model       : for a similarity that needs one; the one that is installed when it is left out
+    samples     : generations of each system, drawn without replacement; all of a system that has no more
+    cross_pairs : pairs of A and B, drawn the same way for each matchup
+    seed        : of both draws; 0 when left out
+    part        : of the study; a group `study` takes in all of it
+    progress    : told how many of how many matchups have their alignments
+    Raises: AnnotationError when a setting is unknown or can't be, all alignments of a group are equal, or a similarity
+            of an instance is no number.
     """
-    try:
-        score = similarities.get(similarity)
-    except AnalysisError as error:
-        raise AnnotationError(str(error)) from None
-    bounds = _bounds(group)
-    found = configurations(study)
-    if not found:
-        raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
-    computed = [_align(configuration, score) for configuration in found]
-    normalised = _normalise(computed, group, bounds)
-    with transaction.atomic():
-        Study.objects.select_for_update().get(pk=study.pk)
-        return [_store(one, values, similarity, group) for one, values in zip(computed, normalised, strict=True)]
+    started = monotonic()
+    wanted = group_of(group)
+    measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
+    found = (part or Part()).of(study)
+    if wanted.name == "study" and part is not None and (part.dataset or part.systems):
+        raise AnnotationError("the group study takes in the whole study: leave --dataset and --systems away")
+    everything, is_staged = align(study, found, measure, runs_by(study, measure), progress or _unseen)
+    return store(
+        study,
+        everything,
+        normalised(everything, wanted),
+        measure=measure,
+        group=group,
+        seconds=monotonic() - started,
+        is_staged=is_staged,
+    )
+
+
+def runs_by(study: Study, measure: Measure) -> dict[tuple[str, int, int], SeparabilityRun]:
+    """Return what is stored by a measure, by `Configuration.key`."""
+    runs = SeparabilityRun.objects.filter(study=study, **measure.identity)
+    return {(run.dataset, run.system_a_id, run.system_b_id): run for run in runs}
 
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:
@@ -113,104 +148,5 @@ def blind_texts(study: Study, similarity: str) -> int:
     return Generation.objects.filter(instance__study=study).exclude(text__iregex="[a-z0-9]").count()
 
 
-def _bounds(group: str) -> tuple[float, float] | None:
-    if group in GROUPS:
-        return None
-    try:
-        low, high = (float(part) for part in group.split(","))
-    except ValueError:
-        raise AnnotationError(f"group is {group!r}; it must be configuration, study, or MIN,MAX") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise AnnotationError(f"group is {group!r}; MIN must be below MAX")
-    return low, high
-
-
-def _align(configuration: Configuration, score: similarities.Similarity) -> _Computed:
-    """Compute the raw alignments of every matchup of a configuration, a chunk of texts in memory at a time."""
-    ids = list(configuration.matchups().values_list("pk", "instance_id"))
-    digest = hashlib.sha256()
-    values: list[Alignments] = []
-    for start in range(0, len(ids), _CHUNK):
-        chunk = ids[start : start + _CHUNK]
-        texts = _texts(configuration, [instance for _, instance in chunk])
-        for _, instance in chunk:
-            a = texts[instance, configuration.system_a.pk]
-            b = texts[instance, configuration.system_b.pk]
-            digest.update(json.dumps([a, b]).encode())
-            values.append(alignments(score(a + b, a + b), len(a)))
-    self_a, self_b, cross = np.array(values, dtype=np.float64).reshape(-1, 3).T
-    return _Computed(configuration, [pk for pk, _ in ids], self_a, self_b, cross, digest.hexdigest())
-
-
-def _texts(configuration: Configuration, instance_ids: Sequence[int]) -> dict[tuple[int, int], list[str]]:
-    rows = Generation.objects.filter(
-        instance_id__in=instance_ids, system__in=[configuration.system_a, configuration.system_b]
-    )
-    texts: dict[tuple[int, int], list[str]] = {}
-    for instance, system, text in rows.order_by("index").values_list("instance_id", "system_id", "text"):
-        texts.setdefault((instance, system), []).append(text)
-    return texts
-
-
-def _normalise(computed: Sequence[_Computed], group: str, bounds: tuple[float, float] | None) -> list[Normalised]:
-    """Normalise each configuration by its own bounds, those of all together, or the given ones."""
-    if group == "study":
-        whole = _group(computed, None)
-        bounds = whole.low, whole.high
-    return [_group([one], bounds) for one in computed]
-
-
-def _group(computed: Sequence[_Computed], bounds: tuple[float, float] | None) -> Normalised:
-    low, high = bounds or (None, None)
-    columns = (np.concatenate([getattr(one, name) for one in computed]) for name in _COLUMNS)
-    try:
-        return normalise(*columns, low=low, high=high)
-    except AnalysisError as error:
-        listed = "; ".join(str(one.configuration) for one in computed)
-        raise AnnotationError(f"separability of {listed}: {error}") from None
-
-
-_COLUMNS = ("self_a", "self_b", "cross")
-
-
-def _store(computed: _Computed, values: Normalised, similarity: str, group: str) -> SeparabilityResult:
-    configuration = computed.configuration
-    delta = separability(values.self_a, values.self_b, values.cross)
-    undefined = int(np.isnan(delta).sum())
-    identity = {
-        "study": configuration.study,
-        "dataset": configuration.dataset,
-        "system_a": configuration.system_a,
-        "system_b": configuration.system_b,
-        "similarity": similarity,
-    }
-    settings = {"group": group, "low": values.low, "high": values.high, "texts_sha256": computed.texts_sha256}
-    existing = SeparabilityRun.objects.filter(**identity).first()
-    if existing is not None and all(getattr(existing, name) == value for name, value in settings.items()):
-        existing.computed_at = timezone.now()  # findings take what was asked for last
-        existing.save(update_fields=["computed_at"])
-        return SeparabilityResult(existing, configuration, False, len(delta), undefined)
-    if existing is not None:
-        existing.delete()
-    run = SeparabilityRun.objects.create(**identity, **settings, software_version=VERSION)
-    columns = zip(computed.matchup_ids, computed.self_a, computed.self_b, computed.cross, delta, strict=True)
-    Alignment.objects.bulk_create(
-        (
-            Alignment(
-                run=run,
-                matchup_id=matchup_id,
-                self_a=_or_none(self_a),
-                self_b=_or_none(self_b),
-                cross=float(cross),
-                separability=_or_none(value),
-            )
-            for matchup_id, self_a, self_b, cross, value in columns
-        ),
-        batch_size=_CHUNK,
-    )
-    return SeparabilityResult(run, configuration, True, len(delta), undefined)
-
-
-def _or_none(value: float) -> float | None:
-    """Missing is stored as missing: a database has no NaN."""
-    return None if np.isnan(value) else float(value)
+def _unseen(done: int, total: int) -> None:
+    """Tell nobody."""

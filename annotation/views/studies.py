@@ -16,17 +16,19 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
-from annotation.access import MANAGERS, READERS, holds_any, study_view
+from annotation.access import MANAGERS, READERS, account_of, holds_any, study_view
 from annotation.configurations import configurations, matchup_counts
 from annotation.errors import AnnotationError
 from annotation.forms import UploadForm, file_of
 from annotation.middleware import shown
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
 from annotation.reports import kind_counts
+from annotation.separability_form import SeparabilityForm
 from annotation.services.separability import latest_runs
+from annotation.services.separability_queue import start_separability
 from annotation.services.uploads import read_upload
 from annotation.study_templates import ORIGINS, batch_plan
-from annotation.tasks import compute_separability_of, separability_state
+from annotation.tasks import separability_jobs, separability_state
 
 T = TypeVar("T")
 
@@ -77,7 +79,8 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "rows": rows,
         "busy": busy,
         "failure": failure,
-        "similarities": similarity.names(),
+        "jobs": separability_jobs(study) if busy else [],
+        "separability_form": SeparabilityForm(auto_id="separability_%s"),
         "may_manage": Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists(),
     }
     if page is None:
@@ -97,13 +100,15 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS)
 @require_POST
-def start_separability(request: HttpRequest, study: Study) -> HttpResponse:
+def separability(request: HttpRequest, study: Study) -> HttpResponse:
     """Have the worker compute separability."""
-    name = request.POST.get("similarity", "rouge1")
-    if name not in similarity.names():
-        raise Http404(f"no similarity {name}")
-    if not separability_state(study)[0]:
-        compute_separability_of.enqueue(study.pk, name, "configuration")
+    if request.POST.get("similarity", "") not in ("", *similarity.names()):
+        raise Http404(f"no similarity {request.POST['similarity']}")
+    form = SeparabilityForm(request.POST)
+    if not form.is_valid():
+        problems = [f"{form[name].label}: {' '.join(map(str, told))}" for name, told in form.errors.items()]
+        raise AnnotationError("; ".join(problems))
+    start_separability(study, form.request(), by=account_of(request))
     messages.info(request, _("Separability is being computed; it shows below when it is done."))
     return redirect("annotation:study", study.slug)
 

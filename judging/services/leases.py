@@ -1,10 +1,5 @@
 """Who works on a run: a row for each process, kept fresh by a heartbeat. Several share a run's cells, calls and money."""
 
-import hashlib
-import os
-import secrets
-import socket
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
@@ -13,6 +8,7 @@ from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
+from annotation.processes import is_gone, this_process
 from annotation.version import VERSION
 from judging.models import Endpoint, JudgeRun, Judgment, RunWorker
 
@@ -53,14 +49,6 @@ class Pulse:
         return self.status in ACTIVE
 
 
-def this_machine() -> str:
-    """Name this machine, or this container on it: where process ids mean the same."""
-    space = ""
-    with suppress(OSError):
-        space = os.readlink("/proc/self/ns/pid")
-    return hashlib.sha256(f"{socket.gethostname()}\x00{space}".encode()).hexdigest()[:16]
-
-
 def has_run_out(since: datetime) -> bool:
     """Tell whether a lease that was last fresh at this time is over."""
     return since < timezone.now() - LEASE
@@ -70,17 +58,7 @@ def breathes(worker: RunWorker) -> bool:
     """Tell whether a worker is at work: its heartbeat is fresh, and it isn't known to be dead."""
     if has_run_out(worker.heartbeat_at):
         return False
-    machine, _, rest = worker.executor.partition(":")
-    process = rest.partition(":")[0]
-    if machine != this_machine() or not process.isdigit():
-        return True
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return not is_gone(worker.executor)
 
 
 def is_alive(run: JudgeRun) -> bool:
@@ -99,8 +77,7 @@ def join(run_id: int) -> tuple[JudgeRun, RunWorker | None]:
             run.started_at = run.started_at or timezone.now()
             run.finished_at, run.message, run.software_version = None, "", VERSION
             run.save(update_fields=["status", "started_at", "finished_at", "message", "software_version"])
-            executor = f"{this_machine()}:{os.getpid()}:{secrets.token_hex(8)}"
-            worker = RunWorker.objects.create(run=run, executor=executor)
+            worker = RunWorker.objects.create(run=run, executor=this_process())
     related = JudgeRun.objects.select_related("judge__endpoint", "judge__prompt_file", "study", "batch")
     return related.get(pk=run_id), worker
 

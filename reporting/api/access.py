@@ -9,6 +9,7 @@ from rest_framework.views import APIView
 
 from annotation.access import READERS, holds_any
 from annotation.models import (
+    Alignment,
     Annotator,
     Assignment,
     Batch,
@@ -20,6 +21,7 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
+    SeparabilityRun,
     Study,
     System,
     VoteChange,
@@ -32,6 +34,8 @@ STUDY_PATHS: dict[type[Model], str] = {
     Instance: "study",
     Generation: "instance__study",
     Matchup: "instance__study",
+    SeparabilityRun: "study",
+    Alignment: "run__study",
     Pair: "matchup__instance__study",
     Batch: "study",
     Hit: "batch__study",

@@ -26,6 +26,21 @@ class InstanceFilter(StudyFilter):
     instance_id = filters.CharFilter(field_name="instance_id")
 
 
+class SeparabilityRunFilter(StudyFilter):
+    """By study, data set, similarity and model."""
+
+    dataset = filters.CharFilter(field_name="dataset")
+    similarity = filters.CharFilter(field_name="similarity")
+    model = filters.CharFilter(field_name="model")
+
+
+class AlignmentFilter(StudyFilter):
+    """By study, run and instance."""
+
+    run = filters.NumberFilter(field_name="run_id", label="Id of the run", min_value=0, max_value=2**63 - 1)
+    instance_id = filters.CharFilter(field_name="matchup__instance__instance_id", label="The id in the file")
+
+
 class BatchFilter(StudyFilter):
     """By study, name and purpose."""
 

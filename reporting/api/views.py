@@ -15,9 +15,11 @@ from annotation.access import READERS
 from annotation.api.batch_serializers import BatchSerializer
 from annotation.api.batches import BatchSetup
 from annotation.api.progress import BatchProgress
+from annotation.api.separability import AlignmentSerializer, SeparabilityRunSerializer, SeparabilitySetup
 from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
 from annotation.models import (
+    Alignment,
     Annotator,
     Assignment,
     Batch,
@@ -29,6 +31,7 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
+    SeparabilityRun,
     Study,
     System,
     VoteChange,
@@ -84,7 +87,7 @@ class StudyRows(ReadOnlyModelViewSet):
 
 
 @documented
-class StudyViewSet(StudySetup, ReadOnlyModelViewSet):
+class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet):
     """Studies, by slug."""
 
     permission_classes = [IsReader]
@@ -162,6 +165,24 @@ class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     """Batches of HITs."""
 
     queryset = Batch.objects.select_related("study", "system_a", "system_b")
+@documented
+class SeparabilityRunViewSet(StudyRows):
+    """Separability of each configuration by each measure."""
+
+    queryset = SeparabilityRun.objects.select_related("study", "system_a", "system_b")
+    serializer_class = SeparabilityRunSerializer
+    filterset_class = filters.SeparabilityRunFilter
+
+
+@documented
+class AlignmentViewSet(StudyRows):
+    """Alignments and separability of each matchup."""
+
+    queryset = Alignment.objects.select_related("run__study", "matchup__instance")
+    serializer_class = AlignmentSerializer
+    filterset_class = filters.AlignmentFilter
+
+
     serializer_class = BatchSerializer
     filterset_class = filters.BatchFilter
 

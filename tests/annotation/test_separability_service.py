@@ -153,8 +153,17 @@ def test_the_second_time_changes_nothing() -> None:
     assert Alignment.objects.count() == 2
 
 
-@pytest.mark.parametrize("change", ["text", "instance", "group"])
-def test_changed_input_is_computed_again_and_replaces_the_old(change: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "computed", "expected"),
+    [
+        pytest.param("text", 1, [1.0, 1.0], id="a text"),  # cat dog / cat cat → 2·1/4 = .5; BB 1; cross 0
+        pytest.param("instance", 1, [1.0, 0.75, 0.0], id="an instance"),
+        pytest.param("group", 0, [0.5, 0.375], id="the group"),  # half of it: the scale is twice as long
+    ],
+)
+def test_only_what_changed_is_computed_again_and_replaces_the_old(
+    change: str, computed: int, expected: list[float]
+) -> None:
     study = study_of(APART, MIXED)
     (first,) = compute_separability(study=study)
     group = "configuration"
@@ -167,9 +176,11 @@ def test_changed_input_is_computed_again_and_replaces_the_old(change: str) -> No
 
     (second,) = compute_separability(study=study, group=group)
 
-    assert second.changed
-    assert SeparabilityRun.objects.get().pk != first.run.pk
-    assert Alignment.objects.count() == (3 if change == "instance" else 2)
+    assert (second.changed, second.computed) == (True, computed)
+    assert values(study) == pytest.approx(expected)
+    assert SeparabilityRun.objects.get().group == group
+    assert (second.run.texts_sha256 == first.run.texts_sha256) is (change == "group")
+    assert Alignment.objects.count() == len(expected)
 
 
 def test_the_latest_run_is_found_and_a_missing_one_says_how_to_make_it() -> None:

@@ -1,39 +1,109 @@
 """Compute how distinguishable two systems are on each instance."""
 
+import json
 from argparse import ArgumentParser
 from typing import Any
 
 from analysis import similarity
 from annotation.management.commands._base import TandemCommand
-from annotation.services.separability import blind_texts, compute_separability
+from annotation.services.separability import SeparabilityResult, blind_texts, default_similarity
+from annotation.services.separability_jobs import SeparabilityRequest
 from annotation.services.studies import find_study
 
 
 class Command(TandemCommand):
-    """`compute_separability SLUG --similarity rouge1`."""
+    """`compute_separability SLUG --similarity bertscore-length --model small --samples 5`."""
 
     help = "Compute the separability of every matchup of a study, from all pairs of its generations."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("study", metavar="SLUG")
-        parser.add_argument("--similarity", default="rouge1", help=f"one of {', '.join(similarity.names())}")
+        parser.add_argument(
+            "--similarity",
+            help=f"one of {', '.join(similarity.names())} (default: bertscore-length if a model is installed, "
+            "else rouge1-length)",
+        )
+        parser.add_argument("--model", default="", help="what reads the texts, for a similarity that needs a model")
         parser.add_argument(
             "--group",
             default="configuration",
             help="what alignments are min-max normalised over: configuration (default), study, or MIN,MAX",
         )
+        parser.add_argument(
+            "--samples", type=int, metavar="K", help="draw K generations of each system (default: all that there are)"
+        )
+        parser.add_argument(
+            "--cross", type=int, metavar="C", help="draw C pairs of A and B for each instance (default: all)"
+        )
+        parser.add_argument("--seed", type=int, metavar="S", help="of the draws (default: 0)")
+        parser.add_argument("--dataset", default="", metavar="D", help="only this data set")
+        parser.add_argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only these two systems")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute, store and say what came of it."""
         study = find_study(options["study"])
         name = options["similarity"]
-        for result in compute_separability(study=study, similarity=name, group=options["group"]):
-            outcome = "computed" if result.changed else "unchanged"
-            missing = f", {result.undefined} undefined (a system with one text)" if result.undefined else ""
-            self.say(f"{result.configuration}: {result.matchups} matchups {outcome}{missing}")
+        if name is None:
+            default = default_similarity(options["model"])
+            name = default.similarity
+            if default.notice:
+                self.stderr.write(f"notice: {default.notice}")
+        asked = SeparabilityRequest(
+            similarity=name,
+            group=options["group"],
+            model=options["model"],
+            samples=options["samples"],
+            cross_pairs=options["cross"],
+            seed=options["seed"],
+            dataset=options["dataset"],
+            systems=tuple(options["systems"]),
+        )
+        results = asked.compute(study)
+        if options["format"] == "json":
+            self.say(json.dumps([as_json(result) for result in results], ensure_ascii=False, indent=2))
+        else:
+            for result in results:
+                self.say(in_words(result))
         if blind := blind_texts(study, name):
             self.stderr.write(
                 f"notice: {blind} texts hold no Latin letter or digit, which is all that {name} compares; "
                 "their similarity is 0. A similarity of character n-grams (chrF) would see them."
             )
+
+
+def in_words(result: SeparabilityResult) -> str:
+    """Say what came of it for a configuration."""
+    if not result.changed:
+        outcome = "unchanged"
+    elif result.computed == result.matchups:
+        outcome = "computed"
+    else:
+        outcome = f"stored, of which {result.computed} computed anew"
+    missing = f", {result.undefined} undefined (a system with one text)" if result.undefined else ""
+    short = f", {result.run.short} with fewer texts than were to be drawn: all taken" if result.run.short else ""
+    return f"{result.configuration}: {result.matchups} matchups {outcome}{missing}{short}"
+
+
+def as_json(result: SeparabilityResult) -> dict[str, Any]:
+    """Return the same as JSON, with everything that is recorded."""
+    run = result.run
+    names = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed", "group", "low", "high")
+    return {
+        "run": run.pk,
+        "dataset": run.dataset,
+        "system_a": result.configuration.system_a.name,
+        "system_b": result.configuration.system_b.name,
+        **{name: getattr(run, name) for name in names},
+        "matchups": result.matchups,
+        "computed": result.computed,
+        "changed": result.changed,
+        "undefined": result.undefined,
+        "why_undefined": "a system with one text" if result.undefined else None,
+        "short": run.short,
+        "texts_sha256": run.texts_sha256,
+        "computed_at": run.computed_at.isoformat(),
+        "seconds": run.seconds,
+        "software_version": run.software_version,
+    }

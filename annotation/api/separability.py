@@ -1,0 +1,116 @@
+"""Separability through the API: starting a computation, and watching it."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read, user_of
+from annotation.api.study_serializers import refusals
+from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
+from annotation.models.separability import LONGEST_MODEL
+from annotation.services.separability_jobs import SeparabilityRequest
+from annotation.services.separability_measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
+from annotation.services.separability_queue import start_separability
+
+MOST_JOBS = 50  # that are listed
+
+
+class SeparabilityRequestSerializer(serializers.Serializer):
+    """What is to be computed; everything may be left out."""
+
+    similarity = serializers.CharField(
+        required=False, max_length=60, help_text="By meaning if a model is installed, else by words."
+    )
+    model = serializers.CharField(required=False, allow_blank=True, default="", max_length=LONGEST_MODEL)
+    group = serializers.CharField(
+        required=False, default="configuration", max_length=60, help_text="configuration, study, or MIN,MAX."
+    )
+    samples = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=LEAST_SAMPLES, max_value=MOST_DRAWN
+    )
+    cross = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MOST_DRAWN)
+    seed = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0, max_value=MOST_SEED)
+    dataset = serializers.CharField(required=False, default="", max_length=100)
+    systems: Any = serializers.ListField(
+        child=serializers.CharField(max_length=200), min_length=2, max_length=2, required=False
+    )
+
+
+class SeparabilityJobSerializer(serializers.ModelSerializer):
+    """A computation that was asked for, and how many of how many matchups have their alignments."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    asked = serializers.JSONField(read_only=True)
+    status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
+
+    class Meta:
+        model = SeparabilityJob
+        fields = ["id", "study", "asked", "status", "done", "total", "message", "asked_at", "finished_at"]
+
+
+class SeparabilityRunSerializer(serializers.ModelSerializer):
+    """Separability of one configuration by one measure."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    system_a = serializers.CharField(source="system_a.name", read_only=True)
+    system_b = serializers.CharField(source="system_b.name", read_only=True)
+
+    class Meta:
+        model = SeparabilityRun
+        fields = [
+            *("id", "study", "dataset", "system_a", "system_b", "similarity", "model", "model_fingerprint"),
+            *("samples", "cross_pairs", "seed", "group", "low", "high", "short", "texts_sha256"),
+            *("computed_at", "seconds", "software_version"),
+        ]
+
+
+class AlignmentSerializer(serializers.ModelSerializer):
+    """Raw alignments of one matchup and its separability; null where undefined, with the reason."""
+
+    study = serializers.CharField(source="run.study.slug", read_only=True)
+    instance_id = serializers.CharField(source="matchup.instance.instance_id", read_only=True)
+    why_undefined = serializers.CharField(read_only=True)
+
+    class Meta:
+        model = Alignment
+        fields = [
+            *("id", "study", "run", "matchup", "instance_id", "self_a", "self_b", "cross", "separability"),
+            *("why_undefined", "digest"),
+        ]
+
+
+class SeparabilitySetup(GenericViewSet):
+    """Having separability computed, by whoever reads the study."""
+
+    @extend_schema(responses={200: SeparabilityJobSerializer(many=True), **refusals()}, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def separability(self, request: Request, slug: str) -> Response:
+        """List what was asked for lately, the latest first, with how far each is."""
+        study: Study = self.get_object()
+        return Response(SeparabilityJobSerializer(study.separability_jobs.all()[:MOST_JOBS], many=True).data)
+
+    @extend_schema(
+        request=SeparabilityRequestSerializer, responses={202: SeparabilityJobSerializer, **refusals(409, 413, 422)}
+    )
+    @separability.mapping.post
+    def start_separability(self, request: Request, slug: str) -> Response:
+        """Have a worker compute separability; asking again while it does that changes nothing."""
+        study: Study = self.get_object()
+        sent = read(SeparabilityRequestSerializer, request)
+        asked = SeparabilityRequest(
+            similarity=sent.get("similarity") or default_similarity(sent["model"]).similarity,
+            group=sent["group"],
+            model=sent["model"],
+            samples=sent["samples"],
+            cross_pairs=sent["cross"],
+            seed=sent["seed"],
+            dataset=sent["dataset"],
+            systems=tuple(sent.get("systems", ())),
+        )
+        job, _ = start_separability(study, asked, by=user_of(request))
+        return Response(SeparabilityJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)

@@ -1,0 +1,244 @@
+"""Raw alignments of whole configurations: those that are kept, and those whose texts changed, computed anew."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import chain
+from time import monotonic
+
+import numpy as np
+from django.db.models import FilteredRelation, Q
+from django.utils import timezone
+
+from analysis.separability import Alignments, alignments
+from analysis.types import FloatArray
+from annotation.configurations import Configuration
+from annotation.errors import AnnotationError
+from annotation.models import SeparabilityRun, StagedAlignment, Study
+from annotation.services.separability_measure import Measure
+from annotation.services.separability_texts import InstanceTexts, count_of, matchup_digest, read_texts, system_digests
+
+Progress = Callable[[int, int], None]  # how many of how many matchups have their alignments
+STAGE_SECONDS = 10.0  # of work that a computation that is cut off may lose
+_CHUNK = 500
+_Place = tuple["Aligned", int]  # a row of a configuration
+_Staged = dict[int, tuple[str, list[float | None]]]  # by matchup: digest and alignments
+FORGOTTEN = timedelta(days=30)  # after which nobody goes on with what was cut off
+
+
+@dataclass(eq=False)
+class Aligned:
+    """Raw alignments of one configuration, a row for each matchup.
+
+    run       : where those that are kept come from, as it was when they were read
+    kept      : the ids of the rows that are kept there; None for a matchup that is new
+    raw       : (n, 3): self A, self B, cross; NaN where a system has a single generation
+    delta     : (n,) as kept
+    is_fresh  : (n,) computed anew, or taken over from a computation that was cut off
+    short     : matchups with fewer generations, or cross pairs, than were to be drawn
+    """
+
+    configuration: Configuration
+    run: SeparabilityRun | None
+    matchups: list[int] = field(default_factory=list)
+    instances: list[int] = field(default_factory=list)
+    kept: list[int | None] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+    raw: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
+    delta: FloatArray = field(default_factory=lambda: np.empty(0))
+    is_fresh: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    short: int = 0
+
+    @property
+    def systems(self) -> tuple[int, int]:
+        """A and B."""
+        return self.configuration.system_a.pk, self.configuration.system_b.pk
+
+    def take(self, row: int, digest: str, values: Alignments | Sequence[float | None]) -> None:
+        """Put the alignments of a matchup in their place."""
+        self.digests[row] = digest
+        self.raw[row] = values
+        self.is_fresh[row] = True
+
+
+def align(
+    study: Study,
+    found: Sequence[Configuration],
+    measure: Measure,
+    runs: Mapping[tuple[str, int, int], SeparabilityRun],
+    progress: Progress,
+) -> tuple[list[Aligned], bool]:
+    """Return the raw alignments of every matchup of these configurations; only those whose texts changed are computed.
+
+    returns : for each configuration its own; and whether any are staged, by this computation or one before
+
+    runs : where alignments by this measure are kept, by `Configuration.key`
+    Raises: AnnotationError naming the instance that has no alignment, and why.
+    """
+    everything = [_kept(configuration, runs.get(configuration.key)) for configuration in found]
+    taken_over = _staged_before(study, measure)
+    stale = _stale(everything, measure, taken_over)
+    total = sum(len(one.matchups) for one in everything)
+    left = sum(map(len, stale.values()))
+    progress(total - left, total)
+    systems = {one.pk: one.name for each in found for one in (each.system_a, each.system_b)}
+    staged = _Staging(measure)
+    for portion in read_texts(sorted(stale), systems, measure):
+        _compute(portion, stale, measure, staged)
+        staged.keep_if_due()
+        left -= sum(len(stale[one.pk]) for one in portion)
+        progress(total - left, total)
+    return everything, bool(taken_over) or staged.has_stored
+
+
+def _kept(configuration: Configuration, run: SeparabilityRun | None) -> Aligned:
+    """Read the matchups of a configuration, with what is kept of them."""
+    one = Aligned(configuration, run)
+    rows = configuration.matchups()
+    columns: tuple[str, ...] = ("pk", "instance_id")
+    if run is not None:
+        rows = rows.annotate(known=FilteredRelation("alignments", condition=Q(alignments__run=run)))
+        names = ("id", "digest", "self_a", "self_b", "cross", "separability")
+        columns = (*columns, *(f"known__{name}" for name in names))
+    listed = list(zip(*rows.values_list(*columns), strict=True)) or [()] * len(columns)
+    one.matchups, one.instances = list(listed[0]), list(listed[1])
+    size = len(one.matchups)
+    one.is_fresh = np.zeros(size, dtype=bool)
+    if run is None:
+        one.kept, one.digests = [None] * size, [""] * size
+        one.raw, one.delta = np.full((size, 3), np.nan), np.full(size, np.nan)
+    else:
+        one.kept, one.digests = list(listed[2]), [digest or "" for digest in listed[3]]
+        one.raw = np.array(listed[4:7], dtype=np.float64).reshape(3, size).T.copy()
+        one.delta = np.array(listed[7], dtype=np.float64)
+    return one
+
+
+def _staged_before(study: Study, measure: Measure) -> _Staged:
+    """Return what a computation by this measure that was cut off has left behind, by matchup."""
+    rows = StagedAlignment.objects.filter(measure_sha256=measure.sha256, matchup__instance__study=study)
+    columns = rows.values_list("matchup_id", "digest", "self_a", "self_b", "cross")
+    return {matchup: (digest, values) for matchup, digest, *values in columns}
+
+
+def _stale(everything: Sequence[Aligned], measure: Measure, staged: _Staged) -> dict[int, list[_Place]]:
+    """Return the matchups to compute, by instance; what was staged of them is taken over."""
+    places: dict[int, list[_Place]] = {}
+    for one in everything:
+        for row, instance in enumerate(one.instances):
+            places.setdefault(instance, []).append((one, row))
+    systems = set(chain.from_iterable(one.systems for one in everything))
+    key, draws = measure.sha256, measure.seed is not None
+    stale: dict[int, list[_Place]] = {}
+    for window, found in system_digests(sorted(places), systems):
+        for instance in window:
+            left = []
+            for one, row in places[instance]:
+                a, b = one.systems
+                of_a, of_b = found.get((instance, a), ""), found.get((instance, b), "")
+                digest = matchup_digest(key, of_a, of_b)
+                if draws:
+                    one.short += _is_short(count_of(of_a), count_of(of_b), measure)
+                if one.digests[row] == digest:
+                    continue
+                before = staged.get(one.matchups[row])
+                if before is not None and before[0] == digest:
+                    one.take(row, digest, before[1])
+                else:
+                    left.append((one, row))
+            if left:
+                stale[instance] = left
+    return stale
+
+
+def _is_short(k_a: int, k_b: int, measure: Measure) -> bool:
+    if measure.samples is not None and min(k_a, k_b) < measure.samples:
+        return True
+    k_a, k_b = (min(k, measure.samples or k) for k in (k_a, k_b))
+    return measure.cross_pairs is not None and k_a * k_b < measure.cross_pairs
+
+
+class _Staging:
+    """What was computed so far, stored now and then for whoever has to go on."""
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self.rows: list[StagedAlignment] = []
+        self.since = monotonic()
+        self.has_stored = False
+
+    def add(self, matchup: int, digest: str, values: Alignments) -> None:
+        """Remember the alignments of a matchup."""
+        self_a, self_b, cross = (or_none(value) for value in values)
+        row = StagedAlignment(
+            measure_sha256=self.measure.sha256, matchup_id=matchup, digest=digest, self_a=self_a, self_b=self_b
+        )
+        row.cross = float(values.cross) if cross is None else cross
+        self.rows.append(row)
+
+    def keep_if_due(self) -> None:
+        """Store what has come together, unless that was done a moment ago; a quick computation stores nothing here."""
+        if monotonic() - self.since < STAGE_SECONDS:
+            return
+        now = timezone.now()
+        if not self.has_stored:
+            StagedAlignment.objects.filter(staged_at__lt=now - FORGOTTEN).delete()
+        for row in self.rows:
+            row.staged_at = now
+        StagedAlignment.objects.bulk_create(
+            self.rows,
+            batch_size=_CHUNK,
+            update_conflicts=True,
+            unique_fields=["measure_sha256", "matchup"],
+            update_fields=["digest", "self_a", "self_b", "cross", "staged_at"],
+        )
+        self.rows, self.since, self.has_stored = [], monotonic(), True
+
+
+def _compute(
+    portion: Sequence[InstanceTexts], stale: Mapping[int, list[_Place]], measure: Measure, staged: _Staging
+) -> None:
+    """Compute the alignments of some instances: each text meets every other one once, whatever pairs its system is in."""
+    wanted = {one.pk: _systems_of(one, stale[one.pk]) for one in portion}
+    groups = {one.name: list(chain.from_iterable(one.texts[pk] for pk in wanted[one.pk])) for one in portion}
+    matrices = measure.matrices(groups)
+    for one in portion:
+        starts = dict(zip(wanted[one.pk], np.cumsum([0, *(len(one.texts[pk]) for pk in wanted[one.pk])]), strict=False))
+        for aligned, row in stale[one.pk]:
+            a, b = aligned.systems
+            places = [starts[system] + place for system in (a, b) for place in range(len(one.texts[system]))]
+            values = _alignments(matrices[one.name][np.ix_(places, places)], one, aligned.configuration, measure)
+            digest = matchup_digest(measure.sha256, one.digests[a], one.digests[b])
+            aligned.take(row, digest, values)
+            staged.add(aligned.matchups[row], digest, values)
+
+
+def _systems_of(one: InstanceTexts, places: Sequence[_Place]) -> list[int]:
+    """Return the systems whose texts are needed of an instance.
+
+    Raises: AnnotationError for one without any.
+    """
+    wanted: dict[int, None] = {}
+    for aligned, _ in places:
+        for system in (aligned.configuration.system_a, aligned.configuration.system_b):
+            if system.pk not in one.texts:
+                raise AnnotationError(
+                    f"{one.name} has no text of {system.name}, though it is to be compared with others; read the "
+                    "instance's texts in again, or leave its data set out (--dataset). Nothing was stored."
+                )
+            wanted[system.pk] = None
+    return list(wanted)
+
+
+def _alignments(matrix: FloatArray, one: InstanceTexts, configuration: Configuration, measure: Measure) -> Alignments:
+    a, b = configuration.system_a, configuration.system_b
+    k_a = len(one.texts[a.pk])
+    if measure.cross_pairs is None or measure.cross_pairs >= k_a * (len(matrix) - k_a):
+        return alignments(matrix, k_a)
+    rng = measure.generator("cross pairs", one.dataset, one.instance_id, a.name, b.name)
+    return alignments(matrix, k_a, cross_pairs=measure.cross_pairs, rng=rng)
+
+
+def or_none(value: float) -> float | None:
+    """Missing is stored as missing: a database has no NaN."""
+    return None if np.isnan(value) else float(value)
