@@ -11,7 +11,7 @@ from annotation.models import ComparisonTable, Pair
 from annotation.version import VERSION
 from judging.errors import BadSettings
 from judging.judges.sc2.record import Record, is_record, turned, winning_rows
-from judging.models import JudgeRun, Judgment, TableMaking
+from judging.models import JudgeRun, TableMaking
 from judging.services.presentations import AB, IDENTITY_FIELDS, identity_of
 from judging.services.statements import parts
 
@@ -130,8 +130,3 @@ def table_id_of(variant: str, identity: str) -> str:
     """Name the table of a pair by what the pair is, so that the same study made anew gets the same names."""
     digest = hashlib.sha256(f"{variant}\x00{identity}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{variant}-{digest[:16]}"
-
-
-def lost_pairs(run: JudgeRun) -> int:
-    """Count the presentations of a run that ended without a table: too few samples could be read, or a text is empty."""
-    return run.judgments.exclude(status=Judgment.Status.PENDING).filter(making=None).count()

@@ -1,6 +1,9 @@
 """Comparison tables, choices between two of them and lists of aspects, as models write them."""
 
 import json
+import re
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +17,7 @@ from judging.judges.sc2.aspects import most_agreeable, read_list
 from judging.judges.sc2.comparator import read_choice
 from judging.judges.sc2.record import Record, Row, turned
 from judging.judges.sc2.tables import read_table, written
+from judging.services.reading import LONGEST_ANSWER
 
 ASPECTS = ["coverage of the main points", "accuracy", "clear wording"]
 ROWS: list[dict[str, Any]] = [
@@ -39,6 +43,14 @@ BARS = """Here is the table you asked for:
 | Accuracy | n/a | | gets the sum wrong |
 | **Clear wording** | short sentences | plain words | long ones |
 """
+
+WITHOUT_EDGES = """Aspect | Only A | Both | Only B
+---|---|---|---
+coverage of the main points | names the date | name the place |
+accuracy | | | gets the sum wrong
+clear wording | short sentences | plain words | long ones
+"""
+BLANK = [{"aspect": aspect, "only_a": "", "both": "", "only_b": ""} for aspect in ASPECTS]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +81,9 @@ BARS = """Here is the table you asked for:
             id="columns of its own",
         ),
         pytest.param(BARS, id="drawn with bars"),
+        pytest.param(WITHOUT_EDGES, id="drawn with bars, none at the edges"),
+        pytest.param(re.sub(r"(?m)^\|", "| |", BARS), id="drawn with bars, with a column more"),
+        pytest.param(f"{json.dumps(BLANK)}\nFilled in:\n{json.dumps({'rows': ROWS})}", id="after the blank form"),
         pytest.param(json.dumps({"rows": [*ROWS, {**ROWS[0], "aspect": "its own"}]}), id="with a row more"),
         pytest.param(json.dumps({"rows": changed(0, aspect="Coverage")}), id="a shortened aspect"),
         pytest.param(json.dumps({"rows": changed(1, aspect="is it true?")}), id="an aspect in other words"),
@@ -97,11 +112,26 @@ def test_table_is_read_in_whatever_form(text: str) -> None:
         pytest.param(json.dumps({"rows": changed(0, both=7)}), "no row", id="a number for a cell"),
         pytest.param("[" * 5000, "no table", id="brackets only"),
         pytest.param("| Aspect | Only A | Both |\n| accuracy | x | y |", "no table", id="a column is missing"),
+        pytest.param(BARS.replace("n/a", "x | y"), "no row for “accuracy”", id="a bar within a cell"),
+        pytest.param(
+            json.dumps([{"aspect": one, "left": "x", "both": "y", "right": "z"} for one in ASPECTS]),
+            "no table",
+            id="columns of unknown names",
+        ),
     ],
 )
 def test_what_is_no_table_says_why(text: str, reason: str) -> None:
     with pytest.raises(UnparsedVerdict, match=reason):
         read(text)
+
+
+def test_escaped_bar_is_part_of_its_cell() -> None:
+    assert read(BARS.replace("plain words", r"a \| b"))[2]["both"] == "a | b"
+
+
+def test_cell_that_is_left_out_is_empty() -> None:
+    rows = [{name: cell for name, cell in row.items() if cell} for row in ROWS]
+    assert read(json.dumps({"rows": rows})) == ROWS
 
 
 @given(st.text(alphabet='{}[]",:|aboth_ \n', max_size=80))
@@ -174,6 +204,7 @@ def test_turned_record_changes_sides_everywhere_and_back() -> None:
         ("**Choice:** Table 2\n\n**Reason:** fewer overlaps", False, "fewer overlaps"),
         ("2. Table 2 keeps the cells apart.", False, "Table 2 keeps the cells apart."),
         ("Table 1 is the more consistent one, unlike table 2.", True, "the more consistent one, unlike table 2"),
+        ("Table 2 is clearly better: no overlaps", False, "clearly better: no overlaps"),
         ("<think>Choice: 2?</think>Choice: 1", True, ""),
         ("1", True, ""),
     ],
@@ -195,11 +226,26 @@ def test_choice_of_a_table_is_read(text: str, first_wins: bool, reason: str) -> 
         "12 cells overlap",
         "Neither. Choice: none",
         "1 and 2 are alike",
+        "Table 1 is less consistent than table 2.",
+        "Table 1 is not the more consistent one.",
+        "Table 1 is more inconsistent.",
+        "1. Table 2 is the more consistent one.",
+        "1. Table 1 repeats itself.\n2. Table 2 doesn't.\nSo it is table 2.",
     ],
 )
 def test_unclear_choice_is_none(text: str) -> None:
     with pytest.raises(UnparsedVerdict):
         read_choice(Reply(text))
+
+
+@pytest.mark.parametrize("read_it", [read_choice, read_list])
+@pytest.mark.parametrize("piece", ["\n", "```\n", "\n- ", "choice:\n", "1\n", " "])
+def test_answer_that_repeats_itself_is_read_at_once(read_it: Callable[[Reply], object], piece: str) -> None:
+    text = f"x{piece * (LONGEST_ANSWER // len(piece) - 1)}x"
+    began = time.process_time()
+    with suppress(UnparsedVerdict):
+        read_it(Reply(text))
+    assert time.process_time() - began < 2
 
 
 def test_list_is_read_after_the_reasons_each_aspect_once() -> None:

@@ -13,7 +13,8 @@ from judging.judges.tasks import words_for
 PROMPT = "sc2-aspects.v1.txt"
 MOST = 8  # of a list that a model draws up
 SAMPLED = {"temperature": 0.7}
-MARKER = re.compile(r"(?im)^\W*aspects\W*$")
+# On one line: across lines an answer of blank ones would take for ever.
+MARKER = re.compile(r"(?im)^[^\w\n]*aspects[^\w\n]*$")
 WORD = re.compile(r"\w+")
 
 

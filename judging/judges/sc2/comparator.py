@@ -16,9 +16,16 @@ from judging.judges.tasks import words_for
 PROMPT = "sc2-comparator.v1.txt"
 LONGEST_REASON = 2000
 EDGE = r"[\s*_#>`\"'“”()\[\]]*"
+START = r"^(?:[^\S\n]|[*_#>`\"'“”()\[\]])*"  # of a line: across lines an answer of blank ones takes for ever
 NUMBER = rf"(?:table{EDGE}|number{EDGE}|no\.?{EDGE})?(?P<number>[12])\b(?!\s*(?:or|/|and|,)\s*(?:table\s*)?[12]\b)"
-LABELLED = re.compile(rf"(?im)^{EDGE}(?:choice|answer|verdict|preferred){EDGE}[:=]{EDGE}{NUMBER}")
-ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|is\b|$)")
+LABELLED = re.compile(rf"(?im){START}(?:choice|answer|verdict|preferred){EDGE}[:=]{EDGE}{NUMBER}")
+BETTER = r"is\s+(?:(?:clearly|much|slightly|somewhat|far)\s+)?(?:the\s+)?(?:(?:more|most)\s+consistent|better|best)\b"
+ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|(?={BETTER})is\b|$)")
+# What follows a number that is none of a choice: the next point of a list, or that the other table is the better one.
+INSTEAD = {
+    number: re.compile(rf"(?im){START}{other}[.)]\s|\btable\s{other}\s{BETTER}")
+    for number, other in (("1", "2"), ("2", "1"))
+}
 REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{EDGE}")
 
 
@@ -50,8 +57,14 @@ def read_choice(reply: Reply) -> Decision:
     said = {found["number"] for found in labelled}
     if len(said) > 1:
         raise UnparsedVerdict("two choices that contradict each other")
-    found = labelled[0] if labelled else ALONE.match(text)
+    found = labelled[0] if labelled else _said_first(text)
     if found is None:
         raise UnparsedVerdict(f"no choice of a table in: …{text[-200:]}" if text else "an empty answer")
     reason = REASON.sub("", text[found.end() :].strip(" .:,;–—-\n")).strip()
     return Decision(found["number"] == "1", reason[:LONGEST_REASON].replace("\x00", ""))
+
+
+def _said_first(text: str) -> re.Match[str] | None:
+    """Find the number that an answer opens with, if it is a choice and no point of a list."""
+    found = ALONE.match(text)
+    return None if found is None or INSTEAD[found["number"]].search(text, found.end()) else found

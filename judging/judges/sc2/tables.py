@@ -25,8 +25,10 @@ NAMES: Mapping[str, frozenset[str]] = {
     "only_b": frozenset({"onlyb", "bonly", "onlyinb", "uniquetob", "b"}),
     "aspect": frozenset({"aspect", "aspects", "name", "criterion"}),
 }
+KNOWN = frozenset().union(*NAMES.values())
 LIST_OF_ROWS = ("rows", "table", "aspects", "comparisons", "comparison")
 OPENING = re.compile(r"[{\[]")
+BAR = re.compile(r"(?<!\\)\|")
 MOST_TRIES = 200  # places where a JSON value may begin: an answer that only looks like one is not to take for ever
 NUMBERING = re.compile(r"^\W*(?:aspect\s*)?\d*\W*")
 SCHEMA = {
@@ -88,13 +90,17 @@ def read_table(reply: Reply, aspects: Sequence[str]) -> list[Row]:
     Rows of other aspects are left out. Raises: UnparsedVerdict saying what is wrong with it.
     """
     text = THINKING.sub("", reply.text).strip()
-    rows = next((rows for rows in (*_in_json(text), _in_bars(text)) if rows), None)
-    if rows is None:
+    found = [rows for rows in (*_in_json(text), _in_bars(text)) if rows]
+    if not found:
         raise UnparsedVerdict(f"no table in: …{text[-200:]}" if text else "an empty answer")
-    placed = _placed(rows, aspects)
+    placed = _placed(next(filter(_is_filled, found), found[0]), aspects)  # the blank form may come first
     if not any(row[cell] for row in placed for cell in CELLS):  # type: ignore[literal-required]
         raise UnparsedVerdict("a table whose cells are all empty")
     return placed
+
+
+def _is_filled(rows: Sequence[Mapping[str, str]]) -> bool:
+    return any(row[cell] for row in rows for cell in CELLS)
 
 
 def _in_json(text: str) -> Iterator[list[dict[str, str]]]:
@@ -129,10 +135,15 @@ def _rows_of(value: Any) -> list[dict[str, str]]:
 
 
 def _row(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return a row under our names; nothing when a cell or the aspect is missing."""
+    """Return a row under our names, a cell that is left out as an empty one.
+
+    Nothing when the aspect is missing, when a cell is no text, or when it may be there under a name that nobody knows.
+    """
     named = {_plain(str(name)): cell for name, cell in value.items()}
     row = {ours: next((named[one] for one in theirs if one in named), None) for ours, theirs in NAMES.items()}
     if not isinstance(row["aspect"], str) or any(not _is_cell(row[cell]) for cell in CELLS):
+        return {}
+    if named.keys() - KNOWN and any(named.keys().isdisjoint(NAMES[cell]) for cell in CELLS):
         return {}
     return {name: _cleaned(cell) for name, cell in row.items()}
 
@@ -146,14 +157,26 @@ def _is_cell(value: Any) -> bool:
 
 
 def _in_bars(text: str) -> list[dict[str, str]]:
-    """Return the rows of a table drawn with bars, under the headings of its first line."""
-    lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in text.splitlines() if "|" in line]
+    """Return the rows of a table drawn with bars, under the headings of its first line.
+
+    A line with more or fewer cells than headings is none: one can't tell under which of them its texts belong.
+    """
+    lines = [
+        [cell.replace("\\|", "|").strip() for cell in BAR.split(line)] for line in text.splitlines() if "|" in line
+    ]
     heads = next((number for number, line in enumerate(lines) if len(line) >= len(NAMES) and _is_head(line)), None)
     if heads is None:
         return []
-    names = lines[heads]
-    rows = [dict(zip(names, line, strict=False)) for line in lines[heads + 1 :] if set("".join(line)) - set("-: ")]
-    return [found for row in rows if (found := _row(row))]
+    names = _without_edges(lines[heads], len(NAMES))
+    rows = [_without_edges(line, len(names)) for line in lines[heads + 1 :] if set("".join(line)) - set("-: ")]
+    return [found for row in rows if len(row) == len(names) and (found := _row(dict(zip(names, row, strict=True))))]
+
+
+def _without_edges(line: Sequence[str], width: int) -> Sequence[str]:
+    """Leave out what stands before the first bar and after the last one, where these are the edges of the table."""
+    if len(line) > width and not line[0]:
+        line = line[1:]
+    return line[:-1] if len(line) > width and not line[-1] else line
 
 
 def _is_head(line: Sequence[str]) -> bool:
