@@ -12,6 +12,7 @@ import numpy.typing as npt
 from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.clients import Answer, OpenAIClient, count
+from judging.credentials import check_key_env
 from judging.errors import BadVectors
 from judging.models import Embedding, Endpoint
 from judging.services.endpoints import check_host
@@ -89,13 +90,14 @@ class Embedder:
         """Return the vectors of texts: those that are stored, and all others from the endpoint, which are then stored.
 
         returns : (len(texts), dimensions), as the endpoint gave them
-        Raises: CallFailed; EndpointRefused; BadVectors. What was answered before is stored and not asked for again.
+        Raises: CallFailed; EndpointRefused; BadSettings; BadVectors. What was answered before is stored and not asked for again.
         """
         keys = {text: self.key(text) for text in texts}
         known = self._stored(keys.values())
         missing = [text for text, key in keys.items() if key not in known]
         if missing:
             check_host(self.endpoint.base_url)
+            check_key_env(self.endpoint.key_env)
             known.update(async_to_sync(self._fetch)(missing, keys))
         found = [known[keys[text]] for text in texts]
         return np.stack(found) if found else np.zeros((0, self.dimensions or 0), np.float32)
@@ -162,8 +164,11 @@ class Embedder:
     def _vector(self, numbers: Any) -> Vectors:
         if not isinstance(numbers, list) or not numbers or not all(map(_is_number, numbers)):
             raise BadVectors(f"{self._named()} gave a vector that holds something else than numbers, such as NaN")
-        with np.errstate(over="ignore"):
-            vector = np.asarray(numbers, np.float64).astype(np.float32)
+        try:
+            with np.errstate(over="ignore"):
+                vector = np.asarray(numbers, np.float64).astype(np.float32)
+        except OverflowError:  # a whole number beyond any float
+            vector = np.full(len(numbers), np.inf, np.float32)
         if not np.isfinite(vector).all():
             raise BadVectors(f"{self._named()} gave a vector with numbers that are too large to be stored")
         self._check_length(len(vector), "given")

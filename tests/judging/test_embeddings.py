@@ -113,6 +113,7 @@ def test_no_text_asks_nothing(endpoint: Endpoint) -> None:
         pytest.param(given([1.0, True]), "something else than numbers", id="truth value"),
         pytest.param(given([]), "something else than numbers", id="empty"),
         pytest.param(given([1.0, 1e300]), "too large", id="too large"),
+        pytest.param(given([1, 10**400]), "too large", id="too large for any number"),
         pytest.param(given([1.0], [1.0]), "2 vectors for 1 texts", id="too many"),
         pytest.param({"data": None}, "no list of vectors", id="no list"),
         pytest.param(["x"], "no list of vectors", id="no object"),
@@ -157,6 +158,15 @@ def test_private_host_is_refused_before_anything_is_sent() -> None:
     client = Scripted()
     with pytest.raises(EndpointRefused):
         embedder(make_endpoint("http://10.0.0.1/v1"), client).encode(["a"])
+    assert client.bodies == []
+
+
+def test_key_that_is_none_is_refused_before_anything_is_sent(endpoint: Endpoint) -> None:
+    Endpoint.objects.filter(pk=endpoint.pk).update(key_env="DATABASE_URL")
+    endpoint.refresh_from_db()
+    client = Scripted()
+    with pytest.raises(BadSettings, match="name an environment variable"):
+        embedder(endpoint, client).encode(["a"])
     assert client.bodies == []
 
 
