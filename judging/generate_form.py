@@ -11,7 +11,8 @@ from annotation.services.choosing import ids_of
 from judging.errors import BadSettings
 from judging.forms import ParametersField
 from judging.models import Endpoint
-from judging.services.generating import HOTTEST, MOST_SAMPLES, MOST_SEED, SAMPLES, TEMPERATURE, Sampling, Where
+from judging.services.generating import HOTTEST, MOST_SAMPLES, MOST_SEED, SAMPLES, TEMPERATURE, Sampling
+from judging.services.generating_instances import Where
 from judging.services.generating_templates import (
     LONGEST,
     Wording,

@@ -81,7 +81,7 @@ def generate_texts(
 
     study_id : finds the tasks of a study
     """
-    from judging.services.generating import Where
+    from judging.services.generating_instances import Where
     from judging.services.generating_queued import generate_queued
 
     where = Where(dataset, tuple(instances), limit)

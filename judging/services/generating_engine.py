@@ -8,32 +8,31 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import islice
 from typing import NoReturn
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import transaction
 from django.utils import timezone
 
-from annotation.services.generations import store_generations
 from judging.credentials import check_key_env
 from judging.errors import BadSettings, CallFailed, EndpointRefused, RunStopped, UnparsedVerdict
 from judging.judges import Reply
-from judging.models import GenerationRun
-from judging.services.cases import Ask, Spent, Stored, added
+from judging.models import GenerationRun, RunWorker
+from judging.services import leases
+from judging.services.cases import Ask, Spent, Stored
 from judging.services.conversations import IN_FLIGHT, Conversation, Interrupted
 from judging.services.endpoints import check_host
 from judging.services.engine import CapReached
 from judging.services.execution import MakeClient, patient_client, refusal
-from judging.services.generating import SampleRequests, Where, calls_of, open_instances, standing_of
-from judging.services.generating_answers import SHOWN, Drawn, read_text
+from judging.services.generating import SampleRequests, calls_of
+from judging.services.generating_answers import SHOWN, read_text
+from judging.services.generating_instances import Where, open_instances, standing_of
+from judging.services.generating_store import Draw, Open, Tally, copied, keep, less, why_no_text
 from judging.services.pricing import money
 from judging.services.progress import OnProgress, quiet
-from judging.services.reading import marked_refusal, read_reply
+from judging.services.reading import read_reply
 from judging.services.retrying import RetryingClient
 from judging.services.runs import MAX_IN_FLIGHT
 from judging.services.stopping import StopFlag
@@ -45,65 +44,11 @@ A_STORING = 100  # instances
 STORE_SECONDS = 5.0
 BEAT_SECONDS = 10.0
 USELESS_IN_A_ROW = 50
-NAMED = 1000  # instances left out whose reasons are kept
 # What sessions change; the run's study and endpoint are loaded beforehand, for the event loop asks no database.
 MOVING = (
     *("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "cut", "left_out", "left_out_count", "message"),
     *("longest", "counted_until", "heartbeat_at", "ended_at"),
 )
-
-
-@dataclass
-class Tally:
-    """What came of a session.
-
-    stored, texts : instances that got their texts, and these; `cut`: texts that ended at the limit of their length
-    there         : instances that another process gave texts meanwhile
-    left_out      : instances without all of their texts, and why
-    calls, cached : answers that were paid for, and those that were there before; `failed`: calls that came to nothing
-    """
-
-    stored: int = 0
-    texts: int = 0
-    cut: int = 0
-    there: int = 0
-    left_out: dict[str, str] = field(default_factory=dict)
-    calls: int = 0
-    cached: int = 0
-    failed: int = 0
-    spent: Spent = field(default_factory=Spent)
-
-
-@dataclass(slots=True)
-class Draw(Ask):
-    """A call for one text; `why`: what kept it from being one."""
-
-    why: str = ""
-
-
-@dataclass
-class Open:
-    """An instance in the window."""
-
-    pk: int
-    instance_id: str
-    draws: list[Draw]
-
-    @property
-    def done(self) -> bool:
-        """Tell whether all its calls have ended."""
-        return all(draw.done for draw in self.draws)
-
-    @property
-    def texts(self) -> list[Drawn]:
-        """The texts that there are."""
-        return [draw.value for draw in self.draws if draw.value is not None]
-
-    @property
-    def why(self) -> str:
-        """Say what keeps it from being stored; empty when nothing does."""
-        lost = [draw.why for draw in self.draws if draw.value is None]
-        return f"{lost[0]} ({len(lost)} of {len(self.draws)})" if lost else ""
 
 
 def sample(
@@ -270,11 +215,26 @@ class Sampler(Conversation):
         ended, self._ended = self._ended, []
         self._next_storing = time.monotonic() + STORE_SECONDS
         at, spend = timezone.now(), self.spend
-        before, self._billed = self._billed, (spend.calls, spend.cached, _copy(spend.spent))
-        bill = (spend.calls - before[0], spend.cached - before[1], _less(spend.spent, before[2]))
+        before, self._billed = self._billed, (spend.calls, spend.cached, copied(spend.spent))
+        bill = (spend.calls - before[0], spend.cached - before[1], less(spend.spent, before[2]))
         self.tally.calls, self.tally.cached, self.tally.failed = spend.calls, spend.cached, spend.failed
-        self.tally.spent = _copy(spend.spent)
+        self.tally.spent = copied(spend.spent)
         await sync_to_async(keep)(self.run, ended, self.tally, bill=bill, at=at, longest=self.sizes.longest)
+
+    async def _share_limits(self) -> None:
+        """Keep to the endpoint's limits, which others that sample there share as well as the runs of judges."""
+        looks = time.monotonic() >= self._next_look
+        await super()._share_limits()
+        if looks and (self.endpoint.requests_per_minute or self.endpoint.tokens_per_minute):
+            await sync_to_async(self._count_sharers)()
+
+    def _count_sharers(self) -> None:
+        fresh = timezone.now() - leases.LEASE
+        workers = RunWorker.objects.filter(run__judge__endpoint=self.endpoint, heartbeat_at__gte=fresh).count()
+        others = GenerationRun.objects.filter(endpoint=self.endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
+        limits = (self.endpoint.requests_per_minute, self.endpoint.tokens_per_minute)
+        sharers = 1 + workers + others.count()
+        self.gate.set_limits(*(None if limit is None else limit / sharers for limit in limits))
 
     async def _store(self, stored: Stored) -> None:
         """Write an answer; one that is no text is kept to be looked at, and asked for again the next time."""
@@ -320,68 +280,3 @@ class Sampler(Conversation):
 
 def _taken(instances: Iterator[tuple[int, str, str]], most: int) -> list[tuple[int, str, str]]:
     return list(islice(instances, most))
-
-
-def why_no_text(ask: Ask, reply: Reply) -> str:
-    """Say why an answer is no text."""
-    if declined := marked_refusal(reply):
-        return f"refused: {declined[:SHOWN]}"
-    try:
-        read_reply(ask.call, reply)
-    except UnparsedVerdict as error:
-        return str(error)[: SHOWN + 20]
-    return ""
-
-
-def keep(
-    run: GenerationRun,
-    ended: Sequence[Open],
-    tally: Tally,
-    *,
-    bill: tuple[int, int, Spent],
-    at: datetime,
-    longest: int | None = None,
-) -> None:
-    """Store the texts of instances that have all of theirs, and what was spent; name the others."""
-    whole = {one.pk: one for one in ended if not one.why}
-    lost = {one.instance_id: one.why for one in ended if one.why}
-    with transaction.atomic():
-        row = GenerationRun.objects.select_for_update().get(pk=run.pk)
-        if row.settings_key != run.settings_key:
-            raise RunStopped(f"the settings of system {run.name} were changed meanwhile; nothing more is stored")
-        texts = {pk: [drawn.text for drawn in one.texts] for pk, one in whole.items()}
-        stored = store_generations(study=run.study, system=run.name, texts=texts, name=run.name) if texts else set()
-        cut = sum(drawn.cut for pk in stored for drawn in whole[pk].texts)
-        _bill(row, *bill)
-        row.longest = max(filter(None, (row.longest, longest)), default=None)
-        row.counted_until, row.cut = at, row.cut + cut
-        room = max(0, NAMED - len(row.left_out))
-        row.left_out += [{"instance": one, "why": why} for one, why in list(lost.items())[:room]]
-        row.left_out_count += len(lost)
-        row.heartbeat_at = timezone.now()
-        row.save()
-    tally.stored += len(stored)
-    tally.texts += len(stored) * run.samples
-    tally.there += len(whole) - len(stored)
-    tally.cut += cut
-    tally.left_out |= lost
-
-
-def _bill(row: GenerationRun, calls: int, cached: int, spent: Spent) -> None:
-    row.calls, row.cached = row.calls + calls, row.cached + cached
-    row.prompt_tokens = added(row.prompt_tokens, spent.prompt_tokens)
-    row.completion_tokens = added(row.completion_tokens, spent.completion_tokens)
-    row.cost = None if row.cost is None or spent.cost is None else row.cost + spent.cost
-
-
-def _copy(spent: Spent) -> Spent:
-    return Spent(spent.prompt_tokens, spent.completion_tokens, spent.cost)
-
-
-def _less(spent: Spent, before: Spent) -> Spent:
-    """Return what was spent since; a part that is unknown stays unknown."""
-    return Spent(
-        None if spent.prompt_tokens is None else spent.prompt_tokens - (before.prompt_tokens or 0),
-        None if spent.completion_tokens is None else spent.completion_tokens - (before.completion_tokens or 0),
-        None if spent.cost is None else spent.cost - (before.cost or Decimal(0)),
-    )

@@ -10,16 +10,8 @@ from judging.judges import Call
 from judging.models import Completion, GenerationRun
 from judging.services.budget import LENGTH_FIELDS
 from judging.services.estimates import ANY_ANSWER, expected_tokens
-from judging.services.generating import (
-    CHUNK,
-    KIND,
-    SampleRequests,
-    Standing,
-    Where,
-    calls_of,
-    open_instances,
-    standing_of,
-)
+from judging.services.generating import KIND, SampleRequests, calls_of
+from judging.services.generating_instances import CHUNK, Standing, Where, open_instances, standing_of
 from judging.services.pricing import cost_of
 from judging.services.rehearsal import rehearsed
 from judging.services.requests import Request

@@ -7,8 +7,9 @@ from annotation.errors import AnnotationError
 from judging.models import GenerationRun
 from judging.services.conversations import Interrupted
 from judging.services.execution import MakeClient, patient_client
-from judging.services.generating import Where
-from judging.services.generating_engine import Tally, sample
+from judging.services.generating_engine import sample
+from judging.services.generating_instances import Where
+from judging.services.generating_store import Tally
 from judging.services.stopping import WORKER_STOP
 
 

@@ -13,7 +13,8 @@ from annotation.models import Study
 from judging.errors import BadSettings
 from judging.models import GenerationRun
 from judging.services import leases
-from judging.services.generating import Sampling, Where, check_where, standing_of, start_generating
+from judging.services.generating import Sampling, start_generating
+from judging.services.generating_instances import Where, check_where, standing_of
 from judging.services.talks import check_cap
 from judging.tasks import generate_texts
 

@@ -16,8 +16,9 @@ from annotation.models import Study
 from judging.generate_form import GenerateForm
 from judging.models import GenerationRun
 from judging.sampled import as_dict, instances_with_texts, runs_of
-from judging.services.generating import check_where, run_to_be
+from judging.services.generating import run_to_be
 from judging.services.generating_estimates import ON_A_PAGE, Expected, estimate_generating
+from judging.services.generating_instances import check_where
 from judging.services.generating_tasks import Work, is_at_work, queue_generating, work_of
 from judging.services.generating_templates import find_template, template_names
 from judging.services.talks import check_cap

@@ -15,7 +15,8 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Generation, Matchup, Study
 from judging.models import Completion, Endpoint, GenerationRun
 from judging.services import generating_queued
-from judging.services.generating import Sampling, Where, start_generating
+from judging.services.generating import Sampling, start_generating
+from judging.services.generating_instances import Where
 from judging.services.generating_queued import generate_queued
 from judging.services.generating_tasks import ATTEMPTS, queue_generating, requeue_generating, work_of
 from judging.services.generating_templates import find_template, own_template
@@ -122,7 +123,7 @@ def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: E
         ({"wording": "Sum it up"}, "lacks $source"),
         ({"params": "n=5"}, "set by the engine: n"),
         ({"params": "temperature=0.9"}, "set by the option of that name"),
-        ({"system": "heron"}, "read from a file: choose another system name"),
+        ({"system": "heron"}, "not sampled here: choose another system name"),
         ({"instances": "i0\nnobody"}, "has no instance nobody"),
         ({"dataset": "news"}, "Select a valid choice"),
         ({"max_cost": "much"}, "Enter a number"),

@@ -4,12 +4,14 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from annotation.errors import UnknownName
 from annotation.models import Generation, Instance, Matchup, Pair, Study
@@ -21,10 +23,12 @@ from judging.models import Completion, Endpoint, GenerationRun
 from judging.sampled import run_by_system, temperatures_of
 from judging.services.conversations import Interrupted
 from judging.services.engine import CapReached
-from judging.services.generating import Sampling, Where, check_where, run_to_be, standing_of, start_generating
+from judging.services.generating import Sampling, run_to_be, start_generating
 from judging.services.generating_answers import read_text
-from judging.services.generating_engine import Tally, sample
+from judging.services.generating_engine import Sampler, sample
 from judging.services.generating_estimates import estimate_generating
+from judging.services.generating_instances import Where, check_where, standing_of
+from judging.services.generating_store import Tally
 from judging.services.generating_templates import find_template, own_template, template_names
 from judging.services.requests import sample_seed
 from judging.services.retrying import RetryingClient, RetryPolicy
@@ -428,7 +432,7 @@ def test_other_settings_need_another_name(study: Study, sampling: Sampling, chan
 
 
 def test_system_of_a_file_is_not_added_to(sampling: Sampling) -> None:
-    with pytest.raises(BadSettings, match="read from a file: choose another system name"):
+    with pytest.raises(BadSettings, match="not sampled here: choose another system name"):
         start_generating(make_study("filled"), "heron", sampling)
 
 
@@ -503,7 +507,7 @@ def test_answer_that_another_process_stored_first_is_kept(study: Study, sampling
     run = start_generating(study, "heron", sampling)
     del run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("judging.services.generating_engine.store_generations", _beaten_to_it)
+        patch.setattr("judging.services.generating_store.store_generations", _beaten_to_it)
         tally = go(study, "heron", sampling, Writer())
     assert (tally.stored, tally.there) == (3, 1)
     assert texts_of(study, "heron")["s3"] == ["theirs"]
@@ -526,6 +530,21 @@ def _beaten_to_it(*, study: Study, system: str, texts: dict[int, list[str]], nam
 def test_what_the_study_doesnt_have_is_said(study: Study, where: Where, told: str) -> None:
     with pytest.raises((UnknownName, BadSettings), match=told):
         check_where(study, where)
+
+
+def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: Study, sampling: Sampling) -> None:
+    Endpoint.objects.update(requests_per_minute=60)
+    sampling.endpoint.refresh_from_db()
+    run = start_generating(study, "heron", sampling)
+    for name, age in [("wren", 0), ("owl", 0), ("egret", 3600)]:
+        start_generating(study, name, sampling)
+        at = timezone.now() - timedelta(seconds=age)
+        GenerationRun.objects.filter(name=name).update(heartbeat_at=at)
+    sampler = Sampler(
+        run, RetryingClient(Writer()), Tally(), in_flight=1, max_cost=None, on_progress=lambda _progress: None
+    )
+    sampler._count_sharers()
+    assert sampler.gate.requests.per_minute == 20
 
 
 # Beforehand

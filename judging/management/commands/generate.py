@@ -24,21 +24,12 @@ from judging.sampled import as_dict, instances_with_texts, runs_of, settings_lin
 from judging.services.conversations import IN_FLIGHT, Interrupted
 from judging.services.endpoints import find_endpoint
 from judging.services.engine import CapReached
-from judging.services.generating import (
-    SAMPLES,
-    TEMPERATURE,
-    Sampling,
-    Standing,
-    Where,
-    check_where,
-    left_out_lines,
-    run_to_be,
-    standing_of,
-    start_generating,
-)
-from judging.services.generating_engine import Tally, sample
+from judging.services.generating import SAMPLES, TEMPERATURE, Sampling, left_out_lines, run_to_be, start_generating
+from judging.services.generating_engine import sample
 from judging.services.generating_estimates import Expected, estimate_generating
+from judging.services.generating_instances import Standing, Where, check_where, standing_of
 from judging.services.generating_queued import told
+from judging.services.generating_store import Tally
 from judging.services.generating_templates import Wording, find_template, own_template, template_names, usual_template
 from judging.services.pricing import money
 from judging.services.progress import Progress
