@@ -65,8 +65,8 @@ def gather(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: npt.Array
     return Pilot(
         delta=rows[:, 1],
         sets=np.bincount(index, minlength=n).astype(np.float64),
-        total=np.bincount(index, weights=c, minlength=n),
-        steady=np.bincount(index, weights=c == 1, minlength=n),
+        total=np.bincount(index, weights=c, minlength=n).astype(np.float64),
+        steady=np.bincount(index[c == 1], minlength=n).astype(np.float64),
         instance=rows[:, 0].astype(np.int64),
         excluded=int((~known).sum()),
     )

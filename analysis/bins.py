@@ -38,7 +38,7 @@ def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
     if (known[-1] - known[0]) / step > MOST_BINS:
         raise NotEnough(f"steps of {step} from {known[0]} to {known[-1]} make more than {MOST_BINS} bins")
     first, last = int(np.floor(known[0] / step + ROUNDING)), int(np.ceil(known[-1] / step - ROUNDING))
-    edges = np.arange(first, max(last, first + 1) + 1) * step
+    edges: FloatArray = np.arange(first, max(last, first + 1) + 1).astype(np.float64) * step
     edges[0], edges[-1] = min(edges[0], known[0]), max(edges[-1], known[-1])  # rounding must leave no value outside
     return edges
 

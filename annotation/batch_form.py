@@ -1,5 +1,6 @@
 """Forms of the pages on which instances are chosen and batches made and copied."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -285,3 +286,18 @@ def _parts(spec: str) -> dict[str, Any]:
     match = Asked(spec).match
     how = match["kind"] or (STRATIFIED if match["bins"] else spec)
     return {"how": how, "number": match["count"] or match["per_bin"], "bins": match["bins"] or 4}
+
+
+def asked_for(query: Mapping[str, str], known: list[Configuration]) -> dict[str, Any]:
+    """Return the values with which a link asks a form to begin: how to choose, and from which configuration.
+
+    `dataset`, `a` and `b` name the configuration; what a form can't take it shows as its own beginning.
+    """
+    wanted = tuple(query.get(name) for name in ("dataset", "a", "b"))
+    places = [
+        str(place) for place, one in enumerate(known) if (one.dataset, one.system_a.name, one.system_b.name) == wanted
+    ]
+    kept: dict[str, Any] = {name: query[name] for name in ("number", "similarity") if name in query}
+    if query.get("how") in dict(HOW):
+        kept["how"] = query["how"]
+    return {**kept, **({"configuration": places[0]} if places else {})}

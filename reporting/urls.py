@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from reporting.views import ablation, accuracy, charts, exports, findings, table_effect, tokens
+from reporting.views import ablation, accuracy, charts, exports, findings, separability, table_effect, tokens
 
 app_name = "reporting"
 urlpatterns = [
@@ -26,6 +26,13 @@ urlpatterns = [
         r"^studies/(?P<slug>[-\w]+)/ablation/(?P<name>samples|calls)\.(?P<form>svg|png)$",
         ablation.chart,
         name="ablation-chart",
+    ),
+    path("studies/<slug:slug>/distinguishable/", separability.show, name="separability"),
+    path("studies/<slug:slug>/distinguishable.json", separability.as_json, name="separability-json"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/distinguishable/(?P<name>[a-z-]+)\.(?P<form>svg|png|json)$",
+        separability.chart,
+        name="separability-chart",
     ),
     re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", charts.chart, name="chart"),
     re_path(

@@ -117,6 +117,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:ablation-file": {"form": "csv"},
         "reporting:ablation-chart": {"name": "samples", "form": "svg"},
         "reporting:table-effect-chart": {"form": "svg"},
+        "reporting:separability-chart": {"name": "histograms", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
         "api:judge-detail": {"name": whole.judge.name},
         "api:endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},

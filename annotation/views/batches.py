@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation import preview
 from annotation.access import MANAGERS, READERS, account_of, study_view
-from annotation.batch_form import BatchForm, ChoiceForm, ChoosingForm, initial_of
+from annotation.batch_form import BatchForm, ChoiceForm, ChoosingForm, asked_for, initial_of
 from annotation.configurations import configurations
 from annotation.errors import AnnotationError, UnknownName
 from annotation.extend_form import ExtendForm
@@ -31,9 +31,9 @@ NEW, CHOICE = "annotation/new_batch.html", "annotation/_choice.html"
 @study_view(*MANAGERS)
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
-    """Make a batch, and show beside the form what it comes to."""
+    """Make a batch, and show beside the form what it comes to; a link may say how to choose."""
     if request.method != "POST":
-        form = BatchForm(study=study)
+        form = BatchForm(study=study, initial=asked_for(request.GET.dict(), configurations(study)))
         return render(request, NEW, {"study": study, "form": form, **_foreseen_at_first(form, study)})
     form = BatchForm(request.POST, request.FILES, study=study)
     status = request.POST.get("status") or Batch.Status.OPEN

@@ -41,8 +41,11 @@ from judging.sharing import judges_seen_by
 from reporting.api import filters, serializers
 from reporting.api.access import IsReader, IsSiteAdmin, seen_by
 from reporting.findings import findings_under
+from reporting.separability_numbers import distinguishable
+from reporting.separability_rows import THRESHOLDS
 from reporting.table_effect import table_effect
 from reporting.views.query import filters_of
+from reporting.views.separability import look_of as separability_look
 from reporting.views.table_effect import look_of
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet])
@@ -62,6 +65,13 @@ EFFECT_PARAMETERS = [
     OpenApiParameter("dataset", str, description="Only this data set."),
     OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
+]
+
+SEPARABILITY_PARAMETERS = [
+    OpenApiParameter("dataset", str, description="Only this data set."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
+    OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where on an alignment is high."),
 ]
 
 
@@ -114,6 +124,13 @@ class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet):
         study = self.get_object()
         return Response(table_effect(study, look_of(study, request.query_params)))
 
+    @extend_schema(parameters=SEPARABILITY_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
+    @action(detail=True, pagination_class=None)
+    def distinguishable(self, request: Request, slug: str) -> Response:
+        """Return separability with scenarios and advice, as `manage.py separability_advice --format json` prints it."""
+        study = self.get_object()
+        return Response(distinguishable(study, separability_look(study, request.query_params)))
+
 
 @documented
 class SystemViewSet(StudyRows):
@@ -149,23 +166,6 @@ class MatchupViewSet(StudyRows):
 
 
 @documented
-class PairViewSet(StudyRows):
-    """Pairs of generations, by key."""
-
-    queryset = Pair.objects.select_related("matchup__instance__study", "generation_a", "generation_b").defer(
-        "generation_a__text", "generation_b__text", "matchup__instance__source"
-    )
-    serializer_class = serializers.PairSerializer
-    lookup_field = "key"
-    lookup_value_regex = KEY
-
-
-@documented
-class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
-    """Batches of HITs."""
-
-    queryset = Batch.objects.select_related("study", "system_a", "system_b")
-@documented
 class SeparabilityRunViewSet(StudyRows):
     """Separability of each configuration by each measure."""
 
@@ -183,6 +183,23 @@ class AlignmentViewSet(StudyRows):
     filterset_class = filters.AlignmentFilter
 
 
+@documented
+class PairViewSet(StudyRows):
+    """Pairs of generations, by key."""
+
+    queryset = Pair.objects.select_related("matchup__instance__study", "generation_a", "generation_b").defer(
+        "generation_a__text", "generation_b__text", "matchup__instance__source"
+    )
+    serializer_class = serializers.PairSerializer
+    lookup_field = "key"
+    lookup_value_regex = KEY
+
+
+@documented
+class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
+    """Batches of HITs."""
+
+    queryset = Batch.objects.select_related("study", "system_a", "system_b")
     serializer_class = BatchSerializer
     filterset_class = filters.BatchFilter
 

@@ -1,0 +1,94 @@
+"""How much a configuration's separability moves with fewer generations, fewer cross pairs, or another temperature."""
+
+from typing import Any
+
+import numpy as np
+
+from analysis import similarity as similarities
+from analysis.separability import alignments, separability
+from analysis.stability import Stability, stability, subsampled
+from analysis.types import FloatArray
+from annotation.models import Generation
+from reporting.estimates import Basis, described
+from reporting.separability_numbers import NO_TIE
+from reporting.separability_rows import Compared, Look
+
+MOST_INSTANCES = 100  # drawn with the look's seed; their texts are compared anew
+DRAWS = 20
+MOST_SAMPLES = 12  # generations of a system
+CROSS_SHARES = (0.1, 0.2, 0.4, 0.6, 0.8)  # of all cross pairs
+NEEDS_MODEL = (
+    "this similarity needs a model or a package that pages don't load; compute separability with fewer samples "
+    "beside it (--samples, --cross), and compare"
+)
+TOO_FEW_TEXTS = "no instance has three generations or more of both systems: with two there is nothing to leave out"
+
+
+def stability_of(one: Compared, look: Look) -> dict[str, Any]:
+    """Estimate separability from parts of a seeded sample of instances, and set it beside that from all their texts."""
+    main = one.by(look.similarity)
+    if main is None:
+        return {"samples": [], "cross_pairs": [], "why": "separability has not been computed"}
+    if main.run.model or main.run.similarity not in similarities.names() or similarities.needs(main.run.similarity):
+        return {"samples": [], "cross_pairs": [], "why": NEEDS_MODEL}
+    score = similarities.get(main.run.similarity)
+    rng = look.sampler.rng("stability", one.seed_label, main.label)
+    matrices, held = _matrices(one, score, look)
+    if not any(min(pair) > 2 for pair in held):
+        return {"samples": [], "cross_pairs": [], "why": TOO_FEW_TEXTS}
+    k_a = [pair[0] for pair in held]
+    full = _full(matrices, k_a) / main.scale
+    most = min(MOST_SAMPLES, max(min(pair) for pair in held))
+    cross = sorted({max(1, round(share * most * most)) for share in CROSS_SHARES})
+
+    def measured(**part: int) -> dict[str, Any]:
+        drawn = subsampled(matrices, k_a, scale=main.scale, draws=DRAWS, rng=rng, **part)
+        sampler = look.sampler
+        found = stability(drawn, full, rng=rng, rounds=sampler.rounds, level=sampler.level)
+        return {**part, **_described(found, look)}
+
+    return {
+        "similarity": main.label,
+        "instances": len(matrices),
+        "of": len(one.matchup_ids),
+        "draws": DRAWS,
+        "most_samples": most,
+        "samples": [measured(samples=k) for k in range(2, most)],
+        "cross_pairs": [measured(cross_pairs=count) for count in cross if count < most * most],
+    }
+
+
+def _described(found: Stability, look: Look) -> dict[str, Any]:
+    basis = Basis(found.n, "instances", NO_TIE, found.missing, "no instance has so many generations")
+    change = described(found.change, found.change_interval, basis, look.sampler, found.n)
+    correlation = described(found.correlation, found.correlation_interval, basis, look.sampler, found.n)
+    return {"change": change, "rank_correlation": {**correlation, "interval": "middle of the draws"}}
+
+
+def _matrices(
+    one: Compared, score: similarities.Similarity, look: Look
+) -> tuple[list[FloatArray], list[tuple[int, int]]]:
+    """Compare the texts of a sample of instances: all pairs of an instance's generations, and how many each system has."""
+    rng = look.sampler.rng("stability", "instances", one.seed_label)
+    count = min(MOST_INSTANCES, len(one.matchup_ids))
+    chosen = np.sort(rng.choice(len(one.matchup_ids), size=count, replace=False)).tolist()
+    named = one.configuration
+    systems = (named.system_a.pk, named.system_b.pk)
+    matchups = [one.matchup_ids[place] for place in chosen]
+    rows = Generation.objects.filter(instance__matchups__in=matchups, system__in=systems)
+    texts: dict[tuple[int, int], list[str]] = {}
+    order = rows.order_by("instance__position", "index")
+    for instance, system, text in order.values_list("instance_id", "system_id", "text"):
+        texts.setdefault((instance, system), []).append(text)
+    matrices, held = [], []
+    for instance in dict.fromkeys(key[0] for key in texts):
+        of_a, of_b = (texts.get((instance, system), [])[:MOST_SAMPLES] for system in systems)
+        if of_a and of_b:
+            matrices.append(score(of_a + of_b, of_a + of_b))
+            held.append((len(of_a), len(of_b)))
+    return matrices, held
+
+
+def _full(matrices: list[FloatArray], k_a: list[int]) -> FloatArray:
+    means = [alignments(matrix, count) for matrix, count in zip(matrices, k_a, strict=True)]
+    return np.array([separability(*mean) for mean in means], dtype=np.float64)

@@ -1,0 +1,86 @@
+"""Separability of the same two models at several temperatures, where their texts were sampled here."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_sums, ratio
+from analysis.rank_correlation import rank_correlation
+from annotation.models import Study
+from judging.sampled import SampledAt, temperatures_of
+from reporting.estimates import Basis, Estimate, Sampler, described, estimate
+from reporting.separability_rows import Aligned, Compared, Look
+
+NO_VALUE = "no instance has a separability"
+NO_RANKS = "undefined: fewer than two instances have both, or one is the same for all"
+Part = tuple[Compared, Aligned, tuple[SampledAt, SampledAt]]
+
+
+def by_temperature(study: Study, parts: Sequence[Compared], look: Look) -> list[dict[str, Any]]:
+    """Set configurations side by side that differ by the temperatures alone, on one scale for each such group.
+
+    Only configurations whose separability is known by one and the same measure stand together, and only where there are
+    two or more. The rank correlation is with the row of the lowest temperatures.
+    """
+    groups: dict[tuple[Any, ...], list[Part]] = {}
+    sampled = {one.system: one for one in temperatures_of(study)} if parts else {}
+    for one in parts:
+        main, named = one.by(look.similarity), one.configuration
+        pair = [sampled.get(system.pk) for system in (named.system_a, named.system_b)]
+        a, b = pair
+        if main is not None and a is not None and b is not None and a.like != b.like:
+            likes = tuple(sorted((a.like, b.like)))
+            groups.setdefault((named.dataset, likes, main.label), []).append((one, main, (a, b)))
+    return [_group(key[0], key[2], rows, look) for key, rows in groups.items() if len(rows) > 1]
+
+
+def _group(dataset: str, label: str, parts: list[Part], look: Look) -> dict[str, Any]:
+    ordered = sorted(parts, key=lambda part: _temperatures(part[2]))
+    raw = np.concatenate([main.raw.ravel() for _, main, _ in ordered])
+    low, high = (float(np.nanmin(raw)), float(np.nanmax(raw))) if not np.isnan(raw).all() else (0.0, 0.0)
+    scaled = [_by_instance(one, main, high - low) for one, main, _ in ordered]
+    return {
+        "dataset": dataset,
+        "models": [one.model for one in ordered[0][2]],
+        "similarity": label,
+        "normalisation": {"group": "these rows", "min": low, "max": high},
+        "rows": [
+            {
+                "system_a": one.configuration.system_a.name,
+                "system_b": one.configuration.system_b.name,
+                "temperatures": [sampled.temperature for sampled in pair],
+                "mean": _mean(values, look.sampler_for(len(values)), one.seed_label),
+                "rank_correlation": None
+                if place == 0
+                else _correlation(scaled[0], values, look.sampler_for(len(values)), one.seed_label),
+            }
+            for place, ((one, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
+        ],
+    }
+
+
+def _temperatures(pair: tuple[SampledAt, SampledAt]) -> list[tuple[bool, float]]:
+    return [(one.temperature is not None, one.temperature or 0.0) for one in pair]
+
+
+def _by_instance(one: Compared, main: Aligned, scale: float) -> dict[str, float]:
+    """Separability by instance on the group's scale; NaN where it is undefined, as it is everywhere without a spread."""
+    delta = main.delta * main.scale / scale if scale > 0 else np.full(len(main.delta), np.nan)
+    return dict(zip(one.instance_ids, delta.tolist(), strict=True))
+
+
+def _mean(values: dict[str, float], sampler: Sampler, label: str) -> Estimate:
+    delta = np.array(list(values.values()), dtype=np.float64)
+    known = int((~np.isnan(delta)).sum())
+    basis = Basis(known, "instances", "no votes enter", len(delta) - known, NO_VALUE)
+    sums = mean_sums(delta, np.arange(len(delta)))
+    return estimate(sums[sums[:, 1] > 0], ratio, basis, sampler=sampler, labels=("temperature", label))
+
+
+def _correlation(first: dict[str, float], values: dict[str, float], sampler: Sampler, label: str) -> Estimate:
+    x, y = list(first.values()), [values.get(name, np.nan) for name in first]
+    rng = sampler.rng("temperature", "rank correlation", label)
+    found = rank_correlation(x, y, rng=rng, rounds=sampler.rounds, level=sampler.level)
+    basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
+    return described(found.value, found.interval, basis, sampler, found.n)
