@@ -19,7 +19,8 @@ GENERATE = (*GENERATE, "--samples", str(SAMPLES), "--in-flight", str(IN_FLIGHT))
 QUEUE = """
 from annotation.models import Study
 from judging.models import Endpoint
-from judging.services.generating import Sampling, Where
+from judging.services.generating import Sampling
+from judging.services.generating_instances import Where
 from judging.services.generating_tasks import queue_generating
 from judging.services.generating_templates import find_template
 sampling = Sampling(endpoint=Endpoint.objects.get(), template=find_template('plain'), samples=3)
