@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-llm lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging stress ci screenshots clean
+.PHONY: help demo run install test test-models test-llm lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -19,11 +19,14 @@ demo: ## set up, load the example study and serve it on PORT (8000); Ctrl-C stop
 run: ## serve the database of DATABASE_URL on PORT, without example data
 	@exec sh tools/run.sh
 
-install: ## make .venv with the locked packages that running needs
-	@sh tools/venv.sh base
+install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities mturk" adds some of these
+	@sh tools/venv.sh base $(EXTRAS)
 
 test: ## run every test on SQLite and the database tests on PostgreSQL, after installing what they need
 	@exec sh tools/test.sh
+
+test-models: ## compare our encoder, embeddings and entities with published figures, over the real small models (100 MB)
+	@exec sh tools/test_models.sh
 
 test-llm: ## run every judging method over a real small language model on this machine (minutes; 130 MB the first time)
 	@exec sh tools/test_llm.sh

@@ -65,6 +65,10 @@ class SettingFixed(AnnotationError):
         super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
 
 
+class NoModel(AnnotationError):
+    """A language model that is not there or can't be used, or what runs it is not installed."""
+
+
 class ClaimRefused(AnnotationError):
     """This annotator can't get a HIT now; the text says why."""
 

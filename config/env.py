@@ -23,6 +23,8 @@ DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 't
 PREPARE_STATEMENTS = env.bool("PREPARE_STATEMENTS", default=True)
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
 PROMPT_FOLDER = env.str("PROMPT_FOLDER", default="")
+MODEL_FOLDER = Path(env.str("MODEL_FOLDER", default="") or DATA_DIR / "models")
+MODEL_DOWNLOADS = env.bool("MODEL_DOWNLOADS", default=False)
 PLATFORM_ALLOWLIST = env.list("PLATFORM_ALLOWLIST", default=[])
 BONUS_CEILING = env.int("BONUS_CEILING", default=100)
 BASE_URL = env.str("BASE_URL", default=f"http://localhost:{env.str('PORT', default='8000')}")

@@ -186,6 +186,9 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["d
 ENDPOINT_ALLOWLIST = env.ENDPOINT_ALLOWLIST
 # Folder whose *.txt are offered to every group as wordings for judges; empty for none.
 PROMPT_FOLDER = env.PROMPT_FOLDER
+# Folder of folders with language models for separability; and whether others may be fetched from the hub.
+MODEL_FOLDER = env.MODEL_FOLDER
+MODEL_DOWNLOADS = env.MODEL_DOWNLOADS
 # host:port of stand-ins for Prolific and MTurk, which get the platforms' tokens; without one only the platforms do.
 PLATFORM_ALLOWLIST = env.PLATFORM_ALLOWLIST
 # The largest bonus that any channel may pay at once, in the study's currency there; a channel's own cap may be lower.

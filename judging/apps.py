@@ -1,5 +1,7 @@
 """App configuration."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class JudgingConfig(AppConfig):
 
     name = "judging"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Offer the models of endpoints to separability, which stands below and knows of none."""
+        import_module("judging.services.embedding_models").offer()

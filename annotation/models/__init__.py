@@ -16,6 +16,7 @@ from annotation.models.recruitment import (
 )
 from annotation.models.separability import Alignment, SeparabilityJob, SeparabilityRun, StagedAlignment
 from annotation.models.study import ImportRecord, Study
+from annotation.models.vectors import TextVector
 from annotation.models.work import Batch, Hit, HitPair, Slot
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Study",
     "Submission",
     "System",
+    "TextVector",
     "VoteChange",
     "WebhookEvent",
 ]

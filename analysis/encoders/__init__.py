@@ -1,0 +1,7 @@
+"""Transformer encoders: texts as numbered tokens in, one vector for each token out. Weights are handed in."""
+
+from analysis.encoders.families import FAMILIES, weights_of
+from analysis.encoders.pooling import POOLINGS, pooled
+from analysis.encoders.transformer import Weights, token_vectors
+
+__all__ = ["FAMILIES", "POOLINGS", "Weights", "pooled", "token_vectors", "weights_of"]

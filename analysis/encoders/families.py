@@ -1,0 +1,194 @@
+"""How families of encoders name their settings and weights, and the one form that these are brought to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.encoders.activations import ACTIVATIONS
+from analysis.encoders.transformer import Layer, Linear, Norm, Weights
+from analysis.errors import ShapeError, UnknownValue
+
+Floats = npt.NDArray[np.float32]
+Tensors = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Names of one family.
+
+    prefixes     : what the names of weights may begin with; a model saved with a head has one
+    layer, parts : the names of a layer's weights begin with `layer`, its number filled in; then the part's own
+    after_padding: whether the positions of tokens begin after that of padding, not at 0
+    """
+
+    prefixes: tuple[str, ...]
+    layer: str
+    parts: Mapping[str, str]
+    width: str = "hidden_size"
+    heads: str = "num_attention_heads"
+    count: str = "num_hidden_layers"
+    activation: str = "hidden_act"
+    after_padding: bool = False
+    relative: str = ""
+
+
+_BERT = MappingProxyType(
+    {
+        "query": "attention.self.query",
+        "key": "attention.self.key",
+        "value": "attention.self.value",
+        "mixed": "attention.output.dense",
+        "mixed_norm": "attention.output.LayerNorm",
+        "wide": "intermediate.dense",
+        "narrow": "output.dense",
+        "norm": "output.LayerNorm",
+    }
+)
+_OF_ATTENTION = {"query": "q", "key": "k", "value": "v", "mixed": "o"}
+_MPNET = MappingProxyType(
+    {
+        **_BERT,
+        **{part: f"attention.attn.{name}" for part, name in _OF_ATTENTION.items()},
+        "mixed_norm": "attention.LayerNorm",
+    }
+)
+_DISTILBERT = MappingProxyType(
+    {
+        "query": "attention.q_lin",
+        "key": "attention.k_lin",
+        "value": "attention.v_lin",
+        "mixed": "attention.out_lin",
+        "mixed_norm": "sa_layer_norm",
+        "wide": "ffn.lin1",
+        "narrow": "ffn.lin2",
+        "norm": "output_layer_norm",
+    }
+)
+_ROBERTA = Family(("", "roberta."), "encoder.layer.{}.", _BERT, after_padding=True)
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "bert": Family(("", "bert."), "encoder.layer.{}.", _BERT),
+        "camembert": _ROBERTA,
+        "distilbert": Family(
+            ("", "distilbert."), "transformer.layer.{}.", _DISTILBERT, "dim", "n_heads", "n_layers", "activation"
+        ),
+        "mpnet": Family(
+            ("", "mpnet."),
+            "encoder.layer.{}.",
+            _MPNET,
+            after_padding=True,
+            relative="encoder.relative_attention_bias.weight",
+        ),
+        "roberta": _ROBERTA,
+        "xlm-roberta": _ROBERTA,
+    }
+)
+_DEFAULT_EPS = 1e-12
+_PADDING = 1  # its number, where the settings don't say
+
+
+def weights_of(settings: Mapping[str, Any], tensors: Tensors) -> Weights:
+    """Bring settings and weights, as a model's folder holds them, to the form that `token_vectors` takes.
+
+    settings : `config.json`
+    tensors  : weights by name, of any precision
+    raises   : UnknownValue for a family or a setting that is not known here; ShapeError for weights that are
+               missing or don't fit
+    """
+    family = FAMILIES.get(str(settings.get("model_type")))
+    if family is None:
+        raise UnknownValue(f"unknown kind of encoder {settings.get('model_type')!r}; known: {', '.join(FAMILIES)}")
+    activation = str(settings.get(family.activation, "gelu"))
+    if activation not in ACTIVATIONS:
+        raise UnknownValue(f"unknown activation {activation!r}; known: {', '.join(ACTIVATIONS)}")
+    if settings.get("position_embedding_type", "absolute") != "absolute":
+        raise UnknownValue(f"unknown kind of positions {settings['position_embedding_type']!r}; known: absolute")
+    if settings.get("is_decoder"):
+        raise UnknownValue("the model is a decoder; similarities need an encoder")
+    width, heads, count = (_number(settings, name) for name in (family.width, family.heads, family.count))
+    if width % heads:
+        raise ShapeError(f"a width of {width} can't be divided among {heads} heads")
+    found = _Reader(family, tensors, width)
+    return Weights(
+        words=found.array("embeddings.word_embeddings.weight", (None, width)),
+        positions=_positions(family, settings, found),
+        norm=found.norm("embeddings.LayerNorm"),
+        layers=tuple(_layer(family, found, number, heads) for number in range(count)),
+        heads=heads,
+        eps=float(settings.get("layer_norm_eps", _DEFAULT_EPS)),
+        activation=activation,
+        relative=found.array(family.relative, (None, heads)) if family.relative else None,
+    )
+
+
+def _number(settings: Mapping[str, Any], name: str) -> int:
+    value = settings.get(name)
+    if not isinstance(value, int) or value < 1:
+        raise ShapeError(f"the setting {name} is {value!r}; needed a whole number from 1 on")
+    return value
+
+
+class _Reader:
+    """Weights by their names without prefix, each looked at for its shape."""
+
+    def __init__(self, family: Family, tensors: Tensors, width: int) -> None:
+        words = "embeddings.word_embeddings.weight"
+        self.prefix = next((prefix for prefix in family.prefixes if prefix + words in tensors), "")
+        self.tensors = tensors
+        self.width = width
+
+    def has(self, name: str) -> bool:
+        return self.prefix + name in self.tensors
+
+    def array(self, name: str, shape: tuple[int | None, ...]) -> Floats:
+        if not self.has(name):
+            raise ShapeError(f"the weights {self.prefix + name} are missing")
+        array = self.tensors[self.prefix + name]
+        if len(array.shape) != len(shape) or any(
+            want not in (None, have) for want, have in zip(shape, array.shape, strict=True)
+        ):
+            wanted = " × ".join("any" if want is None else str(want) for want in shape)
+            raise ShapeError(f"the weights {self.prefix + name} are {array.shape}; needed {wanted}")
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+    def linear(self, name: str, into: int | None = None, out: int | None = None) -> Linear:
+        weight = self.array(f"{name}.weight", (out, into))
+        return Linear(weight, self.array(f"{name}.bias", (len(weight),)))
+
+    def norm(self, name: str) -> Norm:
+        # The oldest files have the names that TensorFlow gave.
+        weight, bias = ("gamma", "beta") if self.has(f"{name}.gamma") else ("weight", "bias")
+        return Norm(self.array(f"{name}.{weight}", (self.width,)), self.array(f"{name}.{bias}", (self.width,)))
+
+
+def _positions(family: Family, settings: Mapping[str, Any], found: _Reader) -> Floats:
+    positions = found.array("embeddings.position_embeddings.weight", (None, found.width))
+    if family.after_padding:
+        padding = settings.get("pad_token_id")
+        positions = positions[(_PADDING if padding is None else int(padding)) + 1 :]
+    if found.has("embeddings.token_type_embeddings.weight"):
+        positions = positions + found.array("embeddings.token_type_embeddings.weight", (None, found.width))[0]
+    return positions
+
+
+def _layer(family: Family, found: _Reader, number: int, heads: int) -> Layer:
+    names = {part: family.layer.format(number) + name for part, name in family.parts.items()}
+    width = found.width
+    query, key, value = (found.linear(names[part], width, width) for part in ("query", "key", "value"))
+    scale = np.float32(1 / np.sqrt(width // heads))
+    return Layer(
+        asked=Linear(
+            np.concatenate([query.weight * scale, key.weight, value.weight]),
+            np.concatenate([query.bias * scale, key.bias, value.bias]),
+        ),
+        mixed=found.linear(names["mixed"], width, width),
+        mixed_norm=found.norm(names["mixed_norm"]),
+        wide=(wide := found.linear(names["wide"], width)),
+        narrow=found.linear(names["narrow"], len(wide.weight), width),
+        norm=found.norm(names["norm"]),
+    )
