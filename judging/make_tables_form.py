@@ -11,7 +11,7 @@ from judging.judges.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.judges.sc2.bracket import EXACT, RANDOM, TOURNAMENT
 from judging.models import Endpoint, Judge
 from judging.services.aspect_sets import resolve_offline
-from judging.services.table_runs import TableSettings
+from judging.services.table_runs import TableSettings, default_variant
 
 
 class MakeTablesForm(RunForm):
@@ -80,7 +80,8 @@ class MakeTablesForm(RunForm):
         elif not budget and not samples and not self.errors:
             self.add_error("samples", _("How many tables are to be drawn for each pair?"))
         aspects = data.pop("aspects", OFFLINE)
-        offline = tuple(resolve_offline(self.study)[0]) if aspects == OFFLINE else ONLINE
+        known, name = resolve_offline(self.study)
+        offline = tuple(known) if aspects == OFFLINE else ONLINE
         settings = TableSettings(
             samples=samples or 1,
             budget=budget,
@@ -89,5 +90,5 @@ class MakeTablesForm(RunForm):
             params=data.pop("params", {}),
         )
         data["settings"] = settings
-        data["variant"] = data.get("variant") or settings.variant
+        data["variant"] = data.get("variant") or default_variant(settings, name)
         return data

@@ -11,6 +11,7 @@ from annotation.models import ComparisonTable, Pair, Study
 from annotation.services.studies import find_study, record_import
 
 _CELLS = ("only_a", "both", "only_b")
+_LONGEST_CELL, _MOST_ROWS = 4000, 100  # more is no table that anybody reads beside two texts
 
 
 def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]:
@@ -115,12 +116,18 @@ def _problems(record: dict[str, Any]) -> list[str]:
     rows = record.get("rows")
     if not isinstance(rows, list) or not rows:
         return [*found, "rows is not a list of one or more rows"]
+    if len(rows) > _MOST_ROWS:
+        return [*found, f"rows are {len(rows):,}; at most {_MOST_ROWS} are taken"]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or text_problem(row.get("aspect")):
             found.append(f"row {number} has no aspect")
             continue
         for cell in _CELLS:
-            if problem := text_problem(row.get(cell), may_be_blank=True) if cell in row else "is missing":
+            if (
+                problem := text_problem(row.get(cell), longest=_LONGEST_CELL, may_be_blank=True)
+                if cell in row
+                else "is missing"
+            ):
                 found.append(f"row {number}: {cell} {problem}")
     aspects, made_by = record.get("aspects") or [], record.get("made_by") or {}
     if not isinstance(aspects, list) or any(text_problem(aspect) for aspect in aspects):

@@ -50,12 +50,14 @@ class Board:
             case.take(ask, stored, paid=number == 0)
         return [case for case, _ in waiting]
 
-    def fail(self, key: str, reason: str) -> list[Case]:
-        """End the cells that wait for an answer that won't come."""
+    def fail(self, key: str, reason: str, *, rejected: bool = False) -> list[Case]:
+        """End the cells that wait for an answer that won't come; those that can do without a rejected call go on."""
         _, waiting = self._asking.pop(key, (None, []))
         for case, ask in waiting:
             ask.waiting = False
-            if not case.ended:
+            if rejected and ask.call.optional:
+                case.do_without(ask)
+            elif not case.ended:
                 case.end(Reading(Judgment.Status.ERROR, failure=reason))
         return [case for case, _ in waiting]
 

@@ -112,6 +112,15 @@ class Case:
         self.used.append(stored)
         self.cached += not paid and stored.pk not in self.cell.paid
         self._read(ask, stored)
+        self._go_on()
+
+    def do_without(self, ask: Ask) -> None:
+        """Go on without the answer to an optional call."""
+        if not self.ended:
+            ask.done = True
+            self._go_on()
+
+    def _go_on(self) -> None:
         if not self.ended and all(one.done for one in self.asks):
             self._send([one.value for one in self.asks])
 

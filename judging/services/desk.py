@@ -27,10 +27,11 @@ FAILURES_IN_A_ROW = 10
 
 @dataclass(frozen=True)
 class Failed:
-    """A call that no answer came from, after all its attempts."""
+    """A call that no answer came from, after all its attempts. `rejected`: the endpoint won't take it, now or later."""
 
     key: str
     reason: str
+    rejected: bool = False
 
 
 @dataclass
@@ -119,7 +120,7 @@ class Desk:
         for answer in answers:
             if isinstance(answer, Failed):
                 turn.failed.append(answer.key)
-                moved += self.board.fail(answer.key, answer.reason)
+                moved += self.board.fail(answer.key, answer.reason, rejected=answer.rejected)
             else:
                 turn.stored.append(answer.key)
                 moved += self.board.answer(answer)

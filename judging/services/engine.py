@@ -187,7 +187,8 @@ class Engine:
             self._halt(RunStopped(f"the endpoint refuses access: {error}"))
         except CallFailed as error:
             self.budget.settle(request.key, None)
-            self._answers.append(Failed(request.key, reason_of(error, request)))
+            rejected = isinstance(error, RejectedCall)
+            self._answers.append(Failed(request.key, reason_of(error, request), rejected))
         except Exception as error:
             self._halt(error)
         else:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -88,6 +89,12 @@ def _check(settings: TableSettings) -> None:
         raise BadSettings(f"aspects are {ONLINE} or {OFFLINE}, got {settings.aspects!r}")
 
 
+def default_variant(settings: TableSettings, aspects_name: str) -> str:
+    """Name the tables of these settings, and of these offline aspects where they are a version of their own."""
+    version = aspects_name.rpartition(".")[2] if settings.aspects not in (ONLINE, ASKED) else ""
+    return f"{settings.variant}-{version}" if re.fullmatch(r"v\d+", version) else settings.variant
+
+
 def judge_name(endpoint: Endpoint, settings: TableSettings, seed: int) -> str:
     """Name a judge by how it makes tables; what does not fit into a name is told apart by a hash."""
     told = json.dumps([settings.options, seed], sort_keys=True)
@@ -98,8 +105,11 @@ def judge_name(endpoint: Endpoint, settings: TableSettings, seed: int) -> str:
 def start_tables(
     *,
     study: Study,
-    judge: Judge,
+    endpoint: Endpoint,
+    settings: TableSettings,
     variant: str,
+    seed: int = 1,
+    name: str = "",
     batch: Batch | None = None,
     only: PairFilter = EVERY_PAIR,
     in_flight: int | None = None,
@@ -107,8 +117,9 @@ def start_tables(
     limit: int | None = None,
     queued: bool = False,
 ) -> JudgeRun:
-    """Start a run that makes a table of every pair and hands it on under a variant.
+    """Start a run that makes a table of every pair and hands it on under a variant; refused, it leaves no judge behind.
 
+    seed, name : of the judge that makes them, see `tables_judge`
     queued : leave the work to a worker; `limit`: presentations that it is to fill this time
 
     Tables that the same judge made before are handed on at once.
@@ -116,13 +127,16 @@ def start_tables(
     """
     if not variant or len(variant) > 40 or any(mark.isspace() or not mark.isprintable() for mark in variant):
         raise BadSettings(f"a variant is a name of up to 40 characters without spaces, got {variant!r}")
+    Study.objects.select_for_update().get(pk=study.pk)  # two that start the same variant take turns
+    judge = tables_judge(endpoint=endpoint, settings=settings, seed=seed, name=name)
+    same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key)
+    if before := same.exclude(tables_as__in=["", variant]).values_list("tables_as", flat=True).first():
+        raise BadSettings(f"these very tables are there as variant {before} already; another seed makes others")
     asked: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}
     if queued:
         run = queue_run(study=study, judge=judge, tables_as=variant, limit=limit, **asked)
     else:
         run = start_run(study=study, judge=judge, tables_as=variant, **asked)
-    if run.tables_as != variant:
-        raise BadSettings(f"{run} hands its tables on as {run.tables_as}")
     handing = handing_on(run, "")
     if handing is not None:
         refuse_other_makers(handing)

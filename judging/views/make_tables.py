@@ -14,7 +14,7 @@ from judging.errors import JudgingError
 from judging.make_tables_form import MakeTablesForm
 from judging.services.aspect_sets import resolve_offline
 from judging.services.estimates import Estimate, estimate
-from judging.services.table_runs import start_tables, tables_judge, tables_judge_to_be
+from judging.services.table_runs import start_tables, tables_judge_to_be
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -45,8 +45,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         chosen = form.cleaned_data
         where = {name: chosen[name] for name in ("variant", "batch", "only", "in_flight", "max_cost", "limit")}
         try:
-            judge = tables_judge(endpoint=chosen["endpoint"], settings=chosen["settings"])
-            run = start_tables(study=study, judge=judge, queued=True, **where)
+            run = start_tables(
+                study=study, endpoint=chosen["endpoint"], settings=chosen["settings"], queued=True, **where
+            )
         except (JudgingError, UnknownName) as error:
             form.add_error(None, str(error))
         else:

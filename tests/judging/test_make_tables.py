@@ -11,12 +11,19 @@ from django.core.management.base import CommandError
 
 from annotation.models import ComparisonTable, Generation, Study
 from annotation.services.second_stage import turned_rows
+from judging.clients import OpenAIClient
 from judging.errors import BadSettings
 from judging.judges.sc2.record import winning_rows
-from judging.models import AspectSet, Completion, Judge, JudgeRun, Judgment, TableMaking
+from judging.models import AspectSet, Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
+from judging.services.execution import execute
+from judging.services.retrying import RetryingClient
+from judging.services.runs import start_run
+from judging.services.stopping import StopFlag
 from judging.services.tables import hand_on, table_id_of
-from tests.judging.builders import make_endpoint, make_study, pairs_in
+from tests.fakes import Reply, StandIn
+from tests.judging.builders import make_endpoint, make_study, no_sleep, pairs_in
 from tests.standin.process import StandInProcess
+from tests.standin.tables import table_answer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -155,8 +162,9 @@ def test_offline_aspects_are_those_that_hold_for_the_study() -> None:
     make("--samples", "1", "--variant", "own")
     AspectSet.objects.create(group=study.group, task="summarization", version=1, aspects=["kindness", "rhythm"])
     make("--samples", "1", "--variant", "distilled")
+    make("--samples", "2")  # tables of other aspects are another variant, without being told
     by_variant = {table.variant: table.aspects for table in ComparisonTable.objects.all()}
-    assert by_variant["distilled"] == ["kindness", "rhythm"]
+    assert by_variant["distilled"] == by_variant["c2-v1"] == ["kindness", "rhythm"]
     assert len(by_variant["own"]) == 5
 
 
@@ -171,6 +179,25 @@ def test_pair_with_too_few_tables_is_marked_and_the_run_goes_on(standin: StandIn
     judgment = Judgment.objects.get(pair=spoilt)
     assert (judgment.status, judgment.verdict, judgment.calls) == ("unparsed", None, 4)
     assert not ComparisonTable.objects.filter(pair=spoilt).exists()
+
+
+def test_table_that_the_endpoint_rejects_is_a_lost_sample() -> None:
+    study = make_study(instances=1, k=1)
+
+    def answer(body: dict[str, Any]) -> str:
+        text = body["messages"][0]["content"]
+        return table_answer(text, seed=body["seed"], how="grade") or "Comparison: x\nPreferred: A"
+
+    judge = Judge.objects.create(
+        name="sc", method="sc2", endpoint=Endpoint.objects.get(), params={"samples": 3}, seed=5
+    )
+    with StandIn([None, Reply(400, "this is not allowed here")], answer=answer) as server:
+        Endpoint.objects.update(base_url=server.base_url)
+        run = start_run(study=study, judge=judge, in_flight=1)
+        execute(run.pk, stop=StopFlag(), make_client=lambda one: RetryingClient(OpenAIClient(one), sleep=no_sleep))
+    judgment = Judgment.objects.get()
+    assert (judgment.status, judgment.verdict is not None) == ("parsed", True)
+    assert sorted("rows" in sample for sample in judgment.making.record["samples"]) == [False, True, True]
 
 
 def test_empty_text_takes_no_call(standin: StandInProcess) -> None:
@@ -213,7 +240,16 @@ def test_variant_of_other_tables_is_refused() -> None:
     ):
         make()
     assert not Completion.objects.exists()
+    assert not Judge.objects.exists()
     assert made("--variant", "c8-new")["tables"] == 1
+
+
+def test_tables_of_a_run_have_one_variant() -> None:
+    make_study(instances=1, k=1)
+    make("--samples", "2")
+    with pytest.raises(CommandError, match="are there as variant c2 already"):
+        make("--samples", "2", "--variant", "another")
+    assert set(ComparisonTable.objects.values_list("variant", flat=True)) == {"c2"}
 
 
 def test_same_study_made_anew_gets_the_same_tables_ids() -> None:

@@ -108,9 +108,22 @@ def test_table_is_read_in_whatever_form(text: str) -> None:
             "all empty",
             id="empty",
         ),
-        pytest.param(json.dumps({"rows": changed(0, both="x" * 1001)}), "1,001 characters", id="a far too long cell"),
+        pytest.param(json.dumps({"rows": changed(0, both="x" * 401)}), "401 characters", id="a far too long cell"),
         pytest.param(json.dumps({"rows": changed(0, both=7)}), "no row", id="a number for a cell"),
         pytest.param("[" * 5000, "no table", id="brackets only"),
+        pytest.param(
+            json.dumps(
+                {
+                    "rows": [
+                        {**ROWS[0]},
+                        {**ROWS[1], "aspect": "wording: clear?"},
+                        {**ROWS[2], "aspect": "factual accuracy"},
+                    ]
+                }
+            ),
+            "no row for “accuracy”",
+            id="rows that belong to each other's places",
+        ),
         pytest.param("| Aspect | Only A | Both |\n| accuracy | x | y |", "no table", id="a column is missing"),
         pytest.param(BARS.replace("n/a", "x | y"), "no row for “accuracy”", id="a bar within a cell"),
         pytest.param(

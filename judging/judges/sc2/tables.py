@@ -16,7 +16,7 @@ from judging.judges.tasks import words_for
 
 PROMPT = "sc2-table.v1.txt"
 CELLS = ("only_a", "both", "only_b")
-LONGEST_CELL = 1000  # characters; nobody reads a longer one, and it is no cell of a table
+LONGEST_CELL = 400  # characters, more than twice as long as asked for: what is longer is no cell of a table
 NOTHING = frozenset({"", "-", "–", "—", "none", "n/a", "na", "nothing", "empty", "null"})
 # Models give the columns names of their own.
 NAMES: Mapping[str, frozenset[str]] = {
@@ -217,7 +217,8 @@ def _placed(rows: Sequence[Mapping[str, str]], aspects: Sequence[str]) -> list[R
         alike = [[place for place, name in enumerate(named) if _is_alike(name, aspect)] for aspect in wanted]
         by_place = len(rows) == len(aspects) and sorted(set(named)) == sorted(named)
         found = [
-            exactly or (near if len(near) == 1 else [place] if by_place else [])
+            exactly
+            or (near if len(near) == 1 else [place] if by_place and _belongs(named[place], place, wanted) else [])
             for place, (exactly, near) in enumerate(zip(found, alike, strict=True))
         ]
     for aspect, places in zip(aspects, found, strict=True):
@@ -235,6 +236,12 @@ def _as_row(aspect: str, row: Mapping[str, str]) -> Row:
 
 def _bare(aspect: str) -> str:
     return " ".join(re.sub(r"[^\w\s]", " ", NUMBERING.sub("", aspect).casefold()).split())
+
+
+def _belongs(name: str, place: int, wanted: Sequence[str]) -> bool:
+    """Tell whether a row in other words may be taken for the aspect at its place: no other has more words of it."""
+    shared = [len(set(name.split()) & set(aspect.split())) for aspect in wanted]
+    return shared[place] == max(shared)
 
 
 def _is_alike(name: str, aspect: str) -> bool:

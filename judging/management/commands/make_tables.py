@@ -22,7 +22,7 @@ from judging.models import JudgeRun
 from judging.services.aspect_sets import resolve_offline
 from judging.services.endpoints import find_endpoint
 from judging.services.estimates import estimate
-from judging.services.table_runs import TableSettings, start_tables, tables_judge, tables_judge_to_be
+from judging.services.table_runs import TableSettings, default_variant, start_tables, tables_judge_to_be
 from judging.table_figures import Made, made_in
 
 
@@ -70,7 +70,7 @@ class Command(RunJudge):
         study = find_study(options["study"])
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError(f"--limit must be 1 or more, got {options['limit']}")
-        settings = self.settings(study, options)
+        settings, variant = self.settings(study, options)
         made_with: dict[str, Any] = {
             "endpoint": find_endpoint(options["endpoint"]),
             "settings": settings,
@@ -84,11 +84,10 @@ class Command(RunJudge):
             told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
             self.tell("\n".join(lines(found)), told, options)
             return
-        judge = tables_judge(**made_with)
         run = start_tables(
             study=study,
-            judge=judge,
-            variant=options["variant"] or settings.variant,
+            **made_with,
+            variant=options["variant"] or variant,
             **where,
             in_flight=options["in_flight"],
             max_cost=sum_of(options["max_cost"]),
@@ -102,20 +101,22 @@ class Command(RunJudge):
         )
         self.conclude(run, ended)
 
-    def settings(self, study: Study, options: dict[str, Any]) -> TableSettings:
-        """Return how the tables are to be made; offline aspects are those that hold for the study now."""
+    def settings(self, study: Study, options: dict[str, Any]) -> tuple[TableSettings, str]:
+        """Return how the tables are to be made, and their variant; offline aspects are those that hold for the study now."""
         aspects: str | tuple[str, ...] = ONLINE
+        name = ""
         if options["aspects"] == OFFLINE:
             known, name = resolve_offline(study)
             self.stderr.write(f"aspects: {name}: {'; '.join(known)}")
             aspects = tuple(known)
-        return TableSettings(
+        settings = TableSettings(
             samples=8 if options["samples"] is None else options["samples"],
             budget=options["budget"],
             scheme=options["scheme"],
             aspects=aspects or FIXED,
             params=dict(options["param"]),
         )
+        return settings, default_variant(settings, name)
 
     def tell(self, said: str, told: dict[str, Any], options: dict[str, Any]) -> None:
         """Print what is to be said, as was asked."""
