@@ -27,9 +27,8 @@ class Encoder(Protocol):
 class TokenEncoder(Protocol):
     """A model that gives a text one vector for each of its tokens.
 
-    An encoder that leaves the special tokens of its model in (such as [CLS] and [SEP]) says so by an attribute
-    `specials`, how many rows of every array they take at its start and at its end. Without that attribute all rows
-    are tokens of the text.
+    An encoder that leaves its model's special tokens in, such as [CLS] and [SEP], says so by an attribute `specials`:
+    how many rows of every array they take at its start and at its end, as (1, 1). Without it all are the text's.
     """
 
     def encode_tokens(self, texts: Sequence[str]) -> Sequence[npt.ArrayLike]:
@@ -65,23 +64,26 @@ def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Enc
     return _with_empty(values, places)
 
 
-def pairwise_bertscore(texts_a: Sequence[str], texts_b: Sequence[str], tokens: TokenEncoder) -> FloatArray:
+def pairwise_bertscore(
+    texts_a: Sequence[str], texts_b: Sequence[str], tokens: TokenEncoder, *, match_specials: bool = False
+) -> FloatArray:
     """BERTScore F1 of every text of one list with every text of the other.
 
     Every token is matched with the one of the other text whose vector has the greatest cosine with its own; the
     means of these cosines over the tokens of either text are precision P and recall R, and F1 = 2PR / (P + R).
-    Special tokens can be matched, but are not averaged over, as in the bert-score package; there are no weights by
-    rarity (idf), and values are not rescaled by a baseline.
+    There are no weights by rarity (idf), and values are not rescaled by a baseline.
 
-    returns : (len(texts_a), len(texts_b)), symmetric, at most 1 but for rounding; 0 where P + R is 0; for texts that
-              are empty (nothing but white space; not shown to the model) or in which the model finds no token, 1 for
-              two if they are equal or both empty, 0 for one beside any other
-    raises  : ShapeError if the model gives other than an array (t, d) for each text; NotFinite naming the text
-              whose vectors hold NaN or infinity
-    source  : Zhang et al. 2020, BERTScore, §3; bert-score 0.3.13 without idf and baseline
+    match_specials : whether a special token can be the one that is matched, as in the bert-score package; it is not
+                     averaged over there either. By default special tokens take no part
+    returns        : (len(texts_a), len(texts_b)), symmetric, at most 1 but for rounding; 0 where P + R is 0; for
+                     texts that are empty (nothing but white space; not shown to the model) or in which the model
+                     finds no token, 1 for two if they are equal or both empty, 0 for one beside any other
+    raises         : ShapeError if the model gives other than an array (t, d) for each text; NotFinite naming the text
+                     whose vectors hold NaN or infinity
+    source         : Zhang et al. 2020, BERTScore, §3; with match_specials bert-score 0.3.13 without idf and baseline
     """
     places = distinct(texts_a, texts_b)
-    found = _token_vectors(places.texts, tokens)
+    found = _token_vectors(places.texts, tokens, match_specials)
     values = np.eye(len(places.texts))
     if found.rows:
         best = _mean_best_match(found)
@@ -122,7 +124,7 @@ class _TokenVectors(NamedTuple):
     counted: npt.NDArray[np.bool_]  # (tokens,), False for special ones
 
 
-def _token_vectors(texts: Sequence[str], tokens: TokenEncoder) -> _TokenVectors:
+def _token_vectors(texts: Sequence[str], tokens: TokenEncoder, match_specials: bool) -> _TokenVectors:
     written = [row for row, text in enumerate(texts) if text.strip()]
     shown = [texts[row] for row in written]
     arrays = [np.asarray(array) for array in tokens.encode_tokens(shown)] if shown else []
@@ -136,6 +138,9 @@ def _token_vectors(texts: Sequence[str], tokens: TokenEncoder) -> _TokenVectors:
     first, last = getattr(tokens, "specials", (0, 0))
     kept = [place for place, array in enumerate(arrays) if len(array) > first + last]
     arrays, shown = [arrays[place] for place in kept], [shown[place] for place in kept]
+    if not match_specials:
+        arrays = [array[first : len(array) - last] for array in arrays]
+        first = last = 0
     _check_finite(arrays, shown)
     lengths = np.array([len(array) for array in arrays], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)])

@@ -74,11 +74,20 @@ def test_bertscore_equals_the_plain_version(vectors_a, vectors_b):
 
 
 @given(token_lists)
-def test_special_tokens_can_be_matched_but_are_not_averaged_over(vectors):
+def test_special_tokens_can_be_matched_on_request_but_are_not_averaged_over(vectors):
     texts = [f"a{place}" for place in range(len(vectors))]
-    found = pairwise_bertscore(texts, texts, Table(dict(zip(texts, vectors, strict=True)), specials=(1, 1)))
+    model = Table(dict(zip(texts, vectors, strict=True)), specials=(1, 1))
+    found = pairwise_bertscore(texts, texts, model, match_specials=True)
     expected = [[plain_bertscore(a, b, 1, 1) for b in vectors] for a in vectors]
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@given(token_lists)
+def test_special_tokens_take_no_part_by_default(vectors):
+    texts = [f"a{place}" for place in range(len(vectors))]
+    model = Table(dict(zip(texts, vectors, strict=True)), specials=(1, 1))
+    expected = [[plain_bertscore(a[1:-1], b[1:-1]) for b in vectors] for a in vectors]
+    np.testing.assert_allclose(pairwise_bertscore(texts, texts, model), expected, atol=1e-9)
 
 
 def test_bertscore_in_blocks_equals_one_block(monkeypatch, rng):
