@@ -13,7 +13,7 @@ from annotation.errors import AnnotationError
 from annotation.models import SeparabilityJob, Study
 from annotation.processes import is_gone, this_process
 from annotation.services.separability import Part, SeparabilityResult, compute_separability
-from annotation.services.separability_measure import measure_of
+from annotation.services.separability_measure import check_draws, model_of
 from annotation.services.separability_store import group_of
 
 SILENT = timedelta(minutes=5)  # without a word from a worker of another machine: it is taken for dead
@@ -44,18 +44,13 @@ class SeparabilityRequest:
         return {**asdict(self), "systems": list(self.systems)}
 
     def check(self, study: Study) -> None:
-        """Refuse at once what can't be computed, where that shows without a look at the texts.
+        """Refuse at once what can't be computed, where that shows without a look at the texts, and models that are paths.
 
         Raises: AnnotationError.
         """
         group_of(self.group)
-        measure_of(
-            similarity=self.similarity,
-            model=self.model,
-            samples=self.samples,
-            cross_pairs=self.cross_pairs,
-            seed=self.seed,
-        )
+        check_draws(self.samples, self.cross_pairs, self.seed)
+        model_of(self.similarity, self.model, listed_only=True)
         self.part.of(study)
 
     @property

@@ -111,7 +111,7 @@ def default_similarity(model: str = "") -> Default:
 
     model : the one that was named, if any: it is taken, or what is wrong with it said later
     """
-    if model or usable_model() is not None:
+    if model or usable_model():
         return Default(OF_MEANING)
     return Default(
         OF_WORDS,
@@ -134,22 +134,30 @@ def measure_of(
     Raises: AnnotationError when the similarity or the model is unknown, or a number can't be.
     """
     check_draws(samples, cross_pairs, seed)
-    try:
-        needed = similarities.needs(similarity)
-    except AnalysisError as error:
-        raise AnnotationError(str(error)) from None
-    if model and not needed:
-        raise AnnotationError(f"{similarity} takes no model; leave --model {model} away, or take {OF_MEANING}")
-    found: SimilarityModel | None = find_for(needed, model) if needed else None
+    found = model_of(similarity, model)
     return Measure(
         similarity=similarity,
-        handed=Handed(needed, found) if found is not None else None,
+        handed=Handed(similarities.needs(similarity), found) if found is not None else None,
         model=found.name if found is not None else "",
         model_fingerprint=found.fingerprint if found is not None else "",
         samples=samples,
         cross_pairs=cross_pairs,
         seed=(seed or 0) if samples or cross_pairs else None,
     )
+
+
+def model_of(similarity: str, model: str, *, listed_only: bool = False) -> SimilarityModel | None:
+    """Return the model that a similarity is to be handed, not loaded yet; None for one that needs none.
+
+    Raises: AnnotationError when either is unknown, or one does not go with the other.
+    """
+    try:
+        needed = similarities.needs(similarity)
+    except AnalysisError as error:
+        raise AnnotationError(str(error)) from None
+    if model and not needed:
+        raise AnnotationError(f"{similarity} takes no model; leave --model {model} away, or take {OF_MEANING}")
+    return find_for(needed, model, listed_only=listed_only) if needed else None
 
 
 def check_draws(samples: int | None, cross_pairs: int | None, seed: int | None) -> None:

@@ -6,7 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from annotation.errors import AnnotationError
+from annotation.errors import NoModel
+from annotation.services.encoders import SMALL, default_model, find_model
+from annotation.services.entities import SPEC as ENTITIES
+from annotation.services.entities import find_extractor
 
 
 class SimilarityModel(Protocol):
@@ -73,14 +76,19 @@ class _Names:
         return [self.names[text] for text in texts]
 
 
-def find_for(needed: str, spec: str) -> SimilarityModel:
-    """Return the model of that name for what a similarity needs; without a name, the one that is there.
+def find_for(needed: str, spec: str, *, listed_only: bool = False) -> SimilarityModel:
+    """Return the model of that name for what a similarity needs; without a name, the one that is installed.
 
-    Raises: AnnotationError saying what to install.
+    listed_only : take no path; for names that come from a page
+    Raises: NoModel saying what there is and what to install.
     """
-    raise AnnotationError(f"no model for {needed}: {spec or 'none is installed'}")
+    if needed == "extractor":
+        if listed_only and spec not in ("", ENTITIES):
+            raise NoModel(f"there is no model {spec!r} for entities; leave it out, or name {ENTITIES}")
+        return find_extractor(spec)
+    return find_model(spec or default_model() or SMALL, listed_only=listed_only)
 
 
-def usable_model() -> SimilarityModel | None:
-    """Return the model that is taken when none is named; None where none is installed."""
-    return None
+def usable_model() -> str:
+    """Return the name of the model that is taken when none is named; "" where none is installed."""
+    return default_model()

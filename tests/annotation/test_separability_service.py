@@ -203,7 +203,7 @@ def test_the_latest_run_is_found_and_a_missing_one_says_how_to_make_it() -> None
 def test_texts_that_rouge_cannot_see_are_counted_and_told(capsys: pytest.CaptureFixture[str]) -> None:
     study = study_of({"alpha": ["猫", "犬 1"], "beta": ["日", "海"]}, APART)
 
-    call_command("compute_separability", "study")
+    call_command("compute_separability", "study", "--similarity", "rouge1")
 
     assert blind_texts(study, "rouge1") == 3
     captured = capsys.readouterr()
