@@ -53,6 +53,20 @@ def majority_round_sums(verdict: npt.ArrayLike, people: npt.ArrayLike) -> FloatA
     return parsed_round_sums(verdict, majority(people))
 
 
+def rounds_ended(ended: npt.ArrayLike) -> tuple[int, int]:
+    """Count the rounds that are done, every pair of which has ended, and those that are begun: some pairs, not all.
+
+    ended  : (n_pairs, n_rounds) whether anything came of it, an error included
+    raises : ShapeError for another number of dimensions
+    """
+    cells = np.asarray(ended, dtype=bool)
+    if cells.ndim != 2:
+        raise ShapeError(f"need (n, rounds) of ended pairs, got {cells.shape}")
+    some = cells.any(axis=0)
+    done = some & cells.all(axis=0)
+    return int(done.sum()), int((some & ~done).sum())
+
+
 def mean_of_rounds(sums: FloatArray) -> FloatArray:
     """Statistic: the mean over rounds of each round's ratio; a round without anything to count is left out.
 

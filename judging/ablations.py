@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.errors import BadSettings
-from judging.judges.options import MOST_BUDGET, MOST_SAMPLES, MOST_SHOTS
+from judging.judges.options import ASKED, FIXED, MOST_BUDGET, MOST_SAMPLES, MOST_SHOTS, OFFLINE, ONLINE
 from judging.judges.sc2.bracket import EXACT, RANDOM, TOURNAMENT, comparisons, samples_within
 from judging.models import Endpoint, Judge
 
 SC2, SELF_CONSISTENCY = "sc2", "self-consistency"
-OFFLINE, ONLINE = "offline", "online"
 ASPECT_SAMPLES = 3  # lists of aspects that are drawn for a pair where the model makes its own
 MAIN_SAMPLES = 8  # |C| wherever something else is varied, and the draws of self-consistency
 METHODS = ("direct", "direct-aspects", "cot", "cot-1shot", SELF_CONSISTENCY, SC2)
@@ -25,8 +24,8 @@ WITH_ASPECTS = ("direct-aspects", "cot-1shot", SC2)
 REFERENCE = "direct"
 ROUNDS = 5
 # What the options of these methods are called when they are stored with a judge.
-STORED_ONLINE = {"direct-aspects": "asked", "cot-1shot": "asked", SC2: ONLINE}
-STORED_OFFLINE = {"direct-aspects": "fixed", "cot-1shot": "fixed", SC2: OFFLINE}
+STORED_ONLINE = {"direct-aspects": ASKED, "cot-1shot": ASKED, SC2: ONLINE}
+STORED_OFFLINE = {"direct-aspects": FIXED, "cot-1shot": FIXED, SC2: OFFLINE}
 PREFIX = "ab"
 LONGEST_NAME = 80
 

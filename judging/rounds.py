@@ -1,8 +1,9 @@
 """Rows → arrays: the judges of an ablation, round by round, with what their verdicts took; and tables that they made."""
 
-import random
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from django.db.models import Count, Q, Sum
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.models import Pair, Study
 from judging.ablations import PREFIX, SC2, Configuration, configuration_of
+from judging.judges.options import OFFLINE
 from judging.judges.sc2.record import Row, winning_rows
+from judging.judges.tasks import find_task, task_of
 from judging.models import Judge, Judgment, TableMaking
+from judging.services.aspect_sets import resolve_offline, versions_of
 
 CHUNK = 2000
 Status = Judgment.Status
@@ -36,6 +40,19 @@ class Spent:
     cost: FloatArray
 
 
+@dataclass(frozen=True)
+class Aspects:
+    """The aspects that are the same for all pairs, and their name: a version's, the task's own, or that of a mere list."""
+
+    name: str
+    texts: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Short hash of the list: the same for the same aspects in the same order, whatever they are called."""
+        return _short_hash(self.texts)
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedRounds:
     """One judge of an ablation on the pairs that it was asked about.
@@ -43,6 +60,8 @@ class JudgedRounds:
     pair, instance : (n_pairs,) primary keys
     verdict        : (n_pairs, rounds) in study order; NaN where there is none
     answered       : (n_pairs, rounds) whether an answer came, with or without a verdict; an error is none
+    ended          : (n_pairs, rounds) whether anything came of it, an error included
+    aspects        : `None` where it compares under none, or under the model's own
     counts         : presentations by what came of them
     """
 
@@ -52,25 +71,69 @@ class JudgedRounds:
     instance: IntArray
     verdict: FloatArray
     answered: BoolArray
+    ended: BoolArray
+    aspects: Aspects | None
     counts: dict[str, int]
     spent: Spent
+
+    @property
+    def failed(self) -> BoolArray:
+        """Which presentations ended in an error: (n_pairs, rounds)."""
+        return self.ended & ~self.answered
+
+    @property
+    def pairs_key(self) -> str:
+        """Short hash of which pairs these are, by primary key: for comparing rows of one database."""
+        return _short_hash(self.pair.tolist())
+
+
+def _short_hash(values: Sequence[Any]) -> str:
+    return sha256(json.dumps(list(values)).encode()).hexdigest()[:8]
 
 
 def ablation_judges(study: Study, *, endpoint: str = "") -> list[tuple[Judge, Configuration]]:
     """List the judges of ablations that have runs on a study, of one endpoint if one is named.
 
-    Of a configuration that was asked in several ways (other rounds, another seed, other aspects) the one with the most
-    rounds counts, and of these the latest.
+    A configuration that was asked in several ways (other rounds, another seed, other aspects) is stood for by one judge:
+    of those with the aspects that hold now the one with the most rounds, and of these the latest; where they were asked
+    under former aspects only, the latest.
     """
     judges = Judge.objects.select_related("endpoint").filter(runs__study=study, name__startswith=f"{PREFIX}-")
     if endpoint:
         judges = judges.filter(endpoint__name=endpoint)
-    found: dict[tuple[Configuration, int | None], Judge] = {}
-    for judge in judges.distinct().order_by("repeats", "created_at", "pk"):
+    aspects_of, holding = _Versions(study), tuple(resolve_offline(study)[0])
+    found: dict[tuple[Configuration, int | None], tuple[tuple[Any, ...], Judge]] = {}
+    for judge in judges.distinct().order_by("pk"):
         configuration = configuration_of(judge)
-        if configuration is not None:
-            found[configuration, judge.endpoint_id] = judge
-    return [(judge, configuration) for (configuration, _), judge in found.items()]
+        if configuration is None:
+            continue
+        aspects = aspects_of(judge, configuration)
+        holds = aspects is None or aspects.texts == holding
+        merit = (holds, judge.repeats if holds else 0, judge.created_at, judge.pk)
+        key = configuration, judge.endpoint_id
+        if key not in found or found[key][0] < merit:
+            found[key] = merit, judge
+    return [(judge, configuration) for (configuration, _), (_, judge) in found.items()]
+
+
+class _Versions:
+    """Tells under which aspects a judge compares; the versions of a study are looked up once."""
+
+    def __init__(self, study: Study) -> None:
+        task = task_of(study.task_kind)
+        self.own = Aspects(f"{task} (built in)", tuple(find_task(task).aspects))
+        self.names: dict[tuple[str, ...], str] = {}
+        for version in versions_of(study):
+            self.names.setdefault(tuple(version.aspects), str(version))
+
+    def __call__(self, judge: Judge, configuration: Configuration) -> Aspects | None:
+        """Return the aspects, called by the latest version that has them; `None` where they aren't the same for all."""
+        if configuration.aspects != OFFLINE:
+            return None
+        given = judge.params.get("aspects")
+        if not isinstance(given, list):
+            return self.own
+        return Aspects(self.names.get(tuple(given), f"list {_short_hash(given)}"), tuple(given))
 
 
 def judged_rounds(study: Study, judges: Sequence[tuple[Judge, Configuration]]) -> list[JudgedRounds]:
@@ -89,13 +152,14 @@ def judged_rounds(study: Study, judges: Sequence[tuple[Judge, Configuration]]) -
     instance = dict(
         Pair.objects.filter(matchup__instance__study=study).order_by().values_list("pk", "matchup__instance_id")
     )
-    taken = _taken(study, ids)
-    return [_judged(judge, one, cells[judge.pk], instance, taken) for judge, one in judges]
+    taken, aspects_of = _taken(study, ids), _Versions(study)
+    return [_judged(judge, one, aspects_of(judge, one), cells[judge.pk], instance, taken) for judge, one in judges]
 
 
 def _judged(
     judge: Judge,
     configuration: Configuration,
+    aspects: Aspects | None,
     cells: Mapping[tuple[int, int], tuple[Any, ...]],
     instance: Mapping[int, int],
     taken: Mapping[int, Mapping[str, tuple[Any, ...]]],
@@ -103,11 +167,12 @@ def _judged(
     pairs = sorted({pair for pair, _ in cells})
     places = {pair: place for place, pair in enumerate(pairs)}
     verdict = np.full((len(pairs), judge.repeats), np.nan)
-    answered = np.zeros((len(pairs), judge.repeats), dtype=bool)
+    answered, ended = (np.zeros((len(pairs), judge.repeats), dtype=bool) for _ in range(2))
     counts = dict.fromkeys(("asked", "a", "tie", "b", *COUNTED.values()), 0)
     for (pair, repeat), (_, status, said, _, _) in cells.items():
         place = (places[pair], repeat)
         answered[place] = status in ANSWERED
+        ended[place] = status != Status.PENDING
         counts["asked"] += status != Status.PENDING
         if status == Status.PARSED:
             verdict[place] = said
@@ -121,6 +186,8 @@ def _judged(
         instance=np.array([instance[pair] for pair in pairs], dtype=np.int64),
         verdict=verdict,
         answered=answered,
+        ended=ended,
+        aspects=aspects,
         counts=counts,
         spent=_spent(cells, places, taken),
     )
@@ -174,17 +241,31 @@ class MadeTable:
     text_b: str
 
 
-def made_tables(study: Study, judge: Judge, *, most: int, seed: int) -> tuple[list[MadeTable], int]:
-    """Return tables that a judge made on a study, at most so many, drawn with a seed; and how many there are."""
+def made_tables(study: Study, judge: Judge, *, most: int) -> tuple[list[MadeTable], int]:
+    """Return tables that a judge made on a study, at most so many; and how many there are.
+
+    They are drawn with the study's seed, by pair: whatever came first and whatever else the judges differ in, these are
+    tables of the same pairs wherever judges made tables of the same pairs. Of a presentation made in several runs the
+    latest table counts, and of a pair's rounds the first.
+    """
     makings = TableMaking.objects.filter(judgment__run__study=study, judgment__run__judge=judge)
-    ids = list(makings.order_by("pk").values_list("pk", flat=True))
-    chosen = sorted(random.Random(seed).sample(ids, most)) if len(ids) > most else ids
-    rows = TableMaking.objects.filter(pk__in=chosen).order_by("pk")
+    cells = makings.order_by("judgment__run__created_at", "judgment__run_id", "judgment_id")
+    latest = {
+        (repeat, pair): pk for pk, repeat, pair in cells.values_list("pk", "judgment__repeat", "judgment__pair_id")
+    }
+    order = {pair: _place_drawn(study.seed, pair) for _, pair in latest}
+    chosen = [latest[cell] for cell in sorted(latest, key=lambda cell: (cell[0], order[cell[1]]))[:most]]
+    rows = TableMaking.objects.filter(pk__in=chosen).order_by("judgment__pair_id", "judgment__repeat", "pk")
     names = ("matchup__instance_id", "generation_a__text", "generation_b__text")
     stored = rows.values_list("record", *(f"judgment__pair__{name}" for name in names))
     return [
         MadeTable(instance, [_plain(row) for row in winning_rows(record)], a, b) for record, instance, a, b in stored
-    ], len(ids)
+    ], len(latest)
+
+
+def _place_drawn(seed: int, pair: int) -> str:
+    """Return what to sort pairs by for a random order, which pairs that are added later don't change."""
+    return sha256(f"{seed} {pair}".encode()).hexdigest()
 
 
 def _plain(row: Row) -> dict[str, str]:

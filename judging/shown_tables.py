@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from analysis.table_checks import CELLS, SUPPORTED, Cell, CellCheck, Summary
 from annotation.models import ComparisonTable, Flag, Pair
 from judging.checked_tables import check_pair, rows_of, standing_flags
+from judging.judges.sc2.record import KINDS
 from judging.models import TableCheck, TableMaking
 
 TURNED: Mapping[Cell, Cell] = {"only_a": "only_b", "both": "both", "only_b": "only_a"}
-KINDS = ("aspects", "table", "comparator", "verdict")  # as they are asked; databases keep no order of names
 SIDES: Mapping[Cell, str] = {"only_a": "a", "both": "both", "only_b": "b"}
 
 
@@ -207,7 +207,7 @@ def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> ShownMaking
     ]
     aspects = record["aspects"]
     lists = [(place + 1, one, place == aspects.get("picked")) for place, one in enumerate(aspects.get("lists", []))]
-    calls = sorted(record["calls"].items(), key=lambda call: (KINDS.index(call[0]) if call[0] in KINDS else len(KINDS)))
+    calls = sorted(record["calls"].items(), key=lambda call: KINDS.index(call[0]) if call[0] in KINDS else len(KINDS))
     return ShownMaking(making, record, _rounds(record), samples, lists, calls)
 
 

@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from judging.judges.sc2.record import KINDS
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
 
-KINDS = ("aspects", "table", "comparator", "verdict")
 CHUNK = 500
 
 

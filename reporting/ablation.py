@@ -3,7 +3,7 @@
 In parts, as the tables and figures of Predicting Text Preference Via Structured Comparative Reasoning.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from analysis.ablation import (
     mean_of_rounds,
     parsed_round_sums,
     round_sums,
+    rounds_ended,
     spread_of_rounds,
 )
 from analysis.bootstrap import cluster_sums, mean_sums, ratio
@@ -21,9 +22,11 @@ from analysis.table_checks import check_table
 from analysis.types import FloatArray, IntArray
 from annotation.models import Study
 from annotation.version import VERSION
-from judging.ablations import OFFLINE, PARTS, REFERENCE, Configuration, parts_of, place_of
+from judging.ablations import PARTS, REFERENCE, Configuration, parts_of, place_of
 from judging.comparing import people_by_pair
 from judging.gold_tables import GoldPairs, gold_pairs
+from judging.judges.options import OFFLINE
+from judging.judges.sc2.record import KINDS
 from judging.models import Judge
 from judging.rounds import (
     JudgedRounds,
@@ -50,7 +53,6 @@ NO_MAKINGS = "no table was made yet"
 CHECKED_ELSEWHERE = "looked at where nothing but |C|, the scheme or the aspects differs"
 MOST_TABLES = 100  # of each configuration whose words are looked at
 CHECKED = ("samples", "schemes", "aspects", "grid")  # parts whose tables are
-KINDS = ("aspects", "table", "comparator", "verdict")
 ALL = tuple(PARTS)
 
 
@@ -65,7 +67,8 @@ def ablation(
 ) -> dict[str, Any]:
     """Compute every row of some parts, of all endpoints or of one.
 
-    resamples, seed : of the bootstrap over instances; the same seed gives the same intervals
+    resamples, seed : of the bootstrap over instances; the same seed gives the same intervals. Tables whose words are
+                      looked at are drawn with the study's own
     tables          : look at the words of the tables, too
     """
     sampler, gold = Sampler(seed, resamples), gold_pairs(study)
@@ -73,6 +76,7 @@ def ablation(
     found = judged_rounds(study, judges)
     rows = _Rows(study, gold, found, sampler, tables=tables)
     made = [(one.configuration, rows.row(one)) for one in found]
+    by_part = {part: _sorted(part, made) for part in PARTS if part in parts}
     told: dict[str, Any] = {
         "study": study.slug,
         "version": VERSION,
@@ -80,13 +84,24 @@ def ablation(
         "reference": REFERENCE,
         "filters": {"resamples": resamples, "level": sampler.level, "seed": seed, "endpoint": endpoint or None},
         "gold": _gold(gold),
-        "parts": {part: _sorted(part, made) for part in PARTS if part in parts},
+        "parts": by_part,
+        "differing": {part: unlike for part, rows in by_part.items() if (unlike := differing(rows))},
     }
     if not made:
         told["why"] = NOT_ASKED
     elif not len(gold):
         told["why"] = NO_GOLD
     return told
+
+
+def differing(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Name what rows differ in that is not what they are to show: their fixed aspects, their rounds, their pairs.
+
+    Rounds are those that are done and those that there are to be; pairs are the same ones or not, whatever their number.
+    """
+    told = [(row["aspects_hash"], (row["rounds"], row["rounds_done"]), row["pairs_hash"]) for row in rows]
+    of_each = zip(("aspects", "rounds", "pairs"), zip(*told, strict=True), strict=False)
+    return [name for name, values in of_each if len({value for value in values if value is not None}) > 1]
 
 
 def _wanted(one: Configuration, parts: Collection[str]) -> bool:
@@ -125,19 +140,25 @@ class _Rows:
         gold = self._gold_of(one)
         sums = round_sums(one.verdict, gold, one.answered)
         with_gold = int((~np.isnan(gold)).sum())
-        accuracy = self._mean(sums, one, "accuracy", "answers", TIE_IN_ACCURACY, one.counts["errors"], self._why())
+        failed = int((one.failed & ~np.isnan(gold)[:, np.newaxis]).sum())
+        accuracy = self._mean(sums, one, "accuracy", "answers", TIE_IN_ACCURACY, failed, self._why())
         parsed = parsed_round_sums(one.verdict, gold)
         left_out = int(sums[..., 1].sum() - parsed[..., 1].sum())
         people = majority_round_sums(one.verdict, people_table(self.votes, one.pair))
+        done, begun = rounds_ended(one.ended)
         alone = int((~np.isnan(one.verdict)).sum() - people[..., 1].sum())
         return {
             "judge": judge.name,
             "endpoint": judge.endpoint.name if judge.endpoint else "",
             "model": judge.endpoint.model if judge.endpoint else "",
             **described(judge, configuration),
+            "aspects_name": one.aspects.name if one.aspects else None,
+            "aspects_hash": one.aspects.key if one.aspects else None,
             "rounds": judge.repeats,
-            "rounds_done": int(one.answered.any(axis=0).sum()),
+            "rounds_done": done,
+            "rounds_begun": begun,
             "pairs": len(one.pair),
+            "pairs_hash": one.pairs_key,
             "pairs_with_gold": with_gold,
             "accuracy": accuracy | {"sd_over_rounds": number(spread_of_rounds(sums))},
             "by_round": list(self._by_round(sums, one)),
@@ -237,7 +258,7 @@ class _Rows:
             if not self.tables or set(CHECKED).isdisjoint(parts_of(one.configuration)):
                 why = CHECKED_ELSEWHERE
             else:
-                tables, made = made_tables(self.study, one.judge, most=MOST_TABLES, seed=self.sampler.seed)
+                tables, made = made_tables(self.study, one.judge, most=MOST_TABLES)
         checks = [check_table(table.rows, table.text_a, table.text_b).summary for table in tables]
         instances = np.array([table.instance for table in tables], dtype=np.int64)
         found = {}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from reporting.ablation import differing
 from reporting.charts import Spec, empty, finished, short
 from reporting.themes import SHAPES, THEMES, Theme
 
@@ -17,7 +18,8 @@ def by_samples(found: Found, theme: str) -> Spec:
     """Curve: accuracy by |C|, the number of tables that the most consistent one is found among."""
     rows = found["parts"].get("samples", [])
     measure = _measure(rows)
-    points = [_point(row, row[measure], row["samples"], row["endpoint"]) for row in rows if _is_known(row, measure)]
+    rows = [row for row in rows if _is_known(row, measure)]
+    points = [_point(row, row[measure], row["samples"], row["endpoint"]) for row in rows]
     title = "By the number of tables, |C|"
     if not points:
         return empty(title, str(found.get("why", NO_TABLES_YET)), theme)
@@ -28,19 +30,16 @@ def by_samples(found: Found, theme: str) -> Spec:
         "scale": {"type": "log", "base": 2, "nice": False, "padding": 12},
         "axis": {"values": sorted({point["x"] for point in points}), "format": "d", "grid": False},
     }
-    subtitle = f"{MEASURES[measure]}, mean over rounds{_level(found)}"
-    return _drawn(points, x, MEASURES[measure], [title, subtitle], theme, joined=True)
+    heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
+    return _drawn(points, x, MEASURES[measure], heading, theme, joined=True)
 
 
 def by_calls(found: Found, theme: str) -> Spec:
     """Points: accuracy by the calls that a verdict takes, for every configuration without examples."""
     rows = _once(row for part in found["parts"].values() for row in part if not row["shots"])
     measure = _measure(rows)
-    points = [
-        _point(row, row[measure], row["calls_per_verdict"]["total"]["value"], _kind(row))
-        for row in rows
-        if _is_known(row, measure) and row["calls_per_verdict"]["total"]["value"]
-    ]
+    rows = [row for row in rows if _is_known(row, measure) and row["calls_per_verdict"]["total"]["value"]]
+    points = [_point(row, row[measure], row["calls_per_verdict"]["total"]["value"], _kind(row)) for row in rows]
     title = "By the calls that a verdict takes"
     if not points:
         return empty(title, str(found.get("why", NO_CALLS_YET)), theme)
@@ -51,7 +50,8 @@ def by_calls(found: Found, theme: str) -> Spec:
         "scale": {"type": "log", "base": 2, "padding": 12},
         "axis": {"format": "~g", "grid": False},
     }
-    return _drawn(points, x, MEASURES[measure], [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}"], theme)
+    heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
+    return _drawn(points, x, MEASURES[measure], heading, theme)
 
 
 def _once(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -72,6 +72,11 @@ def _measure(rows: Iterable[Found]) -> str:
 
 def _is_known(row: Found, measure: str) -> bool:
     return row[measure]["value"] is not None
+
+
+def _warning(rows: Iterable[Found]) -> list[str]:
+    unlike = differing(rows)
+    return [f"Careful: the rows also differ in their {', '.join(unlike)}"] if unlike else []
 
 
 def _level(found: Found) -> str:

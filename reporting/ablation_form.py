@@ -6,9 +6,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from judging.ablations import OFFLINE, ONLINE, PAPER, ROUNDS, Axes
+from judging.ablations import PAPER, ROUNDS, Axes
 from judging.errors import BadSettings
 from judging.forms import RunForm
+from judging.judges.options import OFFLINE, ONLINE
 from judging.judges.sc2.bracket import EXACT, RANDOM, TOURNAMENT
 from judging.models import Endpoint, Judge
 from judging.services.ablation import Ablation

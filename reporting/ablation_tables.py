@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judging.judges.sc2.record import KINDS
 from reporting.text import UNDEFINED, printable
 
 TITLES = {
@@ -14,11 +15,16 @@ TITLES = {
     "samples": "numbers of tables, |C|",
     "grid": "numbers of tables × schemes × aspects",
 }
-ABOUT = ("judge", "endpoint", "model", "method", "samples", "scheme", "aspects", "budget", "shots", "planned_calls")
+ABOUT = (
+    *("judge", "endpoint", "model", "method", "samples", "scheme", "aspects", "aspects_name", "aspects_hash"),
+    *("budget", "shots", "planned_calls"),
+)
 COUNTS = (
     "rounds",
     "rounds_done",
+    "rounds_begun",
     "pairs",
+    "pairs_hash",
     "pairs_with_gold",
     "asked",
     "a",
@@ -33,7 +39,7 @@ ESTIMATES = (
     *("support", "coverage", "cost_per_verdict"),
 )
 PER_VERDICT = {
-    "calls_per_verdict": ("total", "aspects", "table", "comparator", "verdict"),
+    "calls_per_verdict": ("total", *KINDS),
     "tokens_per_verdict": ("total", "prompt", "completion"),
 }
 COLUMNS = (
@@ -72,7 +78,7 @@ def csv_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 HEADS = (
-    *("way of judging", "accuracy", "sd", "rounds", "n", "to direct", "people", "unparsed"),
+    *("way of judging", "aspects", "accuracy", "sd", "rounds", "pairs", "n", "to direct", "people", "unparsed"),
     *("calls", "compared", "tokens", "cost", "support", "coverage"),
 )
 
@@ -89,6 +95,8 @@ def text(found: Mapping[str, Any]) -> str:
     for part, rows in found["parts"].items():
         if rows and (part != "grid" or is_more_than_the_others(found)):
             lines += ["", TITLES[part], *_table([HEADS, *map(_cells, rows)])]
+            if unlike := found["differing"].get(part):
+                lines.append(f"  careful: these rows also differ in their {', '.join(unlike)}")
     if any(found["parts"].values()):
         lines += [
             "",
@@ -122,12 +130,15 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     calls, tokens = row["calls_per_verdict"], row["tokens_per_verdict"]
     status = row["status"]
     pending = f" ({status['pending']} open)" if status["pending"] else ""
+    begun = f" ({row['rounds_begun']} begun)" if row["rounds_begun"] else ""
     compared = calls.get("comparator")
     return [
         printable(f"{name_of(row)} @ {row['endpoint']}"),
+        printable(row["aspects_name"]) if row["aspects_name"] else UNDEFINED,
         _share(row["accuracy"]),
         _plain(row["accuracy"]["sd_over_rounds"], 3),
-        f"{row['rounds_done']}/{row['rounds']}",
+        f"{row['rounds_done']}/{row['rounds']}{begun}",
+        str(row["pairs"]),
         str(row["accuracy"]["n"]),
         _share(row["difference_to_direct"], sign="+"),
         _share(row["agreement_with_majority"]),

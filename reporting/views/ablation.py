@@ -142,6 +142,7 @@ def _sections(found: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "part": part,
             "title": PART_NAMES[part],
+            "differing": found["differing"].get(part, []),
             "rows": [{**row, "name": name_of(row), "run": _latest(row), "cost": _cost(row)} for row in rows],
             **{f"has_{name}": any(row[name]["value"] is not None for row in rows) for name in SHOWN_WHERE_KNOWN},
             "has_tables": part in WITH_TABLES and any(row["support"]["n"] for row in rows),

@@ -14,6 +14,7 @@ from analysis.ablation import (
     mean_of_rounds,
     parsed_round_sums,
     round_sums,
+    rounds_ended,
     spread_of_rounds,
 )
 from analysis.errors import ShapeError, UnknownValue
@@ -61,6 +62,23 @@ def test_nothing_has_no_mean_and_no_spread() -> None:
     assert math.isnan(everything(np.zeros((3, 2, 2))))
     assert math.isnan(everything(np.zeros((0, 5, 2))))
     assert math.isnan(spread_of_rounds(np.zeros((0, 5, 2))))
+
+
+@pytest.mark.parametrize(
+    ("ended", "found"),
+    [
+        pytest.param([[1, 1, 0], [1, 0, 0]], (1, 1), id="done-begun-open"),
+        pytest.param([[1, 1], [1, 1]], (2, 0), id="all-done"),
+        pytest.param(np.zeros((0, 3)), (0, 0), id="no-pairs"),
+    ],
+)
+def test_round_is_done_when_all_of_it_has_ended(ended: object, found: tuple[int, int]) -> None:
+    assert rounds_ended(ended) == found  # type: ignore[arg-type]
+
+
+def test_rounds_are_counted_in_a_table_of_pairs_and_rounds() -> None:
+    with pytest.raises(ShapeError):
+        rounds_ended([True, False])
 
 
 def test_difference_pairs_by_hand() -> None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -356,12 +357,87 @@ def test_judge_with_more_rounds_stands_for_its_configuration(study: Study, endpo
     assert ablation_judges(study, endpoint="elsewhere") == []
 
 
+ONE_TABLE = {"parts": ("samples", "methods"), "axes": Axes(samples=(1,))}
+
+
+def set_up(study: Study, endpoint: Endpoint, rounds: int, aspects: list[str] | None = None) -> dict[str, Judge]:
+    """Store the judges of an ablation under a new version of the aspects, if one is named; return them by method."""
+    if aspects:
+        versions = AspectSet.objects.filter(group=study.group)
+        task = task_of(study.task_kind)
+        AspectSet.objects.create(group=study.group, task=task, version=versions.count() + 1, aspects=aspects)
+    ablation = Ablation(study, endpoint, rounds=rounds, **ONE_TABLE)
+    for row in (rows := rows_of(ablation)):
+        start_row(row, ablation, among=rows)
+    return {row.judge.method: row.judge for row in rows if row.configuration.samples in (None, 1)}
+
+
+def standing(study: Study, method: str) -> tuple[int, Any]:
+    [judge] = [judge for judge, one in ablation_judges(study) if one.method == method and one.samples in (None, 1)]
+    return judge.repeats, judge.params.get("aspects")
+
+
+def test_judge_with_the_aspects_that_hold_stands_for_its_configuration(study: Study, endpoint: Endpoint) -> None:
+    set_up(study, endpoint, 3)
+    set_up(study, endpoint, 1, ["One", "Two"])
+    assert standing(study, "sc2") == (1, ["One", "Two"])
+    assert standing(study, "direct-aspects") == (1, ["One", "Two"])
+    assert standing(study, "direct") == (3, None)  # which has no aspects
+    set_up(study, endpoint, 2, ["Two"])
+    AspectSet.objects.create(group=study.group, task=task_of(study.task_kind), version=3, aspects=["One", "Two"])
+    assert standing(study, "sc2") == (1, ["One", "Two"])
+
+
+def test_latest_judge_stands_where_none_has_the_aspects_that_hold(study: Study, endpoint: Endpoint) -> None:
+    set_up(study, endpoint, 3)
+    set_up(study, endpoint, 2, ["One", "Two"])
+    AspectSet.objects.create(group=study.group, task=task_of(study.task_kind), version=2, aspects=["Three"])
+    assert standing(study, "sc2") == (2, ["One", "Two"])
+    assert standing(study, "direct") == (3, None)
+
+
+def test_aspects_are_called_by_the_version_that_has_them(study: Study, endpoint: Endpoint) -> None:
+    set_up(study, endpoint, 1)
+    names = {one.configuration.method: one.aspects for one in judged_rounds(study, ablation_judges(study))}
+    assert names["sc2"] is not None
+    assert names["sc2"].name == "summarization (built in)"
+    assert (names["direct"], names["cot"]) == (None, None)
+    set_up(study, endpoint, 1, ["One", "Two"])
+    named = {one.configuration.method: one.aspects for one in judged_rounds(study, ablation_judges(study))}
+    assert named["sc2"] is not None
+    assert (named["sc2"].name, named["sc2"].texts) == ("summarization.v1", ("One", "Two"))
+    assert named["sc2"].key != names["sc2"].key
+    AspectSet.objects.all().delete()
+    nameless = [one.aspects for one in judged_rounds(study, [(judge, one) for judge, one in judges_of_version(study)])]
+    assert {aspects.name for aspects in nameless if aspects} == {f"list {named['sc2'].key}"}
+
+
+def judges_of_version(study: Study) -> list[tuple[Judge, Configuration]]:
+    """Return the judges that have a list of aspects, whichever of them stand for their configurations."""
+    found = [(judge, configuration_of(judge)) for judge in Judge.objects.filter(runs__study=study)]
+    return [(judge, one) for judge, one in found if one and isinstance(judge.params.get("aspects"), list)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param('"offline", "online"', id="where-aspects-come-from"),
+        pytest.param('("aspects", "table", "comparator", "verdict")', id="kinds-of-calls"),
+    ],
+)
+def test_names_that_several_modules_share_are_written_once(written: str) -> None:
+    folder = Path(__file__).resolve().parent.parent.parent
+    files = [path for package in ("judging", "reporting") for path in (folder / package).rglob("*.py")]
+    assert sum(written in path.read_text(encoding="utf-8") for path in files) == 1
+
+
 def test_tables_that_won_are_drawn_in_study_order(study: Study, endpoint: Endpoint) -> None:
     ask(Ablation(study, endpoint, parts=("samples",), axes=Axes(samples=(4,)), rounds=2))
     judge = Judge.objects.get()
-    tables, made = made_tables(study, judge, most=3, seed=0)
+    tables, made = made_tables(study, judge, most=3)
     assert (len(tables), made) == (3, TableMaking.objects.count())
     assert made == 4
+    assert len({table.instance for table in tables}) == 2  # one of every pair before a second one of any
     for table in tables:
         assert "Heron" in table.text_a
         assert "Heron" in table.rows[0]["only_a"]

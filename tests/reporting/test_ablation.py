@@ -21,7 +21,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Pair, Study
 from judging.ablations import Configuration, judge_of, sc2
-from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
+from judging.models import AspectSet, Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
 from judging.services.execution import execute
 from judging.services.stopping import StopFlag
 from reporting.ablation import ablation
@@ -73,10 +73,11 @@ def fill(
     said: dict[str, list[int | str]],
     *,
     kinds: dict[str, int] | None = None,
+    aspects: list[str] | None = None,
 ) -> JudgeRun:
     """Let the judge of a configuration have said this of each instance, round by round; `kinds` of calls for each."""
     rounds = max(map(len, said.values()))
-    judge = judge_of(one, endpoint=endpoint, rounds=rounds, seed=1, aspects=None)
+    judge = judge_of(one, endpoint=endpoint, rounds=rounds, seed=1, aspects=aspects)
     Judge.objects.filter(name=judge.name).exists() or judge.save()
     run = JudgeRun.objects.create(study=study, judge=Judge.objects.get(name=judge.name), status="done")
     for name, answers in said.items():
@@ -180,7 +181,113 @@ def test_errors_and_open_cells_are_no_answers(study: Study, endpoint: Endpoint) 
     assert [one["n"] for one in row["by_round"]] == [1, 1]
     assert (row["status"]["errors"], row["status"]["pending"], row["status"]["asked"]) == (2, 2, 4)
     assert row["accuracy"]["excluded"] == 2
+    assert (row["rounds"], row["rounds_done"], row["rounds_begun"]) == (2, 0, 2)
     assert row["difference_to_direct"]["why"] == "direct was not asked at this endpoint"
+
+
+def test_errors_where_nothing_is_known_are_not_left_out_of_the_accuracy(study: Study, endpoint: Endpoint) -> None:
+    fill(study, endpoint, Configuration("cot"), {"i1": [-1, "error"], "i5": ["error", "error"]})
+    row = row_of(ablation(study), "methods", "cot")
+    assert (row["accuracy"]["n"], row["accuracy"]["excluded"], row["status"]["errors"]) == (1, 1, 3)
+
+
+def test_round_with_one_answer_is_begun_and_not_done(study: Study, endpoint: Endpoint) -> None:
+    fill(study, endpoint, Configuration("cot"), {
+        "i1": [-1, -1, "pending"], "i2": ["error", "pending", "pending"], "i3": ["unparsed", "pending", "pending"],
+    })  # fmt: skip
+    found = ablation(study)
+    row = row_of(found, "methods", "cot")
+    assert (row["rounds"], row["rounds_done"], row["rounds_begun"]) == (3, 1, 1)
+    assert "1/3 (1 begun)" in text(found)
+    [told] = [one for one in csv_rows(found) if one["part"] == "methods"]
+    assert (told["rounds_done"], told["rounds_begun"]) == (1, 1)
+
+
+def test_tables_that_are_looked_at_are_of_the_same_pairs_in_every_row(
+    study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reporting.ablation.MOST_TABLES", 2)
+    # Each pair has the same table in both rows; what differs is which pair was done first.
+    names = list(GOLD)
+    for one, order in ((sc2(1), names), (sc2(4), names[::-1]), (sc2(8), names[2:] + names[:2])):
+        made = fill(study, endpoint, one, {name: [1] for name in names})
+        for name in order:
+            words = ["One", "fact", "second", "dragon", "wyvern"][: 1 + names.index(name)]
+            rows = [{"aspect": word, "only_a": word, "both": "", "only_b": "griffin"} for word in words]
+            record = {"samples": [{"rows": rows}], "winner": 0, "bracket": []}
+            TableMaking.objects.create(judgment=made.judgments.get(pair=pair(study, name)), record=record)
+    rows = ablation(study)["parts"]["samples"]
+    assert [row["support"]["n"] for row in rows] == [2, 2, 2]
+    assert len({row["support"]["value"] for row in rows}) == 1
+    assert len({row["coverage"]["value"] for row in rows}) == 1
+    # Whatever the intervals are drawn with.
+    assert {row["support"]["value"] for row in ablation(study, seed=7)["parts"]["samples"]} == {
+        rows[0]["support"]["value"]
+    }
+
+
+# ---- rows that differ in more than in how they judge
+
+
+def under(study: Study, aspects: list[str]) -> AspectSet:
+    versions = AspectSet.objects.filter(group=study.group)
+    return AspectSet.objects.create(
+        group=study.group, task="summarization", version=versions.count() + 1, aspects=aspects
+    )
+
+
+def test_rows_of_different_aspects_are_marked(reader: Client, study: Study, endpoint: Endpoint) -> None:
+    under(study, ["One", "<b>Two</b>"])
+    fill(study, endpoint, sc2(1), TABLES, kinds={"verdict": 1})
+    fill(study, endpoint, sc2(4), TABLES, kinds={"verdict": 2}, aspects=["One", "<b>Two</b>"])
+    found = ablation(study)
+    assert found["differing"] == {"samples": ["aspects"], "grid": ["aspects"]}
+    [former, holding] = found["parts"]["samples"]
+    assert (former["aspects_name"], holding["aspects_name"]) == ("summarization (built in)", "summarization.v1")
+    assert former["aspects_hash"] != holding["aspects_hash"]
+    told = text(found)
+    assert "summarization (built in)" in told
+    assert "summarization.v1" in told
+    assert "careful: these rows also differ in their aspects" in told
+    assert [row["aspects_name"] for row in csv_rows(found) if row["part"] == "samples"] == [
+        "summarization (built in)", "summarization.v1",
+    ]  # fmt: skip
+    assert "Careful: the rows also differ in their aspects" in json.dumps(by_samples(found, "light"))
+    assert "Careful: the rows also differ in their aspects" in json.dumps(by_calls(found, "light"))
+    page = reader.get(reverse(PAGE, args=[study.slug])).content.decode()
+    assert "Not all compare under the same aspects" in page
+    assert "Aspects summarization.v1" in page
+    assert "Not all are about the same pairs" not in page
+
+
+def test_rows_of_other_rounds_or_pairs_are_marked(reader: Client, study: Study, endpoint: Endpoint) -> None:
+    fill(study, endpoint, sc2(1), {"i1": [1], "i2": [1]})
+    fill(study, endpoint, sc2(4), {"i1": [1], "i3": [1]})
+    assert ablation(study)["differing"]["samples"] == ["pairs"]  # as many, but others
+    fill(study, endpoint, sc2(8), {"i1": [1, 1], "i2": [1, 1]})
+    found = ablation(study)
+    assert found["differing"]["samples"] == ["rounds", "pairs"]
+    assert "careful: these rows also differ in their rounds, pairs" in text(found)
+    page = reader.get(reverse(PAGE, args=[study.slug])).content.decode()
+    assert "Not all have the same rounds" in page
+    assert "Not all are about the same pairs" in page
+
+
+def test_rows_that_only_judge_differently_are_not_marked(reader: Client, study: Study, endpoint: Endpoint) -> None:
+    everything = (Configuration("direct"), Configuration("direct-aspects", aspects="offline"), sc2(8), sc2(1))
+    for one in (*everything, sc2(8, aspects="online")):
+        fill(study, endpoint, one, TABLES)
+    found = ablation(study)
+    assert found["differing"] == {}
+    assert {row["pairs"] for rows in found["parts"].values() for row in rows} == {4}
+    assert "areful" not in text(found) + json.dumps(by_samples(found, "light"))
+    assert "Compare them with care" not in reader.get(reverse(PAGE, args=[study.slug])).content.decode()
+
+
+def test_round_that_is_open_in_one_row_only_is_marked(study: Study, endpoint: Endpoint) -> None:
+    fill(study, endpoint, sc2(1), {"i1": [1, 1], "i2": [1, 1]})
+    fill(study, endpoint, sc2(4), {"i1": [1, "pending"], "i2": [1, "pending"]})
+    assert ablation(study)["differing"]["samples"] == ["rounds"]
 
 
 def test_agreement_with_people_needs_no_gold(endpoint: Endpoint) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 Side = Literal["a", "b"]
 How = Literal["comparator", "coin", "bye"]
+KINDS = ("aspects", "table", "comparator", "verdict")  # of calls, as they are asked; databases keep no order of names
 
 
 class Row(TypedDict):
@@ -67,7 +68,7 @@ class Record(TypedDict):
     wins        : how many comparisons each sample won; None for lost ones and where nothing was compared
     coins       : decisions of a seeded coin: unreadable answers, and ties between winners
     winner      : place of the winning table among the samples
-    calls       : how many answers each kind of call took: `aspects`, `table`, `comparator`, `verdict`
+    calls       : how many answers each kind of call (`KINDS`) took
     """
 
     scheme: str

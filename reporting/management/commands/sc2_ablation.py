@@ -16,7 +16,8 @@ from annotation.formats.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand
 from annotation.models import Study
 from annotation.services.studies import find_study
-from judging.ablations import OFFLINE, ONLINE, PAPER, PARTS, ROUNDS, Axes
+from judging.ablations import PAPER, PARTS, ROUNDS, Axes
+from judging.judges.options import OFFLINE, ONLINE
 from judging.judges.sc2.bracket import SCHEMES
 from judging.management.commands._runs import add_pairs, pairs_of
 from judging.management.commands.run_judge import (
