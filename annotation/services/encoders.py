@@ -201,11 +201,11 @@ def _in_model_folder() -> Iterator[Known]:
 def _in_hub_cache() -> Iterator[Known]:
     if find_spec("huggingface_hub") is None:
         return
-    import huggingface_hub
+    from huggingface_hub import CacheNotFound, constants, scan_cache_dir
 
     try:
-        cache: Any = huggingface_hub.scan_cache_dir()
-    except (huggingface_hub.errors.CacheNotFound, OSError):
+        cache: Any = scan_cache_dir(constants.HF_HUB_CACHE)
+    except (CacheNotFound, OSError):
         return
     for repo in sorted(cache.repos, key=lambda one: one.repo_id):
         if repo.repo_type == "model" and any(_complete(revision.snapshot_path) for revision in repo.revisions):
