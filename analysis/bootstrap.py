@@ -4,7 +4,7 @@ A measure comes in as sums that add up over clusters and a statistic of their to
 row of a matrix product and never a pass over the ratings.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,23 +158,33 @@ def median_interval(
                level or number of rounds
     source   : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3, with clusters as units
     """
-    numbers, codes = np.asarray(values, dtype=np.float64), code_array("clusters", clusters)
-    if numbers.ndim != 1 or numbers.shape != codes.shape:
-        raise ShapeError(f"need values and clusters of one length, got {numbers.shape} and {codes.shape}")
-    if not 0 < level < 1 or rounds < 1:
-        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
-    known = ~np.isnan(numbers)
-    order = np.argsort(numbers[known], kind="stable")
-    ordered = numbers[known][order]
-    kept, index = np.unique(codes[known][order], return_inverse=True)
-    if len(kept) < 2:
-        return Interval(np.nan, np.nan, level, rounds, undefined=rounds)
-    medians = np.empty(rounds)
-    step = max(1, CELLS // len(ordered))
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
-        medians[start : start + size] = _medians(ordered, draws(len(kept), size, rng)[:, index])
-    return interval_of(medians, level)
+    medians = _resampled_medians([_ascending(values, clusters)], rng, rounds, level)
+    return interval_of(medians[:, 0], level)
+
+
+def median_difference_interval(
+    values: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    control_values: npt.ArrayLike,
+    control_clusters: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    rounds: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap interval of a median less that of a control; a round draws a cluster for both or neither.
+
+    values, control_values     : (n,) and (m,); NaN values are left out
+    clusters, control_clusters : (n,) and (m,) codes, of the same clusters
+    returns                    : `Interval`; a round that holds no value of one of them is undefined; bounds are NaN for
+                                 fewer than two clusters with a value in either
+    raises                     : as `median_interval`
+    source                     : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3, with clusters as
+                                 units
+    """
+    sides = [_ascending(values, clusters), _ascending(control_values, control_clusters)]
+    medians = _resampled_medians(sides, rng, rounds, level)
+    return interval_of(medians[:, 0] - medians[:, 1], level)
 
 
 def interval_of(values: FloatArray, level: float) -> Interval:
@@ -207,9 +217,41 @@ def draws(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
     return counts
 
 
+def _ascending(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
+    """Values in ascending order without those that are NaN, and the cluster of each."""
+    numbers, codes = np.asarray(values, dtype=np.float64), code_array("clusters", clusters)
+    if numbers.ndim != 1 or numbers.shape != codes.shape:
+        raise ShapeError(f"need values and clusters of one length, got {numbers.shape} and {codes.shape}")
+    known = ~np.isnan(numbers)
+    order = np.argsort(numbers[known], kind="stable")
+    return numbers[known][order], codes[known][order]
+
+
+def _resampled_medians(
+    sides: Sequence[tuple[FloatArray, IntArray]], rng: np.random.Generator, rounds: int, level: float
+) -> FloatArray:
+    """(rounds, n_sides) medians of each side, whose clusters are drawn for all sides at once."""
+    if not 0 < level < 1 or rounds < 1:
+        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    medians = np.full((rounds, len(sides)), np.nan)
+    kept, index = np.unique(np.concatenate([codes for _, codes in sides]), return_inverse=True)
+    if len(kept) < 2:
+        return medians
+    of_side = np.split(index, np.cumsum([len(codes) for _, codes in sides])[:-1])
+    step = max(1, CELLS // len(index))
+    for start in range(0, rounds, step):
+        size = min(step, rounds - start)
+        times = draws(len(kept), size, rng)
+        for column, ((ordered, _), places) in enumerate(zip(sides, of_side, strict=True)):
+            medians[start : start + size, column] = _medians(ordered, times[:, places])
+    return medians
+
+
 def _medians(ordered: FloatArray, times: IntArray) -> FloatArray:
-    """Medians of ascending values, each there so many times: times is (rounds, n), no row of it all 0."""
+    """Medians of ascending values, each there so many times: times is (rounds, n); NaN where none is there."""
+    if not ordered.size:
+        return np.full(len(times), np.nan)
     below = np.cumsum(times, axis=1)
     half = below[:, -1:] / 2
     lower, upper = (below >= half).argmax(axis=1), (below > half).argmax(axis=1)
-    return (ordered[lower] + ordered[upper]) / 2
+    return np.where(below[:, -1] > 0, (ordered[lower] + ordered[upper]) / 2, np.nan)

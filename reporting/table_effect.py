@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import cluster_intervals, cluster_sums, mean_sums, median_interval
+from analysis.bootstrap import cluster_intervals, cluster_sums, mean_sums, median_difference_interval, median_interval
 from analysis.revision import (
     BY_CHANGE,
     BY_MOVE,
@@ -33,6 +33,7 @@ TIE_IN_TABLE = "a tie lies between A and B"
 TIE_IN_TIME = "a tie is a vote"
 NO_GOLD = "none of these pairs has a gold label"
 NO_OTHERS = "nobody else voted on these pairs"
+NO_TABLE = "without a table on record as shown there is no verdict to come nearer to"
 NO_VERDICT = "no table whose judge's verdict is known"
 NO_CHANGE = "no vote changed beside a table whose judge's verdict is known"
 NO_TIME = "no time was recorded"
@@ -46,7 +47,9 @@ COMPARED = (  # by the group of measures that rest on the same decisions
     ("gold", ("score_change", "wrong_to_right", "right_to_wrong")),
     ("others", ("agreement_change",)),
     ("all", ("revised",)),
+    ("table", ("towards_table",)),
 )
+TIMED = "second_seconds"  # compared too: a median, which is no ratio of sums
 Rows = dict[str, tuple[FloatArray, Basis]]  # sums per decision, and what the number rests on
 
 
@@ -138,7 +141,7 @@ def _groups(votes: SecondVotes, rows: IntArray) -> dict[str, Rows]:
             for name, (sums, tie_rule) in {**moved, "revised": (revised_sums(decided), TIE_IN_MOVE)}.items()
         },
         "others": _with_others(votes, rows),
-        "table": _by_table(decided, silent),
+        "table": _by_table(decided, silent, bool(votes.shown[rows].any())),
     }
 
 
@@ -153,14 +156,14 @@ def _with_others(votes: SecondVotes, rows: IntArray) -> Rows:
     return found
 
 
-def _by_table(decided: Decisions, silent: int) -> Rows:
+def _by_table(decided: Decisions, silent: int, shown: bool) -> Rows:
     changed_silently = int((decided.changed & np.isnan(decided.implied)).sum())
     of = {
         "towards_table": ("changed votes", changed_silently),
         "away_from_table": ("changed votes", changed_silently),
         "reached_table": ("first votes other than the table's verdict", silent),
     }
-    why = NO_VERDICT if silent == len(decided) else NO_CHANGE
+    why = NO_CHANGE if silent < len(decided) else NO_VERDICT if shown else NO_TABLE
     rows = {}
     for name, sums_of in BY_TABLE.items():
         sums = sums_of(decided)
@@ -188,21 +191,30 @@ def _estimates(measured: Rows, instance: IntArray, sampler: Sampler, labels: Seq
 
 
 def _median(seconds: FloatArray, instance: IntArray, sampler: Sampler, labels: Sequence[str]) -> Estimate:
-    known = ~np.isnan(seconds)
-    basis = Basis(int(known.sum()), "votes with a time", TIE_IN_TIME, int((~known).sum()), NO_TIME)
-    if not known.any():
+    basis = _timed(seconds)
+    if not basis.n:
         return described(float("nan"), None, basis, sampler, 0)
     rng = sampler.rng("table effect", *labels)
     interval = median_interval(seconds, instance, rng=rng, rounds=sampler.rounds, level=sampler.level)
-    clusters = len(np.unique(instance[known]))
-    return described(float(np.median(seconds[known])), interval, basis, sampler, clusters)
+    clusters = len(np.unique(instance[~np.isnan(seconds)]))
+    return described(float(np.nanmedian(seconds)), interval, basis, sampler, clusters)
+
+
+def _timed(seconds: FloatArray) -> Basis:
+    known = int((~np.isnan(seconds)).sum())
+    return Basis(known, "votes with a time", TIE_IN_TIME, len(seconds) - known, NO_TIME)
 
 
 def _differences(votes: SecondVotes, sampler: Sampler) -> list[dict[str, Any]]:
     """Set every arm beside those before it; controls come first, so that a table's arm is never a placebo's control."""
     measured = {name: _compared(votes, name) for name in votes.arms}
     return [
-        {"arm": arm, "control": control, **_difference(measured[arm], measured[control], sampler, (arm, control))}
+        {
+            "arm": arm,
+            "control": control,
+            **_difference(measured[arm], measured[control], sampler, (arm, control)),
+            TIMED: _median_difference(votes, arm, control, sampler),
+        }
         for control, arm in combinations(votes.arms, 2)
     ]
 
@@ -237,19 +249,39 @@ def _difference(
     return found
 
 
+def _median_difference(votes: SecondVotes, arm: str, control: str, sampler: Sampler) -> Estimate:
+    """Return by how much the median time is longer in an arm; instances are drawn for both together here too."""
+    places = [votes.rows_of(arm), votes.rows_of(control)]
+    (seconds, instance), (of_control, instance_of_control) = [
+        (getattr(votes, TIMED)[rows], votes.instance[rows]) for rows in places
+    ]
+    timed = [_timed(seconds), _timed(of_control)]
+    basis = _of_both(*timed)
+    if not all(one.n for one in timed):
+        return described(float("nan"), None, basis, sampler, 0)
+    interval = median_difference_interval(
+        seconds,
+        instance,
+        of_control,
+        instance_of_control,
+        rng=sampler.rng("table effect", "difference", TIMED, arm, control),
+        rounds=sampler.rounds,
+        level=sampler.level,
+    )
+    rows = np.concatenate(places)
+    clusters = len(np.unique(votes.instance[rows][~np.isnan(getattr(votes, TIMED)[rows])]))
+    return described(float(np.nanmedian(seconds) - np.nanmedian(of_control)), interval, basis, sampler, clusters)
+
+
 def _bases(arm: Rows, control: Rows) -> dict[str, Basis]:
-    """Return what differences rest on: the decisions of both arms."""
-    found = {}
-    for name, (_, of_arm) in arm.items():
-        of_control = control[name][1]
-        found[name] = Basis(
-            of_arm.n + of_control.n,
-            of_arm.of,
-            of_arm.tie_rule,
-            of_arm.excluded + of_control.excluded,
-            of_control.why if of_arm.n else of_arm.why,
-        )
-    return found
+    return {name: _of_both(of_arm, control[name][1]) for name, (_, of_arm) in arm.items()}
+
+
+def _of_both(arm: Basis, control: Basis) -> Basis:
+    """Return what a difference rests on: the decisions of both arms."""
+    return Basis(
+        arm.n + control.n, arm.of, arm.tie_rule, arm.excluded + control.excluded, control.why if arm.n else arm.why
+    )
 
 
 def _means(values: FloatArray) -> FloatArray:

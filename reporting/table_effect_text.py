@@ -7,6 +7,7 @@ from reporting.table_effect_chart import NO_ARM
 from reporting.text import estimate_text, printable
 
 LETTERS = {-1.0: "A", 0.0: "tie", 1.0: "B", None: "—"}
+SECONDS = ("first_seconds", "second_seconds")
 WIDTH = 28
 
 
@@ -42,20 +43,24 @@ def _arm(arm: dict[str, Any]) -> Iterable[str]:
     for name, share in arm["table_verdict"].items():
         if name != "known":
             yield _line(name, share, share["count"])
-    for name in ("first_seconds", "second_seconds"):
-        yield _line(f"median {name}", arm[name], digits=1)
+    for name in SECONDS:
+        yield _time(name, arm[name])
 
 
 def _difference(one: dict[str, Any]) -> Iterable[str]:
     yield f"{_named(one['arm'])} less {_named(one['control'])}"
     for name, estimate in one.items():
         if name not in ("arm", "control"):
-            yield _line(name, estimate)
+            yield _time(name, estimate) if name in SECONDS else _line(name, estimate)
 
 
 def _line(name: str, estimate: dict[str, Any], count: int | None = None, digits: int = 3) -> str:
     counted = "" if count is None else f"{count:>5}  "
     return f"  {name.replace('_', ' '):<{WIDTH}}{counted}{estimate_text(estimate, digits)}"
+
+
+def _time(name: str, median: dict[str, Any]) -> str:
+    return _line(f"median {name}", median, digits=1)
 
 
 def _reason(one: dict[str, Any]) -> str:

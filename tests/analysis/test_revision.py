@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from analysis.bootstrap import cluster_interval, cluster_sums, median_interval, ratio
+from analysis.bootstrap import cluster_interval, cluster_sums, median_difference_interval, median_interval, ratio
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.revision import (
     BY_CHANGE,
@@ -177,6 +177,46 @@ def test_decisions_of_both_arms_on_an_instance_are_drawn_together():
     assert apart.low < 0 < apart.high
 
 
+def test_shares_that_went_with_the_table_differ_by_hand():
+    # Of three changed votes two came nearer to B, half-way and all the way; of two, one: 2/3 - 1/2.
+    table = Decisions([A, A, B, B], [TIE, B, A, B], implied=[B, B, B, B])
+    control = Decisions([A, B, A], [B, A, B], implied=[B, B, NAN])
+    sums = joint_sums(towards_sums(table), [0, 0, 1, 1], towards_sums(control), [0, 1, 2])
+    assert sums.sum(axis=0).tolist() == [[2, 3], [1, 2]]
+    assert difference(sums.sum(axis=0)) == pytest.approx(2 / 3 - 1 / 2)
+
+
+def test_the_interval_of_a_difference_of_medians_by_hand():
+    # Both instances are drawn for both arms. Drawn twice, the first differs by 10 - 4 = 6 and the second by 30 - 20 =
+    # 10; once each, the medians are 20 and 12, which differ by 8. Drawn apart they would differ by up to 30 - 4 = 26.
+    found = median_difference_interval(
+        [10, 30], [7, 8], [4, 20, NAN], [7, 8, 9], rng=np.random.default_rng(2), rounds=200, level=0.9
+    )
+    assert (found.low, found.high, found.undefined) == (6, 10, 0)
+
+
+def test_a_resample_that_holds_no_time_of_an_arm_has_no_difference():
+    # Defined only where both instances are drawn, which is half of the rounds.
+    found = median_difference_interval([10, 12], [1, 1], [4], [2], rng=np.random.default_rng(0), rounds=400)
+    assert (found.low, found.high) == (7, 7)
+    assert 150 < found.undefined < 250
+
+
+@pytest.mark.parametrize(
+    ("times", "instances", "control", "of_control"),
+    [
+        pytest.param([], [], [], [], id="nothing"),
+        pytest.param([1, 2], [1, 2], [NAN], [1], id="nothing-in-the-control"),
+        pytest.param([NAN], [1], [1, 2], [1, 2], id="nothing-in-the-arm"),
+        pytest.param([1, 2], [5, 5], [3], [5], id="one-instance"),
+    ],
+)
+def test_medians_that_cannot_be_resampled_have_no_interval(times, instances, control, of_control):
+    found = median_difference_interval(times, instances, control, of_control, rng=np.random.default_rng(0), rounds=30)
+    assert np.isnan([found.low, found.high]).all()
+    assert found.undefined == 30
+
+
 # Properties
 
 
@@ -275,6 +315,35 @@ def test_medians_of_resamples_are_those_of_the_values_written_out(rows):
     np.testing.assert_allclose((found.low, found.high), np.quantile(medians, [0.05, 0.95]), rtol=1e-12)
 
 
+timed = st.lists(st.tuples(st.one_of(st.just(NAN), times), st.integers(0, 3)), max_size=7)
+
+
+@given(timed, timed)
+def test_differences_of_medians_are_those_of_the_times_written_out(rows, control_rows):
+    sides = [(np.array([v for v, _ in one]), np.array([c for _, c in one], dtype=int)) for one in (rows, control_rows)]
+    found = median_difference_interval(*sides[0], *sides[1], rng=np.random.default_rng(3), rounds=20, level=0.9)
+    known = [(values[~np.isnan(values)], codes[~np.isnan(values)]) for values, codes in sides]
+    kept = np.unique(np.concatenate([codes for _, codes in known]))
+    differences = []
+    for row in np.random.default_rng(3).integers(len(kept), size=(20, len(kept))) if len(kept) > 1 else []:
+        drawn = [np.concatenate([values[codes == kept[one]] for one in row]) for values, codes in known]
+        if all(one.size for one in drawn):
+            differences.append(np.median(drawn[0]) - np.median(drawn[1]))
+    assert found.undefined == 20 - len(differences)
+    expected = np.quantile(differences, [0.05, 0.95]) if differences else [NAN, NAN]
+    np.testing.assert_allclose([found.low, found.high], expected, rtol=1e-12, atol=1e-12)
+
+
+@given(timed)
+def test_the_same_times_in_both_arms_differ_by_0_in_every_resample(rows):
+    values, codes = np.array([v for v, _ in rows]), np.array([c for _, c in rows], dtype=int)
+    found = median_difference_interval(values, codes, values, codes, rng=np.random.default_rng(3), rounds=20)
+    if len(np.unique(codes[~np.isnan(values)])) < 2:
+        assert np.isnan(found.low)
+    else:
+        assert (found.low, found.high, found.undefined) == (0, 0, 0)
+
+
 # Degenerate input
 
 
@@ -337,6 +406,18 @@ def test_missing_seconds_are_left_out_and_never_0():
             AnalysisError,
             "0 < level < 1",
             id="level",
+        ),
+        pytest.param(
+            lambda: median_difference_interval([1.0], [1], [1.0], [1, 2], rng=np.random.default_rng()),
+            ShapeError,
+            "one length",
+            id="median-of-control",
+        ),
+        pytest.param(
+            lambda: median_difference_interval([1.0], [1], [1.0], [1], rng=np.random.default_rng(), rounds=0),
+            AnalysisError,
+            "rounds >= 1",
+            id="rounds",
         ),
     ],
 )

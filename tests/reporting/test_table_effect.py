@@ -6,22 +6,36 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rest_framework.authtoken.models import Token
 
+from analysis.revision import Decisions
 from annotation.errors import UnknownName
 from annotation.models import Annotator, Assignment, ComparisonTable, Instance, Pair, Rating, Study
 from annotation.services.second_stage import reveal, save_second_vote
 from annotation.services.votes import lock_first_votes, save_vote, submit_assignment
 from judging.models import Judge, JudgeRun, Judgment, TableMaking
 from reporting.charts import NOTHING, to_svg
-from reporting.table_effect import NO_GOLD, NO_OTHERS, NO_VERDICT, ONE_ARM, table_effect
+from reporting.table_effect import (
+    NO_CHANGE,
+    NO_GOLD,
+    NO_OTHERS,
+    NO_TABLE,
+    NO_TIME,
+    NO_VERDICT,
+    ONE_ARM,
+    effect_of,
+    table_effect,
+)
 from reporting.table_effect_chart import before_and_after
-from reporting.table_effect_rows import Look, arm_order, second_votes
+from reporting.table_effect_rows import Look, SecondVotes, arm_order, second_votes
 from reporting.templatetags.numbers import decimals
 from reporting.text import estimate_text
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user
@@ -174,6 +188,62 @@ def test_the_difference_between_arms_has_an_interval_over_instances(decided: Bui
     assert one["wrong_to_right"]["value"] == pytest.approx(2 / 3)
     assert one["right_to_wrong"]["value"] == pytest.approx(-1 / 3)
     assert one["revised"]["value"] == pytest.approx(1 - 2 / 4)
+
+
+def test_arms_differ_in_how_many_changed_votes_went_with_the_table(built: Built) -> None:
+    tables = {place: make_table(built, place, B) for place in range(3)}
+    # With c8 three votes change, two of them towards B; with c1 two, one of them.
+    for place, votes in enumerate([(A, TIE), (A, B), (B, A)]):
+        decide(built, place, "bob", "table:c8", [votes], table=tables[place])
+    for place, votes in enumerate([(A, B), (B, A), (B, B)]):
+        decide(built, place, "cid", "table:c1", [votes], table=tables[place])
+    decide(built, 3, "cid", "table:c1", [(A, B)], table=make_table(built, 3))  # nobody knows what it implies
+    (one,) = table_effect(built.study)["differences"]
+    assert (one["arm"], one["control"]) == ("table:c8", "table:c1")
+    towards = one["towards_table"]
+    assert value(towards) == (pytest.approx(2 / 3 - 1 / 2), 5)
+    assert (towards["of"], towards["excluded"]) == ("changed votes", 1)
+    assert -1 <= towards["low"] < towards["value"] < towards["high"] <= 1
+    # Resamples of the third instance only hold no changed vote of c1: they have no difference, and that is said.
+    assert towards["undefined_rounds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("control", "verdicts", "votes", "why"),
+    [
+        pytest.param("none", None, (A, B), NO_TABLE, id="without-a-table"),
+        pytest.param("table:c1", (), (A, B), NO_VERDICT, id="nobody-knows-its-verdict"),
+        pytest.param("table:c1", (B,), (A, A), NO_CHANGE, id="nobody-changed"),
+    ],
+)
+def test_an_arm_whose_changes_no_table_implies_has_no_such_difference(
+    built: Built, control: str, verdicts: Any, votes: Any, why: str
+) -> None:
+    decide(built, 0, "bob", "table:c8", [(A, B)], table=make_table(built, 0, B))
+    table = None if verdicts is None else make_table(built, 1, *verdicts, variant="c1")
+    decide(built, 1, "ann", control, [votes], table=table)
+    found = table_effect(built.study)
+    (one,) = found["differences"]
+    towards = one["towards_table"]
+    assert (towards["value"], towards["low"], towards["why"]) == (None, None, why)
+    assert arm(found, control)["table_verdict"]["towards_table"]["why"] == why
+    assert arm(found, "table:c8")["table_verdict"]["towards_table"]["value"] == 1
+
+
+def test_arms_differ_in_the_time_of_second_votes(decided: Built) -> None:
+    # Ann takes 4, 5, 6 and 7 s, Bob 20 s each time. Resamples of Ann's have medians from 4 to 7: less than 20 by 13 to 16.
+    (one,) = table_effect(decided.study)["differences"]
+    seconds = one["second_seconds"]
+    assert value(seconds) == (20 - 5.5, 8)
+    assert (seconds["of"], seconds["excluded"]) == ("votes with a time", 0)
+    assert 13 <= seconds["low"] < 14.5 < seconds["high"] <= 16
+
+
+def test_the_time_of_an_arm_without_any_has_no_difference(built: Built) -> None:
+    decide(built, 0, "ann", "none", [(A, B)])
+    decide(built, 0, "bob", "table:c8", [(A, B)], seconds=(3, 9))
+    seconds = table_effect(built.study)["differences"][0]["second_seconds"]
+    assert (seconds["value"], seconds["why"], seconds["excluded"]) == (None, NO_TIME, 1)
 
 
 def test_an_instance_in_both_arms_is_drawn_for_both(built: Built) -> None:
@@ -359,6 +429,92 @@ def test_votes_given_on_the_pages_are_read() -> None:
     assert (votes.votes.before * votes.votes.after).tolist() == [-1]
 
 
+# Properties
+
+Row = tuple[int, int, int, int | None, float | None]  # instance, before, after, what the table implies, seconds
+verdicts = st.sampled_from([A, TIE, B])
+some_rows = st.lists(
+    st.tuples(st.integers(0, 3), verdicts, verdicts, st.none() | verdicts, st.none() | st.floats(0, 600)),
+    min_size=1,
+    max_size=7,
+)
+
+
+def made_votes(table: list[Row], control: list[Row]) -> SecondVotes:
+    rows = control + table
+    n = len(rows)
+    columns = np.array([row[1:] for row in rows], dtype=float).T  # None becomes NaN
+    before, after, implied, seconds = columns
+    return SecondVotes(
+        arms=("table:c1", "table:c8"),
+        arm=np.repeat([0, 1], [len(control), len(table)]),
+        rating=np.arange(n),
+        instance=np.array([row[0] for row in rows]),
+        pair=np.arange(n),
+        annotator=np.arange(n),
+        votes=Decisions(before, after, implied=implied),
+        first_seconds=np.full(n, np.nan),
+        second_seconds=seconds,
+        shown=np.ones(n, dtype=bool),
+        reasoned=np.zeros(n, dtype=bool),
+        others_before=np.full(n, np.nan),
+        others_after=np.full(n, np.nan),
+        excluded={},
+        scripted=frozenset(),
+    )
+
+
+def difference_of(table: list[Row], control: list[Row], name: str) -> dict[str, Any]:
+    (one,) = effect_of(Study(slug="made"), Look(rounds=20), made_votes(table, control))["differences"]
+    return dict(one[name])
+
+
+def towards_table(rows: list[Row]) -> list[bool]:
+    """Say of each changed vote with a table that implies something whether it came nearer to it."""
+    return [
+        abs(after - implied) < abs(before - implied)
+        for _, before, after, implied, _ in rows
+        if implied is not None and before != after
+    ]
+
+
+def times_of(rows: list[Row]) -> list[float]:
+    return [row[4] for row in rows if row[4] is not None]
+
+
+@settings(max_examples=40, deadline=None)
+@given(some_rows, some_rows)
+def test_the_difference_in_going_with_the_table_is_that_of_the_shares(table: list[Row], control: list[Row]) -> None:
+    found, turned = (difference_of(*arms, "towards_table") for arms in ((table, control), (control, table)))
+    shares = [towards_table(rows) for rows in (table, control)]
+    assert found["n"] == turned["n"] == sum(map(len, shares))
+    if all(shares):
+        assert found["value"] == pytest.approx(np.mean(shares[0]) - np.mean(shares[1]), abs=1e-12)
+        assert turned["value"] == -found["value"]
+        assert -1 <= found["value"] <= 1
+    else:
+        assert (found["value"], found["low"]) == (None, None)
+        assert found["why"] in (NO_VERDICT, NO_CHANGE)
+    alike = difference_of(table, table, "towards_table")  # drawn together, an arm never differs from its like
+    assert (alike["low"], alike["high"]) in ((0, 0), (None, None))
+
+
+@settings(max_examples=40, deadline=None)
+@given(some_rows, some_rows)
+def test_the_difference_in_time_is_that_of_the_medians(table: list[Row], control: list[Row]) -> None:
+    found, turned = (difference_of(*arms, "second_seconds") for arms in ((table, control), (control, table)))
+    times = [times_of(rows) for rows in (table, control)]
+    assert found["n"] == turned["n"] == sum(map(len, times))
+    assert found["n"] + found["excluded"] == len(table) + len(control)
+    if all(times):
+        assert found["value"] == pytest.approx(np.median(times[0]) - np.median(times[1]), abs=1e-9)
+        assert turned["value"] == pytest.approx(-found["value"])
+    else:
+        assert (found["value"], found["low"], found["why"]) == (None, None, NO_TIME)
+    alike = difference_of(table, table, "second_seconds")
+    assert (alike["low"], alike["high"]) in ((0, 0), (None, None))
+
+
 # States of a study
 
 
@@ -451,6 +607,11 @@ def test_the_page_shows_numbers_flips_and_reasons(decided: Built) -> None:
     page = client.get(reverse(PAGE, args=["tried"])).content.decode()
     for expected in ("table:c8 less none", "wrong → right", "right → wrong", "Because of 3.", "-0.667", "2.333"):
         assert expected in page
+    differences = page[page.index('id="differences"') : page.index('id="verdicts"')]
+    for heading in ("Share of changed votes towards the table’s verdict", "Second vote, median active seconds"):
+        assert differences.count(heading) == 2  # the column, and the label of its cell
+    assert NO_TABLE in differences
+    assert "14.500" in differences
     assert re.search(r"B → A\s*<small>wrong → right</small>", page)
     assert f'href="/studies/tried/instances/{decided.matchups[0].instance_id}/"' in page
     assert "<code>bob</code>" in page
@@ -546,6 +707,9 @@ def test_the_command_prints_arms_differences_and_reasons(decided: Built, capsys:
     assert "table:c8: 4 decisions on 4 pairs of 4 instances by 1 raters; 3 with gold, 1 without" in told
     assert re.search(r"score change +1\.667 \[", told)
     assert "table:c8 less table:c1" in told
+    less_none = told[told.index("table:c8 less none") :]
+    assert re.search(r"towards table +— \(without a table on record as shown", less_none)
+    assert re.search(r"median second seconds +14\.5 \[1\d\.\d, 1\d\.\d\], n = 8 votes with a time", less_none)
     assert "bob, news-0 / 0, table:c8: B → A (wrong to right): Because of 0." in told
     assert "\x1b" not in told
     call_command("table_effect", "tried", "--reasons", "--format", "json", "--dataset", "news")
