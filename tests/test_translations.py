@@ -18,7 +18,7 @@ from tools import messages
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 # Names and abbreviations that are the same in every language.
-NAMES = {"Tandem", "HIT", "UTC", "PNG", "JSON", "CSV", "LaTeX"}
+NAMES = {"Tandem", "HIT", "UTC", "PNG", "JSON", "Lines", "CSV", "LaTeX", "Vega", "Lite"}
 HEARD = "aria-label|title|alt|placeholder"  # attributes whose values are for people
 
 
