@@ -62,8 +62,9 @@ lock-check: .venv/dev ## fail when requirements/*.txt do not match pyproject.tom
 bench: .venv/dev ## time our measures against the reference implementations, in one run
 	$(PY) -m bench separability
 
-bench-separability: .venv/dev ## time the similarities of all pairs of generations against the field's libraries (two minutes)
+bench-separability: .venv/dev ## time the similarities of all pairs of generations against the field's libraries, and whole studies (half an hour)
 	$(PY) -m bench separability
+	$(PY) -m bench separability_scale
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
 	$(PY) -m bench rating

@@ -85,10 +85,6 @@ class Migration(migrations.Migration):
                 output_field=models.CharField(max_length=32),
             ),
         ),
-        migrations.AddIndex(
-            model_name="generation",
-            index=models.Index(fields=["instance", "system", "index", "text_md5"], name="generation_digests"),
-        ),
         migrations.AddField(
             model_name="separabilityrun",
             name="cross_pairs",

@@ -67,8 +67,6 @@ class Generation(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["instance", "system", "index"], name="generation_index_once_per_system")
         ]
-        # Whether any text of a study changed is read from here alone, without the texts.
-        indexes = [models.Index(fields=["instance", "system", "index", "text_md5"], name="generation_digests")]
 
     def __str__(self) -> str:
         return f"{self.instance_id}/{self.system_id}/{self.index}"

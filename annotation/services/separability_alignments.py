@@ -20,6 +20,7 @@ from annotation.services.separability_texts import InstanceTexts, count_of, matc
 
 Progress = Callable[[int, int], None]  # how many of how many matchups have their alignments
 STAGE_SECONDS = 10.0  # of work that a computation that is cut off may lose
+FETCHED = 2000  # rows, at a time
 _CHUNK = 500
 _Place = tuple["Aligned", int]  # a row of a configuration
 _Staged = dict[int, tuple[str, list[float | None]]]  # by matchup: digest and alignments
@@ -94,13 +95,15 @@ def align(
 def _kept(configuration: Configuration, run: SeparabilityRun | None) -> Aligned:
     """Read the matchups of a configuration, with what is kept of them."""
     one = Aligned(configuration, run)
-    rows = configuration.matchups()
+    # By the instances' ids, so that an index is all of them that is read: their sources may be long.
+    rows = configuration.matchups().order_by("instance_id")
     columns: tuple[str, ...] = ("pk", "instance_id")
     if run is not None:
         rows = rows.annotate(known=FilteredRelation("alignments", condition=Q(alignments__run=run)))
         names = ("id", "digest", "self_a", "self_b", "cross", "separability")
         columns = (*columns, *(f"known__{name}" for name in names))
-    listed = list(zip(*rows.values_list(*columns), strict=True)) or [()] * len(columns)
+    fetched = rows.values_list(*columns).iterator(chunk_size=FETCHED)
+    listed = list(zip(*fetched, strict=True)) or [()] * len(columns)
     one.matchups, one.instances = list(listed[0]), list(listed[1])
     size = len(one.matchups)
     one.is_fresh = np.zeros(size, dtype=bool)
@@ -169,7 +172,7 @@ class _Staging:
 
     def add(self, matchup: int, digest: str, values: Alignments) -> None:
         """Remember the alignments of a matchup."""
-        self_a, self_b, cross = (or_none(value) for value in values)
+        self_a, self_b, cross = (or_none(float(value)) for value in values)
         row = StagedAlignment(
             measure_sha256=self.measure.sha256, matchup_id=matchup, digest=digest, self_a=self_a, self_b=self_b
         )

@@ -40,7 +40,8 @@ def requeue_separability() -> int:
         task_path=compute_separability_of.module_path, status=TaskResultStatus.RUNNING
     )
     for task in running:
-        job = SeparabilityJob.objects.filter(pk=next(iter(task.args_kwargs["args"][3:]), None)).first()
+        ids = task.args_kwargs["args"][3:]
+        job = SeparabilityJob.objects.filter(pk__in=ids).first()
         if job is None or _is_new(task) or not (is_silent(job) if job.executor else _is_old(task)):
             continue
         if job.attempts >= ATTEMPTS:

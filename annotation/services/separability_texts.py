@@ -54,12 +54,14 @@ def matchup_digest(measure_sha256: str, digest_a: str, digest_b: str) -> str:
 class _InOrder(Aggregate):
     """The values of the first expression, one after another, in the order of the second."""
 
-    # SQLite takes them as the index on all these columns has them, which is this order; if it ever took them in
+    # SQLite takes them as the index on instance, system and index has them, which is this order; if it ever took them in
     # another one, no more would come of it than alignments computed anew.
     arity = 2
     output_field = CharField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(  # type: ignore[override]  # it takes nothing from outside
+        self, compiler: Any, connection: Any, **extra: Any
+    ) -> tuple[str, tuple[str | int, ...]]:
         """Write it for this database."""
         first, place = (compiler.compile(expression)[0] for expression in self.get_source_expressions()[:2])
         if connection.vendor == "postgresql":
@@ -80,7 +82,7 @@ def system_digests(
         rows = Generation.objects.filter(system__in=system_pks, instance__gte=window[0], instance__lte=window[-1])
         grouped = rows.order_by("instance_id", "system_id").values_list("instance_id", "system_id")
         listed = grouped.annotate(digests=_InOrder("text_md5", "index"))
-        yield window, {(instance, system): digest for instance, system, digest in listed}
+        yield window, {(instance, system): digest for instance, system, digest in listed.iterator(chunk_size=_WINDOW)}
 
 
 def read_texts(
