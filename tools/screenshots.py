@@ -168,6 +168,13 @@ def judges(reader: Page, address: str) -> None:
     take(reader, "judge-and-people")
 
 
+def table(reader: Page, address: str) -> None:
+    """Take one comparison table with what checks find in it."""
+    reader.goto(f"{address}/studies/example/tables/")
+    reader.locator("#tables th[scope=row] a").first.click()
+    take(reader, "comparison-table")
+
+
 def main() -> None:
     """Take every picture."""
     IMAGES.mkdir(parents=True, exist_ok=True)
@@ -179,6 +186,7 @@ def main() -> None:
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
         take(reader, "findings", at="section")
         judges(reader, address)
+        table(reader, address)
         browser.close()
 
 
