@@ -39,7 +39,9 @@ def pooled_findings(everything: Sequence[Measured], runs: Runs, filters: Filters
     study = everything[0].configuration.study
     chosen = _runs_alike([runs.of(configuration) for configuration in configurations(study)], filters.similarity)
     if chosen is None:
-        return _undefined("not every configuration has its separability computed with one and the same similarity, model and draws")
+        return _undefined(
+            "not every configuration has its separability computed with one and the same similarity, model and draws"
+        )
     try:
         low, high, by_matchup = _study_wide(chosen)
     except AnalysisError as undefined:  # a constant group, or no alignment at all
