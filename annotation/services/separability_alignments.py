@@ -1,5 +1,6 @@
 """Raw alignments of whole configurations: those that are kept, and those whose texts changed, computed anew."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,7 +30,7 @@ FORGOTTEN = timedelta(days=30)  # after which nobody goes on with what was cut o
 
 @dataclass(eq=False)
 class Aligned:
-    """Raw alignments of one configuration, a row for each matchup.
+    """Raw alignments of one configuration, a row for each matchup, in the order of the ids of its instances.
 
     run       : where those that are kept come from, as it was when they were read
     kept      : the ids of the rows that are kept there; None for a matchup that is new
@@ -126,31 +127,28 @@ def _staged_before(study: Study, measure: Measure) -> _Staged:
 
 def _stale(everything: Sequence[Aligned], measure: Measure, staged: _Staged) -> dict[int, list[_Place]]:
     """Return the matchups to compute, by instance; what was staged of them is taken over."""
-    places: dict[int, list[_Place]] = {}
-    for one in everything:
-        for row, instance in enumerate(one.instances):
-            places.setdefault(instance, []).append((one, row))
+    instances = sorted(set(chain.from_iterable(one.instances for one in everything)))
     systems = set(chain.from_iterable(one.systems for one in everything))
     key, draws = measure.sha256, measure.seed is not None
     stale: dict[int, list[_Place]] = {}
-    for window, found in system_digests(sorted(places), systems):
-        for instance in window:
-            left = []
-            for one, row in places[instance]:
-                a, b = one.systems
+    ends = [0] * len(everything)  # of the rows that were looked at: they are in the order of their instances
+    for window, found in system_digests(instances, systems):
+        for place, one in enumerate(everything):
+            a, b = one.systems
+            start, ends[place] = ends[place], bisect_right(one.instances, window[-1])
+            for row in range(start, ends[place]):
+                instance = one.instances[row]
                 of_a, of_b = found.get((instance, a), ""), found.get((instance, b), "")
-                digest = matchup_digest(key, of_a, of_b)
                 if draws:
                     one.short += _is_short(count_of(of_a), count_of(of_b), measure)
+                digest = matchup_digest(key, of_a, of_b)
                 if one.digests[row] == digest:
                     continue
                 before = staged.get(one.matchups[row])
                 if before is not None and before[0] == digest:
                     one.take(row, digest, before[1])
                 else:
-                    left.append((one, row))
-            if left:
-                stale[instance] = left
+                    stale.setdefault(instance, []).append((one, row))
     return stale
 
 
