@@ -1,8 +1,8 @@
 """App configuration."""
 
-from importlib import import_module
-
 from django.apps import AppConfig
+
+from annotation.model_sources import offer_later
 
 
 class JudgingConfig(AppConfig):
@@ -13,4 +13,4 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer the models of endpoints to separability, which stands below and knows of none."""
-        import_module("judging.services.embedding_models").offer()
+        offer_later("judging.services.embedding_models")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 
+from annotation import model_sources
 from annotation.errors import NoModel
 from annotation.services.encoder_folders import (
     DECIDING,
@@ -83,6 +84,11 @@ def register(name: str, source: Source) -> None:
     _SOURCES[name] = source
 
 
+def _sources() -> dict[str, Source]:
+    model_sources.load()
+    return _SOURCES
+
+
 def find_model(spec: str, *, listed_only: bool = False) -> Model:
     """Return the model of that name; it is loaded when it is first used.
 
@@ -93,8 +99,8 @@ def find_model(spec: str, *, listed_only: bool = False) -> Model:
     """
     spec = spec.strip()
     source, _, rest = spec.partition(":")
-    if source in _SOURCES:
-        return _SOURCES[source].find(rest)
+    if source in _sources():
+        return _sources()[source].find(rest)
     bare, layer = _layer(spec)
     if listed_only and bare not in {known.spec for known in list_models()}:
         raise NoModel(_unknown(spec))
@@ -119,7 +125,7 @@ def default_model() -> str:
 def list_models() -> list[Known]:
     """List the models that can be named now, without loading any: for choices on a page, and for help."""
     found = [*_small(), *_in_model_folder(), *_in_hub_cache()]
-    for source in _SOURCES.values():
+    for source in _sources().values():
         found += source.known()
     return list({known.spec: known for known in reversed(found)}.values())[::-1]
 
@@ -172,7 +178,7 @@ def _hub_folder(name: str, spec: str) -> Path:
 def _unknown(spec: str) -> str:
     there = ", ".join(known.spec for known in list_models()) or "none"
     forms = ["small", "a folder", "the name of one in MODEL_FOLDER", "of one on the Hugging Face hub"]
-    forms += [source.form for source in _SOURCES.values()]
+    forms += [source.form for source in _sources().values()]
     return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {there}"
 
 
