@@ -6,8 +6,13 @@ from django.utils.crypto import salted_hmac
 
 
 def new_key() -> str:
-    """Random id with 96 bits that carries no order, count or origin."""
-    return secrets.token_urlsafe(12)
+    """Random id with about 96 bits that carries no order, count or origin.
+
+    It begins with a letter or a digit: on a command line, what begins with a dash is an option.
+    """
+    while not (key := secrets.token_urlsafe(12))[0].isalnum():
+        pass
+    return key
 
 
 def owner_key(user_id: int | None) -> str:

@@ -1,6 +1,10 @@
-"""What holds for every test: no socket leaves this machine, and each run has a database of its own."""
+"""What holds for every test: no socket leaves this machine, each run has its own database, and draws are repeatable."""
 
+import base64
 import ipaddress
+import os
+import random
+import secrets
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +12,15 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from hypothesis import settings
 
 from tools.find_chromium import find_chromium
 
 # `make test-llm` and `make test-models` name these: they take models of 130 and 100 MB, and minutes.
 collect_ignore = ["llm", "models"]
+# Properties try the same examples in each run, and none of them is cut off on a slow day.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
 BROWSER_TESTS = Path(__file__).parent / "browser"
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 CHROMIUM_ARGUMENTS = [
@@ -91,6 +99,23 @@ def _sockets_only_to_loopback() -> Iterator[None]:
         patch.setattr(socket.socket, "sendto", guarded_sendto)
         patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _repeatable_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw each test's keys, codes and seeds from its own name: a test that fails for some of them always fails.
+
+    TEST_DRAWS=1 (or any other text) makes every test draw something else, which is how such tests are found.
+    """
+    rng = random.Random(f"{os.environ.get('TEST_DRAWS', '')} {request.node.nodeid}")
+    random.seed(rng.random())
+
+    def token_urlsafe(nbytes: int = 32) -> str:
+        return base64.urlsafe_b64encode(rng.randbytes(nbytes)).rstrip(b"=").decode("ascii")
+
+    monkeypatch.setattr(secrets, "token_urlsafe", token_urlsafe)
+    monkeypatch.setattr(secrets, "token_hex", lambda nbytes=32: rng.randbytes(nbytes).hex())
+    monkeypatch.setattr(secrets, "randbelow", rng.randrange)
 
 
 @pytest.fixture(scope="session")

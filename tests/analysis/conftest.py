@@ -1,4 +1,4 @@
-"""Golden numbers, seeded randomness and hypothesis settings for the tests of the measures."""
+"""Golden numbers and seeded randomness for the tests of the measures."""
 
 import json
 from collections.abc import Callable
@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-settings.register_profile("measures", deadline=None, derandomize=True)
-settings.load_profile("measures")
 
 
 @pytest.fixture

@@ -14,7 +14,11 @@ def add_whom(parser: ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY")
     whom = parser.add_mutually_exclusive_group(required=True)
     whom.add_argument("--rater", metavar="CODE", help="everything of this rater")
-    whom.add_argument("--assignment", metavar="KEY", help="this one HIT of a rater, by the key in exports")
+    whom.add_argument(
+        "--assignment",
+        metavar="KEY",
+        help="this one HIT of a rater, by the key in exports (--assignment=KEY if it begins with a dash)",
+    )
 
 
 def whom(options: Mapping[str, Any]) -> Annotator | Assignment:
