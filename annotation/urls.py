@@ -3,27 +3,30 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
+from annotation.lazy_urls import LazyViews
 from annotation.sign_in_form import SignInForm
 from annotation.views import (
     accounts,
     arrivals,
-    batch_page,
-    batches,
-    channels,
-    groups,
     joining,
-    members,
+    messages,
     mturk,
     next_hit,
-    planner,
     prolific,
-    rater_page,
     rating,
     reports,
     second_stage,
-    studies,
-    study_setup,
 )
+
+batch_page = LazyViews("annotation.views.batch_page")
+batches = LazyViews("annotation.views.batches")
+channels = LazyViews("annotation.views.channels")
+groups = LazyViews("annotation.views.groups")
+members = LazyViews("annotation.views.members")
+planner = LazyViews("annotation.views.planner")
+rater_page = LazyViews("annotation.views.rater_page")
+studies = LazyViews("annotation.views.studies")
+study_setup = LazyViews("annotation.views.study_setup")
 
 app_name = "annotation"
 urlpatterns = [
@@ -49,7 +52,7 @@ urlpatterns = [
     path("join/<slug:channel_key>/", arrivals.join, name="join"),
     path("join/<slug:channel_key>/<slug:token>/", arrivals.invitation, name="invitation"),
     path("hooks/prolific/<slug:channel_key>/", prolific.webhook, name="prolific-webhook"),
-    path("rate/messages/read/", rater_page.message_read, name="message-read"),
+    path("rate/messages/read/", messages.message_read, name="message-read"),
     path("mturk/<slug:channel_key>/status/<str:token>/", mturk.status, name="mturk-status"),
     path("mturk/<slug:channel_key>/task/<str:token>/", mturk.task, name="mturk-task"),
     path("studies/", studies.studies, name="studies"),

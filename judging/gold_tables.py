@@ -11,6 +11,7 @@ from analysis.accuracy import A_FIRST, B_FIRST, AgainstGold
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.gold import gold_verdict
 from annotation.models import Instance, Pair, Study
+from annotation.tags import tags_of
 from judging.models import Judge, Judgment, RationaleMark
 
 CHUNK = 2000
@@ -109,15 +110,6 @@ def gold_pairs(study: Study) -> GoldPairs:
             tag: _holds(tag in row[4] for row in rows) for tag in sorted({tag for row in rows for tag in row[4]})
         },
     )  # fmt: skip
-
-
-def tags_of(metadata: dict[str, Any]) -> tuple[str, ...]:
-    """Return the tags that an instance's metadata names: a list of texts, or one text, under `tags` or `tag`."""
-    found: list[str] = []
-    for key in ("tags", "tag"):
-        value = metadata.get(key)
-        found += [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
 
 
 def judged_gold(study: Study, gold: GoldPairs) -> list[JudgedGold]:

@@ -5,13 +5,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -22,7 +20,7 @@ from annotation.middleware import status_of
 from annotation.models import Annotator, Study
 from annotation.rater_work import summary_of, work_of
 from annotation.services import exclusion
-from annotation.services.messages import mark_read, send_message
+from annotation.services.messages import send_message
 from annotation.services.payments import COLUMNS, payment_rows, payments_of
 from annotation.steering_forms import LeaveOutForm, MessageForm, OptionalReasonForm
 
@@ -123,16 +121,3 @@ def payments(request: HttpRequest, study: Study) -> HttpResponse:
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-payments.csv"'
     response["Cache-Control"] = "private, no-store"
     return response
-
-
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def message_read(request: HttpRequest) -> HttpResponse:
-    """Put a message to the signed-in rater away, and lead back to where they were."""
-    if request.method == "POST":
-        mark_read(user=account_of(request), key=request.POST.get("key", ""), at=timezone.now())
-        if getattr(request, "htmx", False):
-            return render(request, "annotation/_messages.html")
-    back = request.POST.get("next", "")
-    local = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}, require_https=request.is_secure())
-    return redirect(back if local else "annotation:rate")

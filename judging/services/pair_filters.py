@@ -10,8 +10,8 @@ from django.db.models import Q, QuerySet
 
 from annotation.errors import UnknownName
 from annotation.models import Instance, Pair, Study
+from annotation.tags import tags_of
 from judging.errors import BadSettings
-from judging.gold_tables import tags_of
 
 MOST_INSTANCES = 20_000  # named one by one, or by a tag: more belong on a batch, which holds its pairs
 

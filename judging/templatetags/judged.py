@@ -1,7 +1,7 @@
 """How verdicts, shares and money are written on the judges' pages. What isn't known is said to be unknown, never 0."""
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.utils.formats import number_format
@@ -10,7 +10,9 @@ from django.utils.translation import ngettext, pgettext
 
 from judging.models import JudgeRun
 from judging.services.pair_filters import filter_of
-from judging.shares import Share
+
+if TYPE_CHECKING:  # raters' pages load each library of tags, and need no numpy
+    from judging.shares import Share
 
 register = template.Library()
 SMALL = Decimal("0.01")
@@ -79,7 +81,7 @@ def judged_pairs(run: JudgeRun) -> str:
 
 
 @register.inclusion_tag("judging/_share.html")
-def share(found: Share, of: str, why: str) -> dict[str, Any]:
+def share(found: "Share", of: str, why: str) -> dict[str, Any]:
     """Show a share with its interval and n; an undefined one as a dash with the reason.
 
     of : what it is a share of, in words; why : what to say when there is no value

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Pair, Study
-from judging.gold_tables import gold_pairs, tags_of
+from annotation.tags import tags_of
+from judging.gold_tables import gold_pairs
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from reporting.accuracy_tables import COLUMNS, csv_rows, latex
 from reporting.judge_accuracy import NAMES, judge_accuracy
