@@ -9,6 +9,8 @@ import numpy.typing as npt
 from analysis.errors import AnalysisError, ConstantGroup, NotEnough, ShapeError
 from analysis.types import FloatArray
 
+ROUNDING = 1e-6  # of the largest alignment: a smaller spread is that of rounding, with vectors in single precision too
+
 
 class Alignments(NamedTuple):
     """Mean similarities, one per matchup (scalars for a single one); self is NaN for a single generation."""
@@ -101,8 +103,9 @@ def normalise(
     self_a, self_b, cross : alignment means of all matchups of the group; NaN is ignored and stays NaN
     low, high             : constants that stand in for the group's minimum and maximum; a value outside them
                             is not clipped: it lands outside [0, 1], and later instances stay comparable
-    raises                : ConstantGroup if low equals high; AnalysisError if low exceeds high, a value is
-                            infinite, or there is neither a value nor a constant
+    raises                : ConstantGroup if low equals high, for a group's own also if they differ by rounding alone;
+                            AnalysisError if low exceeds high, a value is infinite, or there is neither a value nor a
+                            constant
     source                : Ghosh et al. 2024, Compare without Despair, note 4
     """
     parts = [np.asarray(part, dtype=np.float64) for part in (self_a, self_b, cross)]
@@ -113,7 +116,8 @@ def normalise(
         raise AnalysisError("the normalisation group holds no alignment and not both constants are given")
     least = float(known.min()) if low is None else float(low)
     most = float(known.max()) if high is None else float(high)
-    if least == most:
+    tolerance = 0.0 if low is not None and high is not None else ROUNDING * max(abs(least), abs(most))
+    if abs(most - least) <= tolerance:
         raise ConstantGroup(f"every alignment of the normalisation group is {least}: min-max is undefined")
     if not least < most:
         raise AnalysisError(f"the low constant {least} is not below the high one {most}")

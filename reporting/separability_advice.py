@@ -10,6 +10,8 @@ import numpy as np
 from analysis.advice import Pilot, Relation, cut_statistic, cut_sums, gather, relate, saving
 from analysis.bins import assign, equal_width_edges
 from analysis.bootstrap import Interval, cluster_intervals, cluster_sums, mean_sums, ratio
+from analysis.errors import AnalysisError
+from analysis.separability import normalise
 from analysis.types import FloatArray, IntArray
 from annotation.study_templates import batch_plan
 from annotation.tables import Selection, select
@@ -80,11 +82,11 @@ def pooled_advice(parts: Sequence[tuple[Compared, RatedOn]], look: Look) -> dict
     if label is None:
         return {"similarity": None, "raters": [], "why": ONE_SCALE}
     chosen = [next(part for part in one.aligned if part.label == label) for one, _ in parts]
-    raw = [part.raw for part in chosen]
-    known = np.concatenate([part[~np.isnan(part)] for part in raw])
-    if not known.size or known.max() == known.min():
+    try:
+        group = normalise(*np.concatenate([part.raw for part in chosen]).T)
+    except AnalysisError:
         return {"similarity": label, "raters": [], "why": "every alignment of the study is the same, or missing"}
-    scale = float(known.max() - known.min())
+    scale = group.high - group.low
     by_name: dict[str, list[_Sets]] = {}
     codes: dict[str, int] = {}
     for (one, rated), main in zip(parts, chosen, strict=True):
@@ -94,7 +96,7 @@ def pooled_advice(parts: Sequence[tuple[Compared, RatedOn]], look: Look) -> dict
             found = _sets(one, main, delta, rater, rated.selection, numbers)
             by_name.setdefault(rater.name, []).append(found)
     advice = _advice([_together(sets) for sets in by_name.values()], label, look, "pooled")
-    return {**advice, "normalisation": {"group": "study", "min": float(known.min()), "max": float(known.max())}}
+    return {**advice, "normalisation": {"group": "study", "min": group.low, "max": group.high}}
 
 
 def _shared_label(everything: Sequence[Compared], look: Look) -> str | None:

@@ -184,6 +184,17 @@ def test_group_without_spread_is_an_error_and_not_a_division():
         normalise([0.1], [0.2], [0.3], low=1.0, high=1.0)
 
 
+def test_group_whose_spread_is_rounding_is_one_without_spread():
+    similarities = np.full((6, 6), 0.1)  # all equally alike; means of 2, of 12 and of 8 cells differ in the last digit
+    means = alignments(similarities, 2)
+    assert means.self_a != means.self_b
+    with pytest.raises(ConstantGroup, match=r"0\.1"):
+        normalise(*means)
+    with pytest.raises(ConstantGroup):  # equal texts, by vectors in single precision
+        normalise([1.0000000936644418], [0.9999997735023499], [1.0])
+    assert normalise([0.1], [0.2], [0.3], low=0.0, high=1e-9).high == 1e-9  # constants are taken as they are given
+
+
 @pytest.mark.parametrize(
     ("part", "constants"),
     [
