@@ -29,6 +29,7 @@ from reporting.separability_rows import (
 from reporting.separability_temperatures import by_temperature
 
 STEP = 0.05  # of separability, one bar of a histogram
+MOST_BARS = 200  # on a scale that does not fit, bars get wider: the normalised one has 40
 SCENARIOS = {
     "apart": Scenario.APART,
     "scattered": Scenario.SCATTERED,
@@ -135,7 +136,8 @@ def _mean(part: Aligned, one: Compared, look: Look) -> Estimate:
 def _spread(known: Any) -> dict[str, Any]:
     if not len(known):
         return {"least": None, "quartiles": None, "greatest": None, "histogram": None}
-    edges = stepped_edges(known, STEP)
+    wider = np.ceil(np.ptp(known) / (STEP * MOST_BARS))
+    edges = stepped_edges(known, STEP * max(1.0, float(wider)))
     counts = np.bincount(assign(known, edges), minlength=len(edges) - 1)
     return {
         "least": float(known.min()),

@@ -20,6 +20,7 @@ from annotation.services.separability_measure import Measure
 from annotation.version import VERSION
 
 GROUPS = ("configuration", "study")
+FARTHEST = 100.0  # from the scale's MIN, in lengths of the scale: constants of which alignments lie farther fit none
 _CHUNK = 500
 
 
@@ -61,19 +62,35 @@ def group_of(text: str) -> Group:
         raise AnnotationError(f"group is {text!r}; it must be configuration, study, or MIN,MAX") from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise AnnotationError(f"group is {text!r}; MIN must be below MAX")
+    if not np.isfinite(high - low):
+        raise AnnotationError(f"group is {text!r}; it has no length that can be counted with")
     return Group(text, (low, high))
 
 
 def normalised(everything: Sequence[Aligned], group: Group) -> list[Normalised]:
     """Normalise each configuration by its own bounds, those of all together, or the given ones.
 
-    Raises: AnnotationError naming the configuration whose alignments are all the same.
+    Raises: AnnotationError naming the configuration whose alignments are all the same, or far from the given bounds.
     """
     bounds = group.bounds
+    if bounds is not None:
+        _check_fit(everything, group)
     if group.name == "study":
         whole = _normalised(everything, None)
         bounds = whole.low, whole.high
     return [_normalised([one], bounds) for one in everything]
+
+
+def _check_fit(everything: Sequence[Aligned], group: Group) -> None:
+    """Refuse constants of another order than the alignments: what comes of them is no scale, and may be infinite."""
+    low, high = group.bounds or (0.0, 1.0)
+    for one in everything:
+        known = one.raw[~np.isnan(one.raw)]
+        if (np.abs(known - low) > FARTHEST * (high - low)).any():
+            raise AnnotationError(
+                f"the scale {group.name} does not fit {one.configuration}: its alignments are from {known.min():g} to "
+                f"{known.max():g}. Take constants near these. Nothing was stored."
+            )
 
 
 def _normalised(everything: Sequence[Aligned], bounds: tuple[float, float] | None) -> Normalised:

@@ -126,6 +126,9 @@ def test_a_constant_group_is_an_error_that_names_it_and_stores_nothing() -> None
         ({"group": "planet"}, "group is 'planet'; it must be configuration, study, or MIN,MAX"),
         ({"group": "1,0"}, "MIN must be below MAX"),
         ({"group": "nan,1"}, "MIN must be below MAX"),
+        ({"group": "-1e308,1e308"}, "group is '-1e308,1e308'; it has no length that can be counted with"),
+        ({"group": "0,0.0000001"}, "scale 0,0.0000001 does not fit .* from 0 to 1.*Nothing was stored"),
+        ({"group": "0,1e-320"}, "scale 0,1e-320 does not fit .* from 0 to 1.*Nothing was stored"),
         ({"group": "1,2,3"}, "it must be configuration, study, or MIN,MAX"),
     ],
     ids=str,
@@ -135,6 +138,8 @@ def test_unknown_settings_are_named(settings: dict[str, Any], message: str) -> N
 
     with pytest.raises(AnnotationError, match=message):
         compute_separability(study=study, **settings)
+
+    assert not SeparabilityRun.objects.exists()
 
 
 def test_a_study_without_matchups_is_told_what_to_do() -> None:

@@ -21,7 +21,7 @@ from annotation.models import Annotator, Generation, Study
 from judging.models import Endpoint, GenerationRun
 from reporting.charts import NOTHING
 from reporting.separability_list import A_PAGE
-from reporting.separability_numbers import distinguishable, distinguishable_on
+from reporting.separability_numbers import MOST_BARS, distinguishable, distinguishable_on
 from reporting.separability_rows import Look, chosen_configurations
 from tests.factories import make_user
 from tests.reporting.builders import Built, build_configuration, build_golden, build_study, judge, rate, separate
@@ -78,6 +78,15 @@ def body(client: Client, study: Study, **query: Any) -> str:
 
 
 # Numbers
+
+
+def test_bars_get_wider_where_there_would_be_too_many() -> None:
+    made = build_configuration(build_study(), instances=3, pairs=2)
+    separate(made, [(0.9, 0.9, 0.4)] * 3, [-4000.0, 0.5, 50_000.0])
+    (part,) = only(distinguishable(made.study))["similarities"]
+    edges, counts = part["histogram"]["edges"], part["histogram"]["counts"]
+    assert len(counts) <= MOST_BARS + 2
+    assert (edges[0] <= -4000.0, edges[-1] >= 50_000.0, sum(counts)) == (True, True, 3)
 
 
 def test_distribution_and_scenarios_by_hand(built: Built) -> None:
