@@ -58,7 +58,7 @@ def distinguishable_on(
     """Compute the same for some configurations: with the advice for `each` of them, and that for all together."""
     runs = runs_by_configuration(study)
     similarity_chosen(runs, look)
-    parts = [compared(configuration, runs) for configuration in chosen]
+    parts = [compared(configuration, runs, look.similarity) for configuration in chosen]
     found: dict[str, Any] = {
         "study": study.slug,
         "version": VERSION,

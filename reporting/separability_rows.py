@@ -138,15 +138,15 @@ class Compared:
         return "\0".join((named.dataset, named.system_a.name, named.system_b.name))
 
 
-def compared(configuration: Configuration, runs: SeparabilityRuns) -> Compared:
-    """Read the alignments of a configuration by its latest runs, one of each label."""
+def compared(configuration: Configuration, runs: SeparabilityRuns, similarity: str = "") -> Compared:
+    """Read the alignments of a configuration by its latest runs, one of each label; that of `similarity` is among them."""
     rows = list(configuration.matchups().values_list("pk", "instance__instance_id"))
     by_label: dict[str, SeparabilityRun] = {}
     newest: dict[str, SeparabilityRun] = {}
     for run in runs.get(configuration_key(configuration), []):
         by_label.setdefault(run.label, run)
         newest.setdefault(run.similarity, run)
-    chosen = list(by_label.values())[:MOST_RUNS]
+    chosen = _chosen(list(by_label.values()), similarity)
     places = {pk: place for place, (pk, _) in enumerate(rows)}
     values: dict[int, FloatArray] = {run.pk: np.full((len(rows), 4), np.nan) for run in chosen}
     columns = ("run_id", "matchup_id", "self_a", "self_b", "cross", "separability")
@@ -160,6 +160,15 @@ def compared(configuration: Configuration, runs: SeparabilityRuns) -> Compared:
         tuple(_aligned(run, values[run.pk], latest=newest[run.similarity] == run) for run in chosen),
         not_shown=len(by_label) - len(chosen),
     )
+
+
+def _chosen(runs: list[SeparabilityRun], similarity: str) -> list[SeparabilityRun]:
+    """Take the latest runs; the one that is looked at stands in for the last of them if it is an earlier one."""
+    latest = runs[:MOST_RUNS]
+    asked = [run for run in runs if run.label == similarity] or [run for run in runs if run.similarity == similarity]
+    if asked and asked[0] not in latest:
+        latest[-1] = asked[0]
+    return latest
 
 
 def chosen_configurations(study: Study, look: Look) -> list[Configuration]:

@@ -21,7 +21,8 @@ def by_temperature(study: Study, parts: Sequence[Compared], look: Look) -> list[
     """Set configurations side by side that differ by the temperatures alone, on one scale for each such group.
 
     Only configurations whose separability is known by one and the same measure stand together, and only where there are
-    two or more. The rank correlation is with the row of the lowest temperatures.
+    two or more. Systems and temperatures are in the order of the models, whichever came first in the study. The rank
+    correlation is with the row of the lowest temperatures.
     """
     groups: dict[tuple[Any, ...], list[Part]] = {}
     sampled = {one.system: one for one in temperatures_of(study)} if parts else {}
@@ -30,9 +31,10 @@ def by_temperature(study: Study, parts: Sequence[Compared], look: Look) -> list[
         pair = [sampled.get(system.pk) for system in (named.system_a, named.system_b)]
         a, b = pair
         if main is not None and a is not None and b is not None and a.like != b.like:
-            likes = tuple(sorted((a.like, b.like)))
-            groups.setdefault((named.dataset, likes, main.label), []).append((one, main, (a, b)))
-    return [_group(key[0], key[2], rows, look) for key, rows in groups.items() if len(rows) > 1]
+            first, second = sorted((a, b), key=lambda system: system.like)  # separability is the same either way
+            key = (named.dataset, first.like, second.like, main.label)
+            groups.setdefault(key, []).append((one, main, (first, second)))
+    return [_group(key[0], key[-1], rows, look) for key, rows in groups.items() if len(rows) > 1]
 
 
 def _group(dataset: str, label: str, parts: list[Part], look: Look) -> dict[str, Any]:
@@ -47,8 +49,7 @@ def _group(dataset: str, label: str, parts: list[Part], look: Look) -> dict[str,
         "normalisation": {"group": "these rows", "min": low, "max": high},
         "rows": [
             {
-                "system_a": one.configuration.system_a.name,
-                "system_b": one.configuration.system_b.name,
+                "systems": [sampled.name for sampled in pair],
                 "temperatures": [sampled.temperature for sampled in pair],
                 "mean": _mean(values, look.sampler_for(len(values)), one.seed_label),
                 "rank_correlation": None

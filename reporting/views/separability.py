@@ -160,7 +160,7 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
         return charts.consistency_curve(advice, title, theme)
     runs = runs_by_configuration(study)
     similarity_chosen(runs, look)
-    one = compared(named, runs)
+    one = compared(named, runs, look.similarity)
     if name == "similarities":
         return charts.similarity_histograms(describe(one, look), theme)
     if name == "scatter":
@@ -172,7 +172,7 @@ def _details(
     request: HttpRequest, study: Study, look: Look, configuration: Configuration, found: dict[str, Any]
 ) -> dict[str, Any]:
     """What is shown of one configuration only."""
-    one = compared(configuration, runs_by_configuration(study))
+    one = compared(configuration, runs_by_configuration(study), look.similarity)
     main = one.by(look.similarity)
     if main is None:
         return {"one": found["configurations"][0], "main": None}

@@ -22,7 +22,7 @@ from judging.models import Endpoint, GenerationRun
 from reporting.charts import NOTHING
 from reporting.separability_list import A_PAGE
 from reporting.separability_numbers import MOST_BARS, distinguishable, distinguishable_on
-from reporting.separability_rows import Look, chosen_configurations
+from reporting.separability_rows import MOST_RUNS, Look, chosen_configurations
 from tests.factories import make_user
 from tests.reporting.builders import Built, build_configuration, build_golden, build_study, judge, rate, separate
 
@@ -303,6 +303,21 @@ def test_temperatures_of_the_same_models_stand_together(built: Built) -> None:
     assert distinguishable(built.study)["temperatures"] == []
 
 
+def test_temperatures_stand_under_their_model_whichever_system_came_first() -> None:
+    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
+    study = build_study("heated")
+    for name in ("large-0.8", "small-0.1", "large-0.2"):
+        model, heat = name.split("-")
+        settings = {"model": model, "temperature": float(heat), "params": {"temperature": float(heat)}}
+        GenerationRun.objects.create(study=study, endpoint=endpoint, name=name, samples=2, seed=1, **settings)
+    for systems in (("large-0.8", "small-0.1"), ("small-0.1", "large-0.2")):
+        spread(build_configuration(study, instances=3, pairs=2, systems=systems, prefix=systems[1]), [0.1, 0.2, 0.3])
+    (group,) = distinguishable(study)["temperatures"]
+    assert group["models"] == ["large", "small"]
+    assert [row["temperatures"] for row in group["rows"]] == [[0.2, 0.1], [0.8, 0.1]]
+    assert [row["systems"] for row in group["rows"]] == [["large-0.2", "small-0.1"], ["large-0.8", "small-0.1"]]
+
+
 # Page
 
 
@@ -528,6 +543,16 @@ def test_pictures_take_hostile_names_as_text(reader: Client) -> None:
     answer = reader.get(chart_path(made.study, "scatter"))
     assert b"<script" not in answer.content
     ElementTree.fromstring(answer.content)
+
+
+def test_similarity_that_is_asked_for_is_shown_however_many_came_later(built: Built) -> None:
+    for place in range(MOST_RUNS):
+        spread(built, [0.1] * 11 + [0.4], similarity=f"own-{place}")
+    one = only(distinguishable(built.study, Look(similarity="rouge1")))
+    assert (one["similarity"], one["not_shown"]) == ("rouge1", 1)
+    assert one["advice"]["raters"][0]["reading"] == "threshold"
+    assert [part["label"] for part in one["similarities"]].count("rouge1") == 1
+    assert only(distinguishable(built.study))["similarity"] == f"own-{MOST_RUNS - 1}"
 
 
 # JSON, API, command
