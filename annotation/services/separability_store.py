@@ -78,7 +78,7 @@ def normalised(everything: Sequence[Aligned], group: Group) -> list[Normalised]:
     if group.name == "study":
         whole = _normalised(everything, None)
         bounds = whole.low, whole.high
-    return [_normalised([one], bounds) for one in everything]
+    return [_normalised([one], bounds, wider="--group study, or ") for one in everything]
 
 
 def _check_fit(everything: Sequence[Aligned], group: Group) -> None:
@@ -93,7 +93,7 @@ def _check_fit(everything: Sequence[Aligned], group: Group) -> None:
             )
 
 
-def _normalised(everything: Sequence[Aligned], bounds: tuple[float, float] | None) -> Normalised:
+def _normalised(everything: Sequence[Aligned], bounds: tuple[float, float] | None, wider: str = "") -> Normalised:
     low, high = bounds or (None, None)
     raw = np.concatenate([one.raw for one in everything])
     try:
@@ -101,7 +101,7 @@ def _normalised(everything: Sequence[Aligned], bounds: tuple[float, float] | Non
     except AnalysisError as error:
         listed = "; ".join(str(one.configuration) for one in everything)
         help_ = (
-            ". Nothing was stored. Take --group study, or constants as --group 0,1; or another similarity, "
+            f". Nothing was stored. Take {wider}constants as --group 0,1; or another similarity, "
             "if these texts do differ"
             if isinstance(error, ConstantGroup)
             else ""

@@ -184,6 +184,24 @@ def test_create_batch_tells_what_was_left_out(capsys: pytest.CaptureFixture[str]
     assert "notice: 1 instances with fewer than 2 pairs were left out" in capsys.readouterr().err
 
 
+def test_create_batch_warns_of_what_a_choice_by_separability_hides(
+    capsys: pytest.CaptureFixture[str], write: Any
+) -> None:
+    lines = [
+        study_line("near", generations={"alpha": ["cat dog", "cat sun"], "beta": ["cat dog", "cat dog"]}),
+        study_line("far", generations={"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}),
+    ]
+    call_command("import_study", write(json_lines(lines)), "--study", "s", "--dataset", "d")
+    call_command("compute_separability", "s", "--similarity", "rouge1")
+    capsys.readouterr()
+
+    batch = ["create_batch", "s", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "1", "--select"]
+    call_command(*batch, "top:1", "--name", "a")
+    assert "notice: choosing by separability hides instances" in capsys.readouterr().err
+    call_command(*batch, "random:1", "--name", "b")
+    assert capsys.readouterr().err == ""
+
+
 def test_grant_makes_a_user_without_a_password_once(capsys: pytest.CaptureFixture[str]) -> None:
     study = make_study(instances=0)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django_tasks_db.models import DBTaskResult
 
 from annotation.configurations import configuration, configurations, matchup_counts
@@ -214,6 +214,18 @@ def test_texts_that_rouge_cannot_see_are_counted_and_told(capsys: pytest.Capture
     captured = capsys.readouterr()
     assert "notice: 3 texts hold no Latin letter or digit" in captured.err
     assert captured.out.strip() == "news: alpha / beta: 2 matchups computed"
+
+
+def test_texts_that_rouge_cannot_see_are_told_also_where_nothing_comes_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study_of({"alpha": ["猫", "犬"], "beta": ["日", "海"]})
+
+    with pytest.raises(CommandError, match=r"constants as --group 0,1") as refused:
+        call_command("compute_separability", "study", "--similarity", "rouge1", "--group", "study")
+
+    assert "(chrF) would see them" in capsys.readouterr().err
+    assert "--group study" not in str(refused.value)
 
 
 def test_the_worker_does_the_same_and_its_state_is_known() -> None:

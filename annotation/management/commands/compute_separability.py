@@ -60,17 +60,17 @@ class Command(TandemCommand):
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
         )
+        if blind := blind_texts(study, name):
+            self.stderr.write(
+                f"notice: {blind} texts hold no Latin letter or digit, which is all that {name} compares; "
+                "their similarity is 0. A similarity of character n-grams (chrF) would see them."
+            )
         results = asked.compute(study)
         if options["format"] == "json":
             self.say(json.dumps([as_json(result) for result in results], ensure_ascii=False, indent=2))
         else:
             for result in results:
                 self.say(in_words(result))
-        if blind := blind_texts(study, name):
-            self.stderr.write(
-                f"notice: {blind} texts hold no Latin letter or digit, which is all that {name} compares; "
-                "their similarity is 0. A similarity of character n-grams (chrF) would see them."
-            )
 
 
 def in_words(result: SeparabilityResult) -> str:
