@@ -27,7 +27,7 @@ SHARES = (0.1, 0.25, 0.5)  # of the matchups: cuts that are worked out beside th
 BINS = 5
 NO_RATINGS = "no rating set yet with a consistency and a separability"
 ONE_SCALE = "not every configuration has its separability computed with one and the same similarity"
-TOO_FEW = 10  # rating sets, below which nothing is read out of a curve
+TOO_FEW = 10  # rating sets, or instances, below which nothing is read out of a curve: intervals resample instances
 WHY = {
     "one value": "all rated instances have the same separability",
     "all inconsistent": "every rating set is inconsistent, whatever its separability",
@@ -176,7 +176,7 @@ def _on_rater(sets: _Sets, look: Look, labels: tuple[str, ...]) -> dict[str, Any
 
 def _reading(relation: Relation, pilot: Pilot) -> str:
     """Say in a word what may be read out of a pilot; pages have a sentence for each."""
-    if pilot.sets.sum() < TOO_FEW or len(np.unique(pilot.instance)) < 2:
+    if min(pilot.sets.sum(), len(np.unique(pilot.instance))) < TOO_FEW:
         return "too few"
     if relation.why in ("one value", "all inconsistent", "all consistent", "not rising"):
         return relation.why

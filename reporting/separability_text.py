@@ -7,7 +7,7 @@ from reporting.text import estimate_text, printable
 
 READINGS = {
     "nothing": "no rating set yet with a consistency and a separability",
-    "too few": "too few rating sets to read anything out of them",
+    "too few": "too few rating sets, or too few instances, to read anything out of them",
     "one value": "all rated instances have the same separability: nothing shows",
     "all inconsistent": "every rating set is inconsistent, whatever its separability",
     "all consistent": "every rating set is fully consistent: nothing is gained by leaving instances out",

@@ -218,6 +218,18 @@ def test_few_sets_are_not_read(reader: Client) -> None:
     assert "Too few rating sets" in body(reader, made.study)
 
 
+def test_many_sets_on_few_instances_are_not_read(reader: Client) -> None:
+    # 15 sets, but three instances: resamples of three say next to nothing of how others would turn out.
+    made = build_configuration(build_study(), instances=3, pairs=2)
+    spread(made, [0.1, 0.2, 0.3])
+    for rater in range(5):
+        for place in range(3):
+            rate(made, place, f"ann-{rater}", STEADY if rater < 1 + 1.5 * place else TORN)
+    found = people(distinguishable(made.study))
+    assert (found["rating_sets"], found["instances"], found["reading"]) == (15, 3, "too few")
+    assert "too few instances" in body(reader, made.study)
+
+
 def test_judges_have_an_advice_of_their_own(built: Built) -> None:
     cells = [(place, pair, "ab", B if place > 2 or pair else A) for place in range(12) for pair in range(2)]
     judge(built, "longest", cells)
