@@ -16,7 +16,7 @@ from annotation.study_templates import BLANK, TEMPLATES, StudyTemplate, find_tem
 LONGEST_COMMENT = 2000
 MOST_COPIED = 2000  # instances, within one request
 MOST_ROWS = 32_767  # what the column holds
-PAIR_FLAGS = [(kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW]
+PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW)
 
 
 class VoteForm(forms.Form):

@@ -65,6 +65,7 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
     researcher.get_by_role("button", name="Make the study").click()
     expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
 
+    researcher.get_by_label("Similarity").select_option("rouge1")
     researcher.get_by_role("button", name="Compute").click()
     expect(researcher.locator("#separability")).to_contain_text("rouge1")
 
