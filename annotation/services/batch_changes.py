@@ -151,12 +151,11 @@ def _add_hits(batch: Batch, wanted: Wanted, by: User | None) -> int:
     hits = add_hits(batch=batch, laid_out=lay_out(choice, batch.pairs_per_hit), after=after)
     if batch.study.is_two_stage:
         refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
-    run = choice.chosen.run
     batch.selection.setdefault("extensions", []).append(
         {
             "asked": wanted.asked.stored,
             "seed": wanted.seed,
-            "similarity": run.similarity if run else None,
+            **choice.chosen.by,
             "pool": len(choice.pool.matchup_ids),
             "left_out": choice.pool.left_out,
             "from_position": after,

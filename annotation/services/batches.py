@@ -105,12 +105,11 @@ def create_batch(
 
 def _make(study: Study, name: str, wanted: Wanted, status: str, by: User | None) -> Batch:
     choice = choose(wanted)
-    run = choice.chosen.run
     batch = Batch(study=study, name=name, status=status, seed=wanted.seed, **_columns(wanted))
     batch.selection = {
         "asked": wanted.asked.stored,
         "spec": wanted.asked.spec,
-        "similarity": run.similarity if run else None,
+        **choice.chosen.by,
         "pool": len(choice.pool.matchup_ids),
         "left_out": choice.pool.left_out,
     }

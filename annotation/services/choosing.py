@@ -105,6 +105,20 @@ class Chosen:
     probabilities: Sequence[float] | None = None
     run: SeparabilityRun | None = None
 
+    @property
+    def by(self) -> dict[str, Any]:
+        """What a batch keeps of the numbers that it was chosen by: a run's may be other ones later."""
+        run = self.run
+        if run is None:
+            return {"similarity": None, "separability": None}
+        kept = {
+            "measure": run.label,
+            "model_fingerprint": run.model_fingerprint,
+            "normalisation": {"group": run.group, "min": run.low, "max": run.high},
+            "texts_sha256": run.texts_sha256,
+        }
+        return {"similarity": run.similarity, "separability": kept}
+
 
 @dataclass(frozen=True)
 class Choice:

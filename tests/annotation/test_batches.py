@@ -89,6 +89,20 @@ def test_top_takes_the_most_separable() -> None:
     assert batch.selection["similarity"] == "rouge1"
 
 
+def test_batch_keeps_by_which_numbers_it_was_chosen() -> None:
+    study = make_study(instances=2)
+    separate(study, [0.1, 0.9])
+    run = SeparabilityRun.objects.get()
+    SeparabilityRun.objects.update(samples=3, seed=1, group="study", low=0.25, high=0.75)
+
+    kept = make_batch(study, select="top:1").selection["separability"]
+
+    assert kept["measure"] == "rouge1, 3 generations, seed 1"
+    assert kept["normalisation"] == {"group": "study", "min": 0.25, "max": 0.75}
+    assert kept["texts_sha256"] == run.texts_sha256
+    assert make_batch(study, name="other", select="random:1").selection["separability"] is None
+
+
 def test_top_looks_at_the_similarity_that_was_named() -> None:
     study = make_study(instances=2)
     separate(study, [0.1, 0.9])

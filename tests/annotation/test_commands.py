@@ -197,7 +197,7 @@ def test_create_batch_warns_of_what_a_choice_by_separability_hides(
 
     batch = ["create_batch", "s", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "1", "--select"]
     call_command(*batch, "top:1", "--name", "a")
-    assert "notice: choosing by separability hides instances" in capsys.readouterr().err
+    assert "notice: chosen by rouge1; choosing by separability hides instances" in capsys.readouterr().err
     call_command(*batch, "random:1", "--name", "b")
     assert capsys.readouterr().err == ""
 

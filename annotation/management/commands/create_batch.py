@@ -90,10 +90,11 @@ class Command(TandemCommand):
             return
         for reason, count in batch.selection["left_out"].items():
             self.stderr.write(f"notice: {count} instances {reason} were left out")
-        if batch.selection["similarity"]:
+        if by := batch.selection["separability"]:
             self.stderr.write(
-                "notice: choosing by separability hides instances on which people disagree over texts that are alike, and "
-                "rare failures; numbers over the chosen ones are about these (docs/howto/choose_instances.md)"
+                f"notice: chosen by {by['measure']}; choosing by separability hides instances on which people disagree "
+                "over texts that are alike, and rare failures; numbers over the chosen ones are about these "
+                "(docs/howto/choose_instances.md)"
             )
         if lacks_gold(batch):
             self.stderr.write("notice: the study has no open gold batch: until there is one, no gold HIT is given out")
