@@ -55,6 +55,7 @@ NEEDS: Mapping[str, str] = MappingProxyType(  # what a similarity is handed, as 
     {
         "bertscore": "tokens",
         "bertscore-length": "tokens",
+        "bertscore-package": "tokens",
         "cosine": "encoder",
         "entities": "extractor",
     }
@@ -105,7 +106,8 @@ def with_model(
         return pairwise_cosine(texts_a, texts_b, cast(Encoder, encoder))
 
     def bertscore(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
-        return pairwise_bertscore(texts_a, texts_b, cast(TokenEncoder, tokens))
+        as_package = name == "bertscore-package"
+        return pairwise_bertscore(texts_a, texts_b, cast(TokenEncoder, tokens), match_specials=as_package)
 
     def entities(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
         return pairwise_entities(texts_a, texts_b, cast(Extractor, extractor))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis import similarity
 from annotation.services.encoders import default_model, find_model
 from annotation.services.entities import find_extractor
 
@@ -66,21 +67,8 @@ def test_published_similarities_come_out() -> None:
 
 
 def test_bertscores_are_those_of_bert_score() -> None:
-    model = find_model("small")
-    rows, columns = ([unit(vectors) for vectors in model.encode_tokens(texts)] for texts in (ROWS, COLUMNS))
-    found = [[bertscore(row, column) for column in columns] for row in rows]
-    np.testing.assert_allclose(found, BERTSCORES, atol=1e-5)
-
-
-def unit(vectors: Any) -> Any:
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def bertscore(one: Any, other: Any) -> float:
-    """F1 of the greatest cosines, the first and the last token matched and not averaged over, as the package does it."""
-    cosines = one @ other.T
-    precision, recall = cosines.max(axis=1)[1:-1].mean(), cosines.max(axis=0)[1:-1].mean()
-    return float(2 * precision * recall / (precision + recall))
+    as_package = similarity.with_model("bertscore-package", tokens=find_model("small"))
+    np.testing.assert_allclose(as_package(ROWS, COLUMNS), BERTSCORES, atol=1e-5)
 
 
 def test_a_folder_of_it_is_the_same_model(tmp_path: Path, settings: Any) -> None:

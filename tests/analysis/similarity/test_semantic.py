@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import NotFinite, ShapeError
-from analysis.similarity import pairwise_bertscore, pairwise_cosine, pairwise_entities, semantic
+from analysis.similarity import pairwise_bertscore, pairwise_cosine, pairwise_entities, semantic, with_model
 
 
 class Table:
@@ -80,6 +80,13 @@ def test_special_tokens_can_be_matched_on_request_but_are_not_averaged_over(vect
     found = pairwise_bertscore(texts, texts, model, match_specials=True)
     expected = [[plain_bertscore(a, b, 1, 1) for b in vectors] for a in vectors]
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_special_tokens_are_matched_where_the_package_is_asked_for():
+    model = Table({"a": [[1.0, 0], [3, 4], [0, 1]], "b": [[0.0, 1], [1, 0], [0, 1]]}, specials=(1, 1))
+    found = {name: with_model(name, tokens=model)(["a"], ["b"])[0, 0] for name in ("bertscore", "bertscore-package")}
+    # Tokens (0.6, 0.8) and (1, 0). Alone they have 0.6; the first is nearer to a special (0, 1), the second to (1, 0).
+    assert found == {"bertscore": pytest.approx(0.6), "bertscore-package": pytest.approx(2 * 0.8 / 1.8)}
 
 
 @given(token_lists)
