@@ -17,7 +17,7 @@ from rest_framework.authtoken.models import Token
 
 from analysis.similarity import get
 from annotation.errors import UnknownName
-from annotation.models import Annotator, Generation, Study
+from annotation.models import Annotator, Generation, SeparabilityRun, Study
 from judging.models import Endpoint, GenerationRun
 from reporting.charts import NOTHING
 from reporting.separability_list import A_PAGE
@@ -281,6 +281,10 @@ def test_several_configurations_are_pooled_on_one_scale(built: Built) -> None:
 def test_unlike_similarities_are_not_pooled(built: Built) -> None:
     other = build_configuration(built.study, instances=3, pairs=1, dataset="chat")
     spread(other, [0.1, 0.2, 0.3], similarity="rouge1-length")
+    assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
+    # Nor are two models one that have the same name.
+    for run in (spread(built, [0.2] * 11 + [0.4], similarity="cosine"), spread(other, [0.1, 0.2, 0.3], similarity="cosine")):
+        SeparabilityRun.objects.filter(pk=run.pk).update(similarity="cosine", model="own", model_fingerprint=str(run.pk))
     assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
 
 

@@ -17,6 +17,7 @@ from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 NAMES = (
     "bertscore",
     "bertscore-length",
+    "bertscore-package",
     "bleu",
     "chargram",
     "chrf",
@@ -85,6 +86,7 @@ def test_needs_of_every_name():
     assert {name: needed for name in NAMES if (needed := similarity.needs(name))} == {
         "bertscore": "tokens",
         "bertscore-length": "tokens",
+        "bertscore-package": "tokens",
         "cosine": "encoder",
         "entities": "extractor",
     }
