@@ -100,11 +100,12 @@ def pooled_advice(parts: Sequence[tuple[Compared, RatedOn]], look: Look) -> dict
 
 
 def _shared_label(everything: Sequence[Compared], look: Look) -> str | None:
-    """Return the label that all configurations have: the one looked at, else the latest of the first."""
+    """Return the label of the measure that all configurations have: the one looked at, else the latest of the first."""
     for part in everything[0].aligned:
         if look.similarity not in ("", part.label, part.run.similarity):
             continue
-        if all(any(other.label == part.label for other in one.aligned) for one in everything):
+        # By all that a measure is: two models may have one name.
+        if all(any(other.run.measure == part.run.measure for other in one.aligned) for one in everything):
             return part.label
     return None
 

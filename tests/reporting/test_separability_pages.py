@@ -283,8 +283,13 @@ def test_unlike_similarities_are_not_pooled(built: Built) -> None:
     spread(other, [0.1, 0.2, 0.3], similarity="rouge1-length")
     assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
     # Nor are two models one that have the same name.
-    for run in (spread(built, [0.2] * 11 + [0.4], similarity="cosine"), spread(other, [0.1, 0.2, 0.3], similarity="cosine")):
-        SeparabilityRun.objects.filter(pk=run.pk).update(similarity="cosine", model="own", model_fingerprint=str(run.pk))
+    for run in (
+        spread(built, [0.2] * 11 + [0.4], similarity="cosine"),
+        spread(other, [0.1, 0.2, 0.3], similarity="cosine"),
+    ):
+        SeparabilityRun.objects.filter(pk=run.pk).update(
+            similarity="cosine", model="own", model_fingerprint=str(run.pk)
+        )
     assert "one and the same similarity" in distinguishable(built.study)["pooled_advice"]["why"]
 
 
