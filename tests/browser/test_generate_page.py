@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from judging.models import GenerationRun
 from judging.services.generating import Sampling, start_generating
@@ -41,3 +41,24 @@ def test_sampling_page_is_for_everybody(open_as: Callable[..., Page]) -> None:
     page.goto(f"/studies/{study.slug}/instances/{study.instances.earliest('pk').pk}/")
     inspection.look(page, "instance")
     assert not inspection.found, inspection.found
+
+
+def test_what_is_typed_while_an_estimate_is_on_its_way_stays(open_as: Callable[..., Page]) -> None:
+    study: Any = make_study()
+    make_endpoint("http://127.0.0.1:9/v1")
+    page = open_as("rea", "researcher")
+    page.goto(f"/studies/{study.slug}/generate/")
+    held: list[Route] = []
+    page.route("**/generate/estimate/", lambda route: held.append(route))
+    page.get_by_label("System", exact=True).fill("owl-0.5")
+    page.get_by_label("Endpoint", exact=True).select_option("stand-in")
+    seed = page.get_by_label("Seed", exact=True)
+    with page.expect_response("**/generate/estimate/"):
+        seed.fill("7")
+        held.pop().continue_()
+    page.evaluate("new Promise((done) => setTimeout(done, 200))")
+    expect(seed).to_have_value("7")
+    page.unroute("**/generate/estimate/")
+    seed.press("Tab")
+    expect(page.locator("#start .notice")).to_contain_text("0 answers are there already.")
+    expect(page.get_by_label("Seed", exact=True)).to_have_value("7")
