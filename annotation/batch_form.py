@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.conf import settings
@@ -14,6 +14,7 @@ from analysis import similarity as similarities
 from annotation.configurations import Configuration, configurations
 from annotation.keys import new_seed
 from annotation.models import Batch, Study
+from annotation.separability_runs import names_of
 from annotation.services.choosing import (
     LONGEST_LEASE,
     MOST_CHECKS,
@@ -69,9 +70,11 @@ class ChoosingForm(forms.Form):
     )
     similarity = forms.ChoiceField(
         required=False,
-        choices=[("", _("computed last")), *((name, name) for name in similarities.names())],
         label=_("Separability by"),
-        help_text=_("The similarity that the histogram shows, and by which is chosen."),
+        help_text=_(
+            "The similarity that the histogram shows, and by which is chosen. Of one that was computed several times, the "
+            "latest run counts that drew nothing."
+        ),
     )
     seed = forms.IntegerField(
         min_value=0,
@@ -89,6 +92,12 @@ class ChoosingForm(forms.Form):
         label=_("Fee of the channel, in %"),
         help_text=_("For the cost shown here; nothing else depends on it."),
     )
+
+    def offer_similarities(self, study: Study) -> None:
+        """Offer all similarities, and the labels of the study's runs."""
+        names = dict.fromkeys([*similarities.names(), *names_of(study.separability_runs.all())])
+        field = cast(forms.ChoiceField, self.fields["similarity"])
+        field.choices = [("", _("computed last")), *((name, name) for name in names)]
 
     def clean_ids_file(self) -> UploadedFile | None:
         """Refuse a file too large to be read within a web request."""
@@ -200,6 +209,7 @@ class ChoiceForm(ChoosingForm):
         plan = batch_plan(study)
         begin = {"pairs": plan.pairs, "raters": plan.raters, "seed": new_seed(), **_parts(plan.select)}
         super().__init__(data, files, initial={**begin, **(initial or {})})
+        self.offer_similarities(study)
         self.known: list[Configuration] = configurations(study)
         self.fields["configuration"] = forms.ChoiceField(choices=self._places(), label=_("Data set and systems"))
 

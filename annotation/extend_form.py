@@ -35,6 +35,7 @@ class ExtendForm(ChoosingForm):
     ) -> None:
         begin = {"seed": new_seed(), "known_raters": batch.raters_per_hit, "known_hits": batch.hits.count()}
         super().__init__(data, files, initial={**begin, **(initial or {})})
+        self.offer_similarities(batch.study)
         choices = [(NONE, _("None")), *((value, label) for value, label in HOW if value != IMPORTANCE)]
         self.fields["how"] = forms.ChoiceField(choices=choices, initial=NONE, label=_("Further instances"))
         if batch.purpose != Batch.Purpose.RATING:

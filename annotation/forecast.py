@@ -48,7 +48,7 @@ class Forecast:
     instance_ids : the chosen ones, in the order of the study
     work         : None of a batch for a qualification or hidden checks: its HITs go to every rater
     hits, pairs  : of the batch, however many rate them
-    similarity   : whose separability the histogram shows; None when none is computed
+    similarity   : the label of the run whose separability the histogram shows; None when none is computed
     """
 
     seed: int
@@ -139,7 +139,7 @@ def _forecast(wanted: Wanted, choice: Choice, work: Workload | None) -> Forecast
         pairs=len(chosen.places) * wanted.pairs,
         work=work,
         currency=pool.configuration.study.currency,
-        similarity=run.similarity if run else None,
+        similarity=run.label if run else None,
         bars=_bars(choice, run, wanted.asked.bins or BINS) if run else (),
     )
 

@@ -8,6 +8,7 @@ from analysis import similarity
 from annotation.configurations import Configuration
 from annotation.errors import UnknownName
 from annotation.models import Batch, SeparabilityRun, Study
+from annotation.separability_runs import names_of
 from annotation.tables import Selection, select
 from judging.models import JudgeRun
 from judging.tables import judges_of
@@ -117,14 +118,19 @@ def measure(configuration: Configuration, runs: Runs, filters: Filters) -> Measu
     )
 
 
-def similarity_named(name: str | None) -> str | None:
-    """Check the name of a similarity; none means no choice.
+def similarity_named(study: Study, name: str | None) -> str | None:
+    """Check the name of a similarity, or the label of one of the study's runs; none means no choice.
 
     Raises: UnknownName listing those that exist.
     """
-    if name and name not in similarity.names():
-        raise UnknownName(f"there is no similarity {name}; known: {', '.join(similarity.names())}")
-    return name or None
+    if not name or name in similarity.names():
+        return name or None
+    runs = list(study.separability_runs.all())
+    if not any(run.similarity == name or run.is_called(name) for run in runs):
+        computed = "; ".join(names_of(runs)) or "none yet"
+        known = ", ".join(similarity.names())
+        raise UnknownName(f"there is no similarity {name}; known: {known}; computed for {study.slug}: {computed}")
+    return name
 
 
 def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:

@@ -11,6 +11,7 @@ from analysis.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
 from annotation.configurations import configurations
 from annotation.models import Alignment, SeparabilityRun
+from annotation.separability_runs import find_run
 from reporting.estimates import Basis, Estimate, number
 from reporting.measured import Filters, Measured, Runs
 from reporting.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, mean_over_sets
@@ -89,14 +90,15 @@ def _undefined(why: str) -> dict[str, Any]:
 
 
 def _runs_alike(runs: list[list[SeparabilityRun]], similarity: str | None) -> list[SeparabilityRun] | None:
-    """Pick each configuration's run by one measure, of the named similarity or any: the most recent that all have."""
+    """Pick each configuration's run by one measure: the one that the name, or none, means of those that all have."""
     by_measure = [{run.measure: run for run in reversed(listed)} for listed in runs]
     shared = [
         run
         for run in sorted((run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True)
-        if similarity in (None, run.similarity) and all(run.measure in known for known in by_measure)
+        if all(run.measure in known for known in by_measure)
     ]
-    return [known[shared[0].measure] for known in by_measure] if shared else None
+    found = find_run(shared, similarity)
+    return [known[found.measure] for known in by_measure] if found is not None else None
 
 
 def _study_wide(runs: list[SeparabilityRun]) -> tuple[float, float, dict[int, float]]:

@@ -9,6 +9,7 @@ from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
 from annotation.configurations import Configuration
 from annotation.models import SeparabilityRun, Study
+from annotation.separability_runs import find_run
 from annotation.tables import Selection, separabilities
 from reporting.estimates import number
 
@@ -60,8 +61,8 @@ def runs_by_configuration(study: Study) -> SeparabilityRuns:
 def separability_of(
     selection: Selection, runs: list[SeparabilityRun], *, similarity: str | None, bins: int
 ) -> Separability:
-    """Take the named similarity, else the most recent run, and bin the selection's instances."""
-    run = next((run for run in runs if similarity in (None, run.similarity)), None)
+    """Take the run that a similarity, a label or no name means (`find_run`), and bin the selection's instances."""
+    run = find_run(runs, similarity)
     if run is None:
         under = f" with {similarity}" if similarity else ""
         return Separability(None, np.full(len(selection.matchup_ids), np.nan), None, f"{NOT_COMPUTED}{under}")

@@ -12,6 +12,7 @@ from analysis.rank_correlation import rank_correlation
 from analysis.scenarios import Scenario
 from annotation.configurations import Configuration
 from annotation.models import Study
+from annotation.separability_runs import labels_of
 from annotation.version import VERSION
 from judging.tables import judges_of
 from reporting.estimates import Basis, Estimate, described, estimate
@@ -63,7 +64,7 @@ def distinguishable_on(
         "study": study.slug,
         "version": VERSION,
         "filters": look.described(),
-        "similarities": sorted({run.label for listed in runs.values() for run in listed}),
+        "similarities": sorted(set(labels_of(run for listed in runs.values() for run in listed).values())),
         "configurations": [describe(one, look) for one in parts],
         "temperatures": by_temperature(study, parts, look),
         "pooled_advice": None,

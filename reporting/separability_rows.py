@@ -11,6 +11,7 @@ from analysis.types import FloatArray, IntArray
 from annotation.configurations import Configuration, configurations
 from annotation.errors import UnknownName
 from annotation.models import Alignment, SeparabilityRun, Study
+from annotation.separability_runs import find_run, labels_of, names_of
 from reporting.estimates import Sampler
 from reporting.separability import SeparabilityRuns, configuration_key
 
@@ -24,7 +25,7 @@ THRESHOLDS = ("half", "median")
 class Look:
     """What part of a study to look at, by which similarity, and how intervals are drawn.
 
-    similarity : name of a similarity, or the label of one with its settings; the latest when empty
+    similarity : name of a similarity, or the label of one with its settings; the one computed last when empty
     threshold  : from where on an alignment is high: `half` of the normalised scale, or the `median`
     """
 
@@ -70,7 +71,6 @@ class Aligned:
     raw          : (n, 3) alignments of A with itself, of B with itself, of A with B, as computed
     delta        : (n,) separability, as stored
     not_computed : matchups that came after the run
-    latest       : whether no later run has the same similarity, with whatever settings
     """
 
     run: SeparabilityRun
@@ -78,7 +78,6 @@ class Aligned:
     raw: FloatArray
     delta: FloatArray
     not_computed: int
-    latest: bool
 
     @property
     def scale(self) -> float:
@@ -123,13 +122,9 @@ class Compared:
     not_shown: int = 0
 
     def by(self, similarity: str) -> Aligned | None:
-        """Return the alignments by a label or, the latest, by a similarity's name; by whichever when it is empty."""
-        for wanted in ("label", "similarity"):
-            for one in self.aligned:
-                name = one.label if wanted == "label" else one.run.similarity
-                if similarity in ("", name):
-                    return one
-        return None
+        """Return the alignments that a similarity, a label, or an empty name means (`find_run`)."""
+        run = find_run([one.run for one in self.aligned], similarity)
+        return next((one for one in self.aligned if one.run == run), None)
 
     @property
     def seed_label(self) -> str:
@@ -139,14 +134,11 @@ class Compared:
 
 
 def compared(configuration: Configuration, runs: SeparabilityRuns, similarity: str = "") -> Compared:
-    """Read the alignments of a configuration by its latest runs, one of each label; that of `similarity` is among them."""
+    """Read the alignments of a configuration by its latest runs; that of `similarity` is among them."""
     rows = list(configuration.matchups().values_list("pk", "instance__instance_id"))
-    by_label: dict[str, SeparabilityRun] = {}
-    newest: dict[str, SeparabilityRun] = {}
-    for run in runs.get(configuration_key(configuration), []):
-        by_label.setdefault(run.label, run)
-        newest.setdefault(run.similarity, run)
-    chosen = _chosen(list(by_label.values()), similarity)
+    labels = labels_of(run for listed in runs.values() for run in listed)
+    known = runs.get(configuration_key(configuration), [])
+    chosen = _chosen(known, similarity)
     places = {pk: place for place, (pk, _) in enumerate(rows)}
     values: dict[int, FloatArray] = {run.pk: np.full((len(rows), 4), np.nan) for run in chosen}
     columns = ("run_id", "matchup_id", "self_a", "self_b", "cross", "separability")
@@ -157,17 +149,17 @@ def compared(configuration: Configuration, runs: SeparabilityRuns, similarity: s
         configuration,
         tuple(pk for pk, _ in rows),
         tuple(instance_id for _, instance_id in rows),
-        tuple(_aligned(run, values[run.pk], latest=newest[run.similarity] == run) for run in chosen),
-        not_shown=len(by_label) - len(chosen),
+        tuple(_aligned(run, labels[run.measure], values[run.pk]) for run in chosen),
+        not_shown=len(known) - len(chosen),
     )
 
 
 def _chosen(runs: list[SeparabilityRun], similarity: str) -> list[SeparabilityRun]:
     """Take the latest runs; the one that is looked at stands in for the last of them if it is an earlier one."""
     latest = runs[:MOST_RUNS]
-    asked = [run for run in runs if run.label == similarity] or [run for run in runs if run.similarity == similarity]
-    if asked and asked[0] not in latest:
-        latest[-1] = asked[0]
+    asked = find_run(runs, similarity)
+    if asked is not None and asked not in latest:
+        latest[-1] = asked
     return latest
 
 
@@ -191,15 +183,16 @@ def similarity_chosen(runs: SeparabilityRuns, look: Look) -> Look:
 
     Raises: UnknownName listing what was.
     """
-    labels = {name for listed in runs.values() for run in listed for name in (run.label, run.similarity)}
-    if look.similarity and look.similarity not in labels:
-        raise UnknownName(f"no separability was computed by {look.similarity}; there is {_listed(labels)}")
+    known = [run for listed in runs.values() for run in listed]
+    if look.similarity and find_run(known, look.similarity) is None:
+        computed = "; ".join(names_of(known)) or "none"
+        raise UnknownName(f"no separability was computed by {look.similarity}; there is {computed}")
     return look
 
 
-def _aligned(run: SeparabilityRun, values: FloatArray, *, latest: bool) -> Aligned:
+def _aligned(run: SeparabilityRun, label: str, values: FloatArray) -> Aligned:
     not_computed = int(np.isnan(values[:, 2]).sum())
-    return Aligned(run, run.label, values[:, :3], values[:, 3], not_computed, latest)
+    return Aligned(run, label, values[:, :3], values[:, 3], not_computed)
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from annotation.models import Batch
+from annotation.models.separability import LONGEST_LABEL
 from annotation.services.batch_changes import LONGEST_REASON
 from annotation.services.choosing import LONGEST_LEASE, MOST_CHECKS, MOST_HITS, MOST_PAIRS, MOST_RATERS, MOST_SEED
 
@@ -41,7 +42,7 @@ class ChoiceSerializer(serializers.Serializer):
 
     select = serializers.CharField(required=False, max_length=60, help_text=SELECT)
     instance_ids: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
-    similarity = serializers.CharField(required=False, allow_null=True, max_length=60)
+    similarity = serializers.CharField(required=False, allow_null=True, max_length=LONGEST_LABEL)
     seed = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MOST_SEED)
     preview = serializers.BooleanField(required=False, default=False, help_text="Say what it comes to; store nothing.")
     fee_percent = serializers.DecimalField(

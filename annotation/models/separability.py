@@ -10,6 +10,8 @@ from annotation.models.content import Matchup, System
 from annotation.models.study import Study
 
 LONGEST_MODEL = 300
+LONGEST_LABEL = 500
+SHORT_FINGERPRINT = 8  # characters of it that a label shows at the least
 _NOT_DRAWN = -1  # stands for an empty setting in the constraint, where a database takes no empty one for another
 
 
@@ -43,9 +45,24 @@ class Measured(models.Model):
         return (self.similarity, self.model, self.model_fingerprint, self.samples, self.cross_pairs, self.seed)
 
     @property
+    def is_drawn(self) -> bool:
+        """Tell whether only some of the generations, or of the cross pairs, were compared."""
+        return self.samples is not None or self.cross_pairs is not None
+
+    @property
     def label(self) -> str:
         """Name the measure as people read it: `bertscore (small), 3 generations, seed 1`."""
-        parts = [f"{self.similarity} ({self.model})" if self.model else self.similarity]
+        return self.label_with(0)
+
+    def is_called(self, name: str) -> bool:
+        """Tell whether this is its label, with or without the beginning of the model's fingerprint."""
+        lengths = range(SHORT_FINGERPRINT, len(self.model_fingerprint) + 1)
+        return name == self.label or any(name == self.label_with(length) for length in lengths)
+
+    def label_with(self, characters: int) -> str:
+        """Name the measure with so many characters of its model's fingerprint, which tell two of one name apart."""
+        model = ", ".join(part for part in (self.model, self.model_fingerprint[:characters]) if part)
+        parts = [f"{self.similarity} ({model})" if self.model else self.similarity]
         parts += [f"{self.samples} generations"] if self.samples else []
         parts += [f"{self.cross_pairs} cross pairs"] if self.cross_pairs else []
         parts += [f"seed {self.seed}"] if self.seed is not None else []

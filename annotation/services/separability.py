@@ -7,6 +7,7 @@ from analysis import similarity as similarities
 from annotation.configurations import Configuration, configurations
 from annotation.errors import AnnotationError, NotChosen, UnknownName
 from annotation.models import Generation, SeparabilityRun, Study
+from annotation.separability_runs import find_run, names_of
 from annotation.services.separability_alignments import Progress, align
 from annotation.services.separability_measure import Default, Measure, default_similarity, measure_of
 from annotation.services.separability_store import GROUPS, SeparabilityResult, group_of, normalised, store
@@ -105,24 +106,27 @@ def runs_by(study: Study, measure: Measure) -> dict[tuple[str, int, int], Separa
 
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:
-    """Return the stored separability of a configuration: of the named similarity, else the latest of any."""
+    """Return the stored separability of a configuration that a similarity, a run's label, or no name means (`find_run`)."""
+    return find_run(_runs_on(configuration), similarity)
+
+
+def _runs_on(configuration: Configuration) -> list[SeparabilityRun]:
+    """Return all stored separability of a configuration, the latest first."""
     runs = SeparabilityRun.objects.filter(
         study=configuration.study,
         dataset=configuration.dataset,
         system_a=configuration.system_a,
         system_b=configuration.system_b,
     )
-    if similarity is not None:
-        runs = runs.filter(similarity=similarity)
-    return runs.first()
+    return list(runs)
 
 
 def latest_runs(study: Study) -> dict[tuple[str, int, int], SeparabilityRun]:
-    """Return the latest stored separability of every configuration that has one, by `Configuration.key`."""
-    runs: dict[tuple[str, int, int], SeparabilityRun] = {}
+    """Return what `latest_run` gives without a name, of every configuration that has any, by `Configuration.key`."""
+    runs: dict[tuple[str, int, int], list[SeparabilityRun]] = {}
     for run in SeparabilityRun.objects.filter(study=study):  # the latest first
-        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), run)
-    return runs
+        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
+    return {key: found for key, listed in runs.items() if (found := find_run(listed)) is not None}
 
 
 def needed_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun:
@@ -130,9 +134,14 @@ def needed_run(configuration: Configuration, similarity: str | None = None) -> S
 
     Raises: NotChosen.
     """
-    run = latest_run(configuration, similarity)
-    if run is None and similarity is not None and similarity not in similarities.names():
-        raise NotChosen(f"there is no similarity {similarity}; known: {', '.join(similarities.names())}")
+    runs = _runs_on(configuration)
+    run = find_run(runs, similarity)
+    if run is None and similarity and similarity not in similarities.names():
+        computed = "; ".join(names_of(runs)) or "none yet"
+        raise NotChosen(
+            f"there is no similarity {similarity}; known: {', '.join(similarities.names())}; "
+            f"computed for {configuration}: {computed}"
+        )
     if run is None:
         raise NotChosen(
             f"separability of {configuration} is not computed yet; "

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from annotation.access import READERS, study_view
 from annotation.configurations import configurations
 from annotation.models import Event, Study
+from annotation.separability_runs import names_of
 from reporting.exports import FORMATS, KINDS
 from reporting.findings import findings_on_some, findings_under
 from reporting.measured import Filters
@@ -60,7 +61,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in found["amendments"]],
         "next_steps": _next_steps(study, found),
-        "similarities": sorted(set(study.separability_runs.values_list("similarity", flat=True))),
+        "similarities": names_of(study.separability_runs.all()),
         "batches": list(study.batches.for_rating().values_list("name", flat=True)),
         "exports": [(kind, form) for kind in KINDS for form in FORMATS],
         "query": query_of(filters),

@@ -15,7 +15,7 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
     Raises: UnknownName for a similarity that there is not, or a batch that the study doesn't have.
     """
     return Filters(
-        similarity=similarity_named(query.get("similarity")),
+        similarity=similarity_named(study, query.get("similarity")),
         batches=batches_named(study, [name for name in query.getlist("batch") if name]),
         drop_incomplete=query.get("drop_incomplete", "") in ("1", "on", "true"),
     )

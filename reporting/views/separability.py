@@ -209,8 +209,7 @@ def _details(
         "scenario": SCENARIO_NAMES.get(scenario, ""),
         "stability": stability_of(one, look) if wants_stability else None,
         "stability_query": query_of(look, stability="1"),
-        # A batch takes a similarity's latest run: none is offered beside an earlier one.
-        "batch_links": _batch_links(study, configuration, main.run.similarity) if main.latest else [],
+        "batch_links": _batch_links(study, configuration, main.label),
     }
 
 

@@ -12,10 +12,11 @@ from django.utils import timezone
 from analysis.separability import alignments
 from analysis.similarity import pairwise_rouge1
 from annotation.configurations import configurations
-from annotation.errors import AnnotationError, UnknownName
+from annotation.errors import AnnotationError, NotChosen, UnknownName
 from annotation.models import Alignment, Generation, Matchup, SeparabilityRun, StagedAlignment, Study
+from annotation.separability_runs import names_of
 from annotation.services import separability_alignments, separability_measure, separability_texts
-from annotation.services.separability import Part, compute_separability, latest_run
+from annotation.services.separability import Part, compute_separability, latest_run, latest_runs, needed_run
 from annotation.services.separability_measure import default_similarity, measure_of
 from tests.annotation.separability_studies import FakeModel, drawn_texts, rows_of, run_of, stored, study_of
 from tests.factories import add_instances, make_study
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.django_db
 APART = {"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}
 MIXED = {"alpha": ["cat dog", "cat sun"], "beta": ["sun sea", "sun sea"]}
 THREE = ("alpha", "beta", "gamma")
+SAMPLED = ("rouge1, 3 generations, seed 0", "rouge1, 3 generations, seed 7", "rouge1, 3 cross pairs, seed 0")
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ def test_a_part_leaves_the_rest_alone() -> None:
 # Several measures
 
 
-def test_runs_by_several_measures_stand_side_by_side_and_the_latest_asked_for_counts() -> None:
+def test_runs_by_several_measures_stand_side_by_side_and_those_without_draws_come_first() -> None:
     study = study_of(*drawn_texts(3, k=5))
     (configuration,) = configurations(study)
     for settings in ({}, {"samples": 3}, {"samples": 3, "seed": 7}, {"cross_pairs": 3}, {"similarity": "exact"}):
@@ -182,10 +184,47 @@ def test_runs_by_several_measures_stand_side_by_side_and_the_latest_asked_for_co
     ]
     (result,) = compute_separability(study=study, samples=3, group="-1,1")
     assert not result.changed
-    latest = latest_run(configuration)
-    assert latest is not None
-    assert latest.label == "rouge1, 3 generations, seed 0"
     assert SeparabilityRun.objects.count() == 5
+    found = {
+        name: run.label for name in (None, "exact", "rouge1", *SAMPLED) if (run := latest_run(configuration, name))
+    }
+    # Computed last was rouge1; draws take its place for nobody who did not ask for them.
+    assert found == {None: "rouge1", "exact": "exact", "rouge1": "rouge1", **{name: name for name in SAMPLED}}
+    assert [run.label for run in latest_runs(study).values()] == ["rouge1"]
+    SeparabilityRun.objects.filter(similarity="rouge1", samples=None, cross_pairs=None).delete()
+    only_draws = latest_run(configuration, "rouge1")
+    assert only_draws is not None
+    assert only_draws.label == "rouge1, 3 generations, seed 0"
+
+
+def test_two_models_of_one_name_are_told_apart_by_their_fingerprints(model: FakeModel) -> None:
+    study = study_of(*drawn_texts(3, k=3))
+    (configuration,) = configurations(study)
+    for fingerprint, draws in (
+        ("a" * 8 + "1" * 56, {}),
+        ("a" * 8 + "2" * 56, {}),
+        ("a" * 8 + "2" * 56, {"samples": 2}),
+    ):
+        model.fingerprint = fingerprint
+        compute_separability(study=study, similarity="cosine", group="-1,1", **draws)
+    runs = SeparabilityRun.objects.all()
+    one, two = "cosine (letters, aaaaaaaa1)", "cosine (letters, aaaaaaaa2)"
+    assert names_of(runs) == ["cosine", "cosine (letters), 2 generations, seed 0", one, two]
+    found = [latest_run(configuration, name) for name in (one, two, "cosine", "cosine (letters)")]
+    assert [(run.model_fingerprint[8], run.samples) for run in found if run] == [
+        ("1", None),
+        ("2", None),
+        ("2", None),
+        ("2", None),
+    ]
+
+
+def test_an_unknown_similarity_is_told_what_there_is() -> None:
+    study = study_of(*drawn_texts(3, k=3))
+    compute_separability(study=study, samples=2)
+    (configuration,) = configurations(study)
+    with pytest.raises(NotChosen, match=r"known: .*rouge1.*: rouge1; rouge1, 2 generations, seed 0$"):
+        needed_run(configuration, "rouge1, 4 generations, seed 0")
 
 
 def test_everything_is_recorded(capsys: pytest.CaptureFixture[str], model: FakeModel) -> None:

@@ -180,14 +180,16 @@ def separate(
     *,
     similarity: str = "rouge1",
     bounds: tuple[float, float] = (0.0, 1.0),
+    **measure: Any,
 ) -> SeparabilityRun:
-    """Store alignments (self A, self B, cross) and separability of each instance."""
+    """Store alignments (self A, self B, cross) and separability of each instance; `measure` is more of the run's fields."""
     run = SeparabilityRun.objects.create(
         study=built.study,
         dataset=built.dataset,
         system_a=built.system_a,
         system_b=built.system_b,
         similarity=similarity,
+        **measure,
         group="configuration",
         low=bounds[0],
         high=bounds[1],

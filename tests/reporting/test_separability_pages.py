@@ -20,6 +20,8 @@ from annotation.errors import UnknownName
 from annotation.models import Annotator, Generation, SeparabilityRun, Study
 from judging.models import Endpoint, GenerationRun
 from reporting.charts import NOTHING
+from reporting.findings import findings
+from reporting.measured import similarity_named
 from reporting.separability_list import A_PAGE
 from reporting.separability_numbers import MOST_BARS, distinguishable, distinguishable_on
 from reporting.separability_rows import MOST_RUNS, Look, chosen_configurations
@@ -32,6 +34,7 @@ A, TIE, B = -1, 0, 1
 STEADY, TORN = [B, B], [A, B]
 EVIL = "<script>alert(1)</script> \x1b[31m {{ 7 }}"
 LEVELS = 8
+DRAWN = "chrf, 2 generations, seed 1"
 
 
 def aligned(*separabilities: float | None) -> list[tuple[float | None, float | None, float]]:
@@ -375,17 +378,44 @@ def test_who_manages_is_led_to_a_batch(built: Built) -> None:
     assert "What choosing by separability hides" in form
 
 
-def test_an_earlier_run_of_a_similarity_begins_no_batch(built: Built) -> None:
-    run = spread(built, [0.1] * 12, similarity="chrf")
-    run.samples, run.seed = 2, 1
-    run.save()
+def test_a_run_with_draws_begins_a_batch_that_chooses_by_it(built: Built) -> None:
     spread(built, [0.2] * 12, similarity="chrf")
+    spread(built, [0.1] * 12, similarity="chrf", samples=2, seed=1)
     client = Client()
     client.force_login(make_user("boss", "study-admin"))
-    earlier = body(client, built.study, similarity="chrf, 2 generations, seed 1")
-    assert "this is an earlier one" in earlier
-    assert "batches/new/?" not in earlier
-    assert "batches/new/?" in body(client, built.study, similarity="chrf")
+    page = body(client, built.study, similarity=DRAWN)
+    address = re.findall(r'href="([^"]*batches/new/\?[^"]*)"', page)[0].replace("&amp;", "&")
+    form = client.get(address).content.decode()
+    assert f'<option value="{DRAWN}" selected>' in form
+
+
+def test_draws_take_the_place_of_no_run_unless_they_are_named(built: Built, reader: Client) -> None:
+    # The fixture's rouge1 is of all texts, by separability 0.05 to 0.6; the trial came later and says 0.1 of all.
+    trial = spread(built, [0.1] * 12, similarity="rouge1", samples=2, seed=1)
+    label = "rouge1, 2 generations, seed 1"
+    assert trial.label == label
+    (plain,), (named,) = (findings(built.study, similarity=name)["configurations"] for name in (None, label))
+    assert (plain["separability"].get("samples"), named["separability"]["samples"]) == (None, 2)
+    by_name = findings(built.study, similarity="rouge1")["configurations"][0]["separability"]["values"]
+    assert sorted(by_name.values()) == [round(0.05 * place, 2) for place in range(1, 13)]
+    assert only(distinguishable(built.study))["similarity"] == "rouge1"
+    pooled = findings(built.study, similarity=label)["pooled"]
+    assert pooled.get("samples") == 2
+    page = reader.get(reverse("reporting:findings", args=[built.study.slug]), {"similarity": label})
+    assert f'<option value="{label}" selected>' in page.content.decode()
+    with pytest.raises(UnknownName, match=f"computed for {built.study.slug}: rouge1; {label}"):
+        similarity_named(built.study, "rouge1, 9 generations, seed 1")
+
+
+def test_two_models_of_one_name_both_have_a_row(built: Built, reader: Client) -> None:
+    for digit, value in (("1", 0.1), ("2", 0.3)):
+        spread(built, [value] * 12, similarity="cosine", model="letters", model_fingerprint=digit * 64)
+    found = only(distinguishable(built.study))
+    labels = {part["label"]: part["mean"]["value"] for part in found["similarities"]}
+    assert labels["cosine (letters, 11111111)"] == pytest.approx(0.1)
+    assert labels["cosine (letters, 22222222)"] == pytest.approx(0.3)
+    page = body(reader, built.study, similarity="cosine (letters, 11111111)")
+    assert '<option value="cosine (letters, 11111111)" selected>' in page
 
 
 def test_a_batch_form_takes_no_strange_beginning(built: Built) -> None:
@@ -496,6 +526,19 @@ def test_stability_compares_texts_anew(built: Built, reader: Client) -> None:
         Generation.objects.filter(pk=generation.pk).update(text=words)
     page = body(reader, built.study, stability="1")
     assert "with two there is nothing to leave out" in page
+
+
+def test_stability_of_long_texts_takes_fewer_instances(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = build_configuration(build_study(), instances=6, pairs=3)
+    spread(made, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    texts = Generation.objects.filter(instance__study=made.study)
+    texts.update(text="long word " * 10)
+    monkeypatch.setattr("reporting.separability_stability.MOST_CHARACTERS", 2 * 6 * 100)
+    assert "2 of 6 instances, 20 draws each." in body(reader, made.study, stability="1")
+    texts.update(text="long word " * 1000)
+    page = body(reader, made.study, stability="1")
+    assert "the texts are too long to be compared while a page waits" in page
+    assert reader.get(chart_path(made.study, "stability"), {}).status_code == 200
 
 
 def test_stability_is_shown_for_three_generations_and_more(reader: Client) -> None:

@@ -26,7 +26,9 @@ class Command(TandemCommand):
         parser.add_argument("--pairs", type=int, help="pairs per HIT (default: the study's)")
         parser.add_argument("--raters", type=int, help="raters per HIT (default: the study's)")
         parser.add_argument("--select", help=f"{SELECT} (default: as the study's template says, else all)")
-        parser.add_argument("--similarity", help="which separability to choose by (default: the latest computed)")
+        parser.add_argument(
+            "--similarity", help="which separability to choose by, or a run's label (default: computed last)"
+        )
         parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
         parser.add_argument(
             "--lease-minutes", type=int, default=60, help="how long a HIT stays claimed without a sign of its rater"

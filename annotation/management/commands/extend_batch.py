@@ -20,7 +20,9 @@ class Command(TandemCommand):
         add_batch(parser)
         parser.add_argument("--raters", type=int, default=0, metavar="+N", help="so many more raters on every HIT")
         parser.add_argument("--select", help=f"further instances: {SELECT}, but not importance:N")
-        parser.add_argument("--similarity", help="which separability to choose by (default: the latest computed)")
+        parser.add_argument(
+            "--similarity", help="which separability to choose by, or a run's label (default: computed last)"
+        )
         parser.add_argument("--seed", type=int, help="of the choice; recorded, drawn when not given")
         parser.add_argument("--reason", required=True, help="why; shown with the results")
         add_format(parser)

@@ -22,7 +22,9 @@ class Command(TandemCommand):
         """Declare the arguments."""
         parser.add_argument("slug", help="the study")
         parser.add_argument("--format", choices=["json", "text"], default="text")
-        parser.add_argument("--similarity", help="whose separability to bin by (default: computed last)")
+        parser.add_argument(
+            "--similarity", help="whose separability to bin by, or a run's label (default: computed last)"
+        )
         parser.add_argument("--batch", action="append", default=[], help="only this batch; may be repeated")
         parser.add_argument("--drop-incomplete", action="store_true", help="leave out rating sets that lack a rating")
         parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
@@ -34,7 +36,7 @@ class Command(TandemCommand):
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
         found = findings(
             study,
-            similarity=similarity_named(options["similarity"]),
+            similarity=similarity_named(study, options["similarity"]),
             batches=batches_named(study, options["batch"]),
             drop_incomplete=options["drop_incomplete"],
             seed=options["seed"],
