@@ -1,5 +1,6 @@
 """How much a configuration's separability moves with fewer generations, fewer cross pairs, or another temperature."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,15 @@ from reporting.separability_rows import Compared, Look
 MOST_INSTANCES = 100  # drawn with the look's seed; their texts are compared anew
 DRAWS = 20
 MOST_SAMPLES = 12  # generations of a system
+MOST_CHARACTERS = 1_000_000  # of all texts that are compared, a few seconds' work: of long texts fewer instances
 CROSS_SHARES = (0.1, 0.2, 0.4, 0.6, 0.8)  # of all cross pairs
 NEEDS_MODEL = (
     "this similarity needs a model or a package that pages don't load; compute separability with fewer samples "
     "beside it (--samples, --cross), and compare"
+)
+TOO_LONG = (
+    "the texts are too long to be compared while a page waits; compute separability with fewer samples beside it "
+    "(--samples, --cross), and compare"
 )
 TOO_FEW_TEXTS = "no instance has three generations or more of both systems: with two there is nothing to leave out"
 
@@ -34,6 +40,8 @@ def stability_of(one: Compared, look: Look) -> dict[str, Any]:
     score = similarities.get(main.run.similarity)
     rng = look.sampler.rng("stability", one.seed_label, main.label)
     matrices, held = _matrices(one, score, look)
+    if not matrices and one.matchup_ids:
+        return {"samples": [], "cross_pairs": [], "why": TOO_LONG}
     if not any(min(pair) > 2 for pair in held):
         return {"samples": [], "cross_pairs": [], "why": TOO_FEW_TEXTS}
     k_a = [pair[0] for pair in held]
@@ -80,13 +88,28 @@ def _matrices(
     order = rows.order_by("instance__position", "index")
     for instance, system, text in order.values_list("instance_id", "system_id", "text"):
         texts.setdefault((instance, system), []).append(text)
+    both = {
+        instance: [texts[instance, system][:MOST_SAMPLES] for system in systems]
+        for instance in dict.fromkeys(key[0] for key in texts)
+        if all((instance, system) in texts for system in systems)
+    }
+    fit = _that_fit({instance: sum(map(len, of_a + of_b)) for instance, (of_a, of_b) in both.items()}, rng)
     matrices, held = [], []
-    for instance in dict.fromkeys(key[0] for key in texts):
-        of_a, of_b = (texts.get((instance, system), [])[:MOST_SAMPLES] for system in systems)
-        if of_a and of_b:
+    for instance, (of_a, of_b) in both.items():
+        if instance in fit:
             matrices.append(score(of_a + of_b, of_a + of_b))
             held.append((len(of_a), len(of_b)))
     return matrices, held
+
+
+def _that_fit(characters: Mapping[int, int], rng: np.random.Generator) -> set[int]:
+    """Draw instances for as long as their texts are few enough to be compared while a page waits."""
+    fit, left = set(), MOST_CHARACTERS
+    for instance in rng.permutation(list(characters)).tolist():
+        if characters[instance] <= left:
+            left -= characters[instance]
+            fit.add(instance)
+    return fit
 
 
 def _full(matrices: list[FloatArray], k_a: list[int]) -> FloatArray:
