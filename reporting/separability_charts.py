@@ -68,7 +68,8 @@ def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: l
         "facet": {"field": "panel", "type": "nominal", "sort": names, "title": None},
         "columns": 3,
         "spec": {"width": 220, "height": 130, "layer": [bars, mean]},
-        "resolve": {"scale": {"y": "independent"}},
+        # An axis under each panel: rows of panels are not of one width, and the last row may be short.
+        "resolve": {"scale": {"y": "independent"}, "axis": {"x": "independent"}},
     }
     return finished(body, title, ["dashed: the mean", *captions], theme)
 
