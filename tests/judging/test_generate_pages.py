@@ -287,3 +287,7 @@ def test_worker_process_does_the_task_over_http(
     call_command("worker", batch=True)
     assert standin.stats()["calls"] == 6
     assert Generation.objects.filter(system__name="owl").count() == 6
+
+
+def test_templates_are_shown_as_they_are_sent(researcher: Client) -> None:
+    assert '<dd class="text">Below is a news article.' in page(researcher)
