@@ -35,6 +35,12 @@ def separability_state(study: Study) -> tuple[bool, str]:
     return False, ""
 
 
+def separability_notice(study: Study) -> str:
+    """Return what the computation that was asked for last has to say of its texts, once it is done."""
+    last = SeparabilityJob.objects.filter(study=study).order_by("-asked_at", "-pk").first()
+    return last.message if last is not None and last.status == SeparabilityJob.Status.DONE else ""
+
+
 def separability_jobs(study: Study) -> list[SeparabilityJob]:
     """Return the jobs of a study that aren't over, the first asked for first."""
     under_way = (SeparabilityJob.Status.QUEUED, SeparabilityJob.Status.RUNNING)

@@ -17,6 +17,7 @@ __all__ = [
     "Default",
     "Part",
     "SeparabilityResult",
+    "blind_notice",
     "blind_texts",
     "compute_separability",
     "default_similarity",
@@ -155,6 +156,17 @@ def blind_texts(study: Study, similarity: str) -> int:
     if similarity not in _LATIN_ONLY:
         return 0
     return Generation.objects.filter(instance__study=study).exclude(text__iregex="[a-z0-9]").count()
+
+
+def blind_notice(study: Study, similarity: str) -> str:
+    """Say how many texts the similarity can't see, and what would see them; empty where it sees all."""
+    blind = blind_texts(study, similarity)
+    if not blind:
+        return ""
+    return (
+        f"{blind} texts hold no Latin letter or digit, which is all that {similarity} compares; their similarity is 0. "
+        "A similarity of character n-grams (chrF) would see them."
+    )
 
 
 def _unseen(done: int, total: int) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.errors import AnnotationError
 from annotation.models import SeparabilityJob, Study
 from annotation.processes import is_gone, this_process
-from annotation.services.separability import Part, SeparabilityResult, compute_separability
+from annotation.services.separability import Part, SeparabilityResult, blind_notice, compute_separability
 from annotation.services.separability_measure import check_draws, model_of
 from annotation.services.separability_store import group_of
 
@@ -88,8 +88,9 @@ def work_on(job_id: int) -> list[SeparabilityResult]:
     job = SeparabilityJob.objects.select_related("study").get(pk=job_id)
     _note(job, status=job.Status.RUNNING, executor=this_process(), attempts=job.attempts + 1, message="")
     beat = _Beat(job)
+    asked = SeparabilityRequest.read(job.asked)
     try:
-        results = SeparabilityRequest.read(job.asked).compute(job.study, beat)
+        results = asked.compute(job.study, beat)
     except AnnotationError as error:
         _note(job, status=job.Status.FAILED, message=str(error), finished_at=timezone.now())
         raise
@@ -100,7 +101,8 @@ def work_on(job_id: int) -> list[SeparabilityResult]:
         _note(job, status=job.Status.QUEUED, executor="")
         raise
     total = sum(result.matchups for result in results)
-    _note(job, status=job.Status.DONE, done=total, total=total, finished_at=timezone.now())
+    notice = blind_notice(job.study, asked.similarity)
+    _note(job, status=job.Status.DONE, done=total, total=total, message=notice, finished_at=timezone.now())
     return results
 
 

@@ -28,7 +28,7 @@ from annotation.services.separability import latest_runs
 from annotation.services.separability_queue import start_separability
 from annotation.services.uploads import read_upload
 from annotation.study_templates import ORIGINS, batch_plan
-from annotation.tasks import separability_jobs, separability_state
+from annotation.tasks import separability_jobs, separability_notice, separability_state
 
 T = TypeVar("T")
 
@@ -80,6 +80,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "busy": busy,
         "failure": failure,
         "jobs": separability_jobs(study) if busy else [],
+        "notice": "" if busy else separability_notice(study),
         "separability_form": SeparabilityForm(auto_id="separability_%s"),
         "may_manage": Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists(),
     }

@@ -19,6 +19,7 @@ from annotation.access import MANAGERS, READERS, study_view
 from annotation.configurations import Configuration, configurations
 from annotation.errors import UnknownName
 from annotation.models import Study
+from annotation.services.separability import blind_texts
 from reporting import separability_charts as charts
 from reporting.charts import Spec, short, to_png, to_svg
 from reporting.separability import runs_by_configuration
@@ -80,6 +81,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "rows": [_row(one, look) for one in found["configurations"]],
         "may_manage": Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists(),
         "pictures": {name: _picture(study, name, look, page) for name in ("histograms", "consistency")},
+        "blind": _blind(study, found),
     }
     if single:
         context |= _details(request, study, look, chosen[0], found)
@@ -211,6 +213,13 @@ def _details(
         "stability_query": query_of(look, stability="1"),
         "batch_links": _batch_links(study, configuration, main.label),
     }
+
+
+def _blind(study: Study, found: dict[str, Any]) -> list[tuple[str, int]]:
+    """List the similarities that are shown and can't see some of the study's texts, with how many these are."""
+    parts = (part for one in found["configurations"] for part in one["similarities"])
+    names = sorted({part["similarity"] for part in parts})
+    return [(name, count) for name in names if (count := blind_texts(study, name))]
 
 
 def _row(one: dict[str, Any], look: Look) -> dict[str, Any]:

@@ -349,6 +349,18 @@ def test_page_of_an_empty_study_says_what_to_do(reader: Client) -> None:
     assert "no configuration yet" in body(reader, build_study())
 
 
+def test_page_says_which_texts_a_similarity_cannot_see(built: Built, reader: Client) -> None:
+    assert "no Latin letter" not in body(reader, built.study)
+    seen = Generation.objects.filter(instance__study=built.study).first()
+    assert seen is not None
+    Generation.objects.filter(instance__study=built.study).exclude(pk=seen.pk).update(text="猫と犬")
+    number = Generation.objects.filter(instance__study=built.study).count() - 1
+    spread(built, [0.1] * 12, similarity="chrf")
+    page = body(reader, built.study)
+    assert page.count("no Latin letter") == 1
+    assert f"{number} texts hold no Latin letter or digit, which is all that rouge1 compares" in page
+
+
 def test_page_before_anything_was_computed_says_what_to_do(reader: Client) -> None:
     made = build_configuration(build_study(), instances=2)
     page = body(reader, made.study)

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis import similarity
 from annotation.management.commands._base import TandemCommand
-from annotation.services.separability import SeparabilityResult, blind_texts, default_similarity
+from annotation.services.separability import SeparabilityResult, blind_notice, default_similarity
 from annotation.services.separability_jobs import SeparabilityRequest
 from annotation.services.studies import find_study
 
@@ -60,11 +60,8 @@ class Command(TandemCommand):
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
         )
-        if blind := blind_texts(study, name):
-            self.stderr.write(
-                f"notice: {blind} texts hold no Latin letter or digit, which is all that {name} compares; "
-                "their similarity is 0. A similarity of character n-grams (chrF) would see them."
-            )
+        if notice := blind_notice(study, name):
+            self.stderr.write(f"notice: {notice}")
         results = asked.compute(study)
         if options["format"] == "json":
             self.say(json.dumps([as_json(result) for result in results], ensure_ascii=False, indent=2))
