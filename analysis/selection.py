@@ -14,7 +14,7 @@ CERTAIN = 1 - 1e-12
 
 
 class Sample(NamedTuple):
-    """Chosen positions, ascending, and the probability with which each was to be chosen."""
+    """Chosen positions and the probability with which each was to be chosen."""
 
     indices: IntArray
     probabilities: FloatArray
@@ -44,13 +44,15 @@ def choose_top(values: npt.ArrayLike, n: int) -> IntArray:
 
 def choose_stratified(
     values: npt.ArrayLike, bins: int | npt.ArrayLike, per_bin: int, rng: np.random.Generator
-) -> IntArray:
+) -> Sample:
     """The same number of positions from every bin, at random within it.
 
     values  : (n_items,); NaN and values outside the edges are never chosen
     bins    : a number of equal-width bins over the values, or their edges as for `bins.assign`
-    returns : (n_bins * per_bin,) bin after bin, ascending within each
+    returns : `Sample` of n_bins * per_bin, bin after bin, ascending within each; the chance is per_bin / held, where the
+              bin holds so many
     raises  : NotEnough naming every bin that holds too few
+    source  : Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, §3.7
     """
     scores = _column(values)
     edges = equal_width_edges(scores, int(bins)) if isinstance(bins, (int, np.integer)) else np.asarray(bins)
@@ -61,7 +63,8 @@ def choose_stratified(
         raise NotEnough(f"asked for {per_bin} from each bin; too few in {short}")
     members = [np.flatnonzero(index == k) for k in range(len(held))]
     chosen = [np.sort(rng.choice(items, per_bin, replace=False)) for items in members]
-    return np.concatenate(chosen).astype(np.int64)
+    chances = np.repeat(per_bin / np.maximum(held, 1), per_bin)
+    return Sample(np.concatenate(chosen).astype(np.int64), chances)
 
 
 def inclusion_probabilities(values: npt.ArrayLike, n: int) -> FloatArray:
@@ -98,7 +101,7 @@ def choose_importance(values: npt.ArrayLike, n: int, rng: np.random.Generator) -
     """Draw n positions systematically, in the order given, with the chances of `inclusion_probabilities`.
 
     values  : (n_items,) separability; NaN is never chosen
-    returns : `Sample`; dividing by its probabilities gives Horvitz-Thompson estimates over all items
+    returns : `Sample`, ascending; `weighting.weighted_back` makes estimates over all items of it
     raises  : as for `inclusion_probabilities`
     source  : Madow 1949, On the theory of systematic sampling, II
     """

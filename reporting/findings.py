@@ -12,6 +12,7 @@ from reporting.pooled import pooled_findings
 from reporting.rankings import rankings
 from reporting.rater_findings import between_people, rater_findings, with_people
 from reporting.separability import separability_findings
+from reporting.weighted import weighted_findings
 
 SCRIPTED = "includes ratings by scripted raters: programs, not people"
 
@@ -110,6 +111,7 @@ def _configuration(measured: Measured, filters: Filters, scripted: set[str]) -> 
         + [
             {
                 **rater_findings(judge.rater, bins, sampler, label),
+                **weighted_findings(judge.rater, sampler, label),
                 **_why_no_bins(measured),
                 **judge.status,
                 **with_people(judge.rater, measured.people, sampler, label),
@@ -124,6 +126,7 @@ def _people(measured: Measured, filters: Filters, scripted: set[str]) -> dict[st
     programs = len(scripted & set(people.rated.raters))
     return {
         **rater_findings(people, measured.separability.bins, sampler, label),
+        **weighted_findings(people, sampler, label),
         **_why_no_bins(measured),
         "scripted": programs > 0,
         "scripted_raters": programs,

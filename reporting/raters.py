@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet
 
 from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
 from analysis.types import FloatArray, IntArray
+from analysis.weighting import set_probabilities
 from annotation.models import Assignment, Batch, Rating
 from annotation.tables import RatedPairs, Selection, people
 from reporting.votes import by_place, first_of_each
@@ -30,6 +31,7 @@ class Rater:
     rated        : their verdicts; `rated.raters` are the persons, or the judge itself
     sets         : the rating sets that findings use: none without a rating, no incomplete one if those are dropped
     consistency, strength : one value per set
+    chance       : one per set: that of its instance in the draw of its HIT; NaN where that is unknown, or not one only
     sizes        : how many ratings a set may hold here, for the list of possible values
     incomplete   : rating sets that lack a rating, in use or not
     left_out     : rating sets that are not in use
@@ -44,6 +46,7 @@ class Rater:
     sets: RatingSets
     consistency: FloatArray
     strength: FloatArray
+    chance: FloatArray
     sizes: tuple[int, ...]
     incomplete: int
     left_out: int
@@ -89,6 +92,7 @@ def rater(
         sets=sets,
         consistency=consistency(sets.ratings),
         strength=preference_strength(sets.ratings),
+        chance=set_probabilities(rated.outcomes, rated.chance)[kept],
         sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
         incomplete=int(found.incomplete.sum()),
         left_out=int((~kept).sum()),

@@ -19,7 +19,7 @@ READINGS = {
 }
 WARNING = (
     "Choosing by separability hides instances: real disagreement, and rare failures among alike texts. Numbers over a "
-    "filtered set are about that set, unless they are weighted back (importance)."
+    "filtered set are about that set, unless they are weighted back (importance, stratified)."
 )
 
 

@@ -50,6 +50,8 @@ def _rater(rater: dict[str, Any]) -> list[str]:
         f"  mean consistency          {estimate_text(rater['mean_consistency'])}",
         f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}",
     ]
+    if "weighted" in rater:
+        lines += _weighted(rater["weighted"])
     if "note" in rater:
         lines.append(f"  {rater['note']}")
     if "raw_agreement" in rater:
@@ -68,6 +70,27 @@ def _rater(rater: dict[str, Any]) -> list[str]:
         mean = estimate_text(bin_["mean_consistency"])
         lines.append(f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {bin_['instances']} instances, {mean}")
     return lines
+
+
+def _weighted(weighted: dict[str, Any]) -> list[str]:
+    named = {
+        "mean consistency": weighted["mean_consistency"],
+        "mean preference strength": weighted["mean_preference_strength"],
+        "share of A": weighted["shares"]["a"],
+        "share of ties": weighted["shares"]["tie"],
+        "share of B": weighted["shares"]["b"],
+        "win rate of A": weighted["win_rate_a"],
+    }
+    lines = [
+        f"  weighted back to all instances: {weighted['instances']} instances, as good as "
+        f"{weighted['effective_instances']:.1f} of equal weight; weights {weighted['smallest_weight']:.2f} to "
+        f"{weighted['largest_weight']:.2f}"
+    ]
+    if weighted["rating_sets_left_out"]:
+        lines.append(f"    {weighted['rating_sets_left_out']} rating sets left out: {weighted['why']}")
+    return lines + [
+        f"    {name:<25} as drawn {one['as_drawn']:z.3f}, weighted {estimate_text(one)}" for name, one in named.items()
+    ]
 
 
 def _ranking(ranking: dict[str, Any]) -> list[str]:

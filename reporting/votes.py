@@ -53,7 +53,10 @@ def first_of_each(rated: RatedPairs) -> tuple[RatedPairs, int]:
     repeated = len(outcomes) - len(first)
     if not repeated:
         return rated, 0
-    return replace(rated, outcomes=rows_of(outcomes, first), first_is_a=rated.first_is_a[first]), repeated
+    kept = replace(
+        rated, outcomes=rows_of(outcomes, first), first_is_a=rated.first_is_a[first], chance=rated.chance[first]
+    )
+    return kept, repeated
 
 
 def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:

@@ -87,7 +87,8 @@ def refuse_extension(batch: Batch, more_raters: int, wanted: Wanted | None) -> N
     """Refuse what can't be added to a batch.
 
     Chances of importance sampling are those of one draw: a batch that was drawn so takes more raters but no more HITs,
-    and no batch is extended by such a draw. Make another batch of the instances that are left.
+    and no batch is extended by such a draw. Make another batch of the instances that are left. One by strata may grow:
+    what it had keeps the chances of its draw, and what is added has none.
     Raises: NotChosen saying why.
     """
     refuse_growth(batch)
@@ -123,7 +124,7 @@ def _refuse_hits(batch: Batch, asked: Asked) -> None:
         raise NotChosen(
             "a batch can't be extended by importance: the chances would be those of no one draw; make another batch"
         )
-    if batch.hits.filter(inclusion_probability__isnull=False).exists():
+    if batch.selection.get("asked", {}).get("spec", "").startswith("importance:"):
         raise NotChosen(
             f"batch {batch.name} was drawn by importance, and with other instances its chances would no longer hold; "
             "make another batch"

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Places in the pool, with each one's chance of being there where that is known."""
+    """Places in the pool, with each one's chance of being there where that is known.
+
+    probabilities : None as well for what extends a batch: it was drawn from what an earlier draw had left
+    """
 
     places: Sequence[int]
     probabilities: Sequence[float] | None = None
@@ -146,7 +149,8 @@ def choose(wanted: Wanted, extended: Batch | None = None) -> Choice:
     """
     refuse_wrong(wanted)
     pool, rng = pool_of(wanted, extended), np.random.default_rng(wanted.seed)
-    return Choice(pool, _chosen(pool, wanted.asked, rng), rng)
+    chosen = _chosen(pool, wanted.asked, rng)
+    return Choice(pool, chosen if extended is None else replace(chosen, probabilities=None), rng)
 
 
 def refuse_wrong(wanted: Wanted) -> None:
@@ -254,9 +258,9 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
         return Chosen(selection.choose_top(values, int(match["count"])).tolist(), run=run)
     if match["kind"] == "importance":
         sample = selection.choose_importance(values, int(match["count"]), rng)
-        return Chosen(sample.indices.tolist(), sample.probabilities.tolist(), run)
-    places = selection.choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
-    return Chosen(places.tolist(), run=run)
+    else:
+        sample = selection.choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
+    return Chosen(sample.indices.tolist(), sample.probabilities.tolist(), run)
 
 
 def values_of(pool: Pool, run: SeparabilityRun) -> np.ndarray:

@@ -87,6 +87,7 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
         "values_not_listed": len(values[LISTED_INSTANCES:]),
         "people": one["raters"][0],
         "judges": one["raters"][1:],
+        "weighted": [rater for rater in one["raters"] if "weighted" in rater],
         "steady": pictures["consistency-by-bin"],
         "curve": pictures["mean-consistency"],
         "spread": pictures["separability"],

@@ -59,15 +59,24 @@ def test_random_choice_favours_no_position(rng):
 
 def test_stratified_by_hand(rng):
     # Two bins over [0, 1]: positions 1, 3, 4 below the middle and 0, 2 from it on; NaN is in none.
-    chosen = choose_stratified([1.0, 0.0, 0.5, 0.2, 0.1, NAN], 2, 2, rng)
+    chosen, chances = choose_stratified([1.0, 0.0, 0.5, 0.2, 0.1, NAN], 2, 2, rng)
     assert set(chosen[:2]) <= {1, 3, 4}
     assert chosen[2:].tolist() == [0, 2]
+    np.testing.assert_allclose(chances, [2 / 3, 2 / 3, 1, 1])
+    assert len(choose_stratified([0.0, 1.0], 2, 0, rng).probabilities) == 0
+
+
+def test_stratified_chances_add_up_to_what_each_bin_holds(rng):
+    values = rng.random(40)
+    chosen = choose_stratified(values, [0, 0.25, 0.5, 0.75, 1], 3, rng)
+    held = np.histogram(values, [0, 0.25, 0.5, 0.75, 1])[0]
+    np.testing.assert_allclose((1 / chosen.probabilities).reshape(4, 3).sum(axis=1), held)
 
 
 def test_stratified_takes_edges_and_leaves_values_outside_out(rng):
     values = [0.1, 0.3, 0.6, 0.7, 0.95]
-    assert choose_stratified(values, [0.2, 0.5, 0.8], 1, rng)[0] == 1
-    assert {int(choose_stratified(values, [0.2, 0.5, 0.8], 1, rng)[1]) for _ in range(50)} == {2, 3}
+    assert choose_stratified(values, [0.2, 0.5, 0.8], 1, rng).indices[0] == 1
+    assert {int(choose_stratified(values, [0.2, 0.5, 0.8], 1, rng).indices[1]) for _ in range(50)} == {2, 3}
 
 
 def test_stratified_names_the_bins_that_hold_too_few(rng):

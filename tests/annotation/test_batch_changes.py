@@ -217,6 +217,20 @@ def test_an_importance_sample_grows_by_raters_only() -> None:
     assert Hit.objects.count() == 5
 
 
+def test_a_sample_by_strata_keeps_its_chances_and_what_is_added_has_none() -> None:
+    study = make_study(instances=8)
+    separate(study, [0.0, 0.1, 0.2, 0.25, 0.4, 0.8, 0.9, 1.0])  # [0, .5) holds five, [.5, 1] three
+    drawn = make_batch(study, select="stratified:2x2")
+    before = dict(drawn.hits.values_list("pk", "inclusion_probability"))
+    assert sorted(before.values()) == pytest.approx([2 / 5, 2 / 5, 2 / 3, 2 / 3])
+
+    extend_batch(batch=drawn, select="stratified:2x1", reason="x")
+
+    assert dict(drawn.hits.filter(pk__in=before).values_list("pk", "inclusion_probability")) == before
+    added = drawn.hits.exclude(pk__in=before)
+    assert list(added.values_list("inclusion_probability", flat=True)) == [None, None]
+
+
 def test_checks_and_qualifications_grow_as_they_can() -> None:
     study = make_study(instances=4)
     study.instances.update(gold={"better": "alpha"})

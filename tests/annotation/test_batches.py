@@ -116,8 +116,10 @@ def test_stratified_takes_as_many_from_every_bin() -> None:
     study = make_study(instances=8)
     separate(study, [0.0, 0.1, 0.2, 0.25, 0.6, 0.8, 0.9, 1.0])  # two bins: [0, .5) and [.5, 1]
 
-    ids = chosen(make_batch(study, select="stratified:2x3"))
+    batch = make_batch(study, select="stratified:2x3")
+    ids = chosen(batch)
 
+    assert set(batch.hits.values_list("inclusion_probability", flat=True)) == {3 / 4}
     assert len(set(ids) & {"news-1", "news-2", "news-3", "news-4"}) == 3
     assert len(set(ids) & {"news-5", "news-6", "news-7", "news-8"}) == 3
     with pytest.raises(NotChosen, match=r"stratified:4x3 of news: alpha / beta: asked for 3 from each bin; too few"):

@@ -1,0 +1,76 @@
+"""Estimates over all instances that could be chosen, from those that were: each weighted by one over its chance."""
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import ShapeError, UnknownValue
+from analysis.types import FloatArray, Outcomes
+
+
+def weighted_back(sums: npt.ArrayLike, probabilities: npt.ArrayLike) -> FloatArray:
+    """Divide sums by the chances of what they are sums of; `bootstrap.ratio` of their total is then the ratio form.
+
+    sums          : (n, ...)  additive values, as numerator y and denominator n on the last axis
+    probabilities : (n,)      chance π of having been chosen, above 0 and at most 1, without a unit
+    returns       : (n, ...)  in the unit of the sums. With (y, n) on the last axis, `ratio` of their total is
+                              (Σ y/π) / (Σ n/π): the total of y over that of n, both estimated for everything that could
+                              be chosen. `bootstrap.cluster_interval` of the rows resamples each together with its π
+    raises        : ShapeError unless there is one chance for each row; UnknownValue for a chance that is NaN, 0 or
+                    less, or above 1
+    source        : Horvitz and Thompson 1952, A generalization of sampling without replacement from a finite universe;
+                    the ratio form by Hájek 1971, in Godambe and Sprott, Foundations of Statistical Inference, p. 236
+    """
+    rows, chances = np.asarray(sums, dtype=np.float64), _chances(probabilities)
+    if rows.shape[:1] != chances.shape:
+        raise ShapeError(f"need one chance for each row, got {chances.shape} chances for sums of shape {rows.shape}")
+    weighted: FloatArray = rows / chances.reshape(-1, *[1] * (rows.ndim - 1))
+    return weighted
+
+
+def effective_number(weights: npt.ArrayLike) -> float:
+    """How many equally weighted instances would say as much: (Σ w)² / Σ w².
+
+    weights : (n,) finite and above 0; their scale plays no part
+    returns : from 1 to n, and n where all are equal; NaN for none
+    raises  : ShapeError unless 1-D; UnknownValue for a weight that is not finite, or not above 0
+    source  : Kish 1965, Survey Sampling, §11.2C
+    """
+    column = np.asarray(weights, dtype=np.float64)
+    if column.ndim != 1:
+        raise ShapeError(f"need one weight for each instance, got shape {column.shape}")
+    if not (np.isfinite(column) & (column > 0)).all():
+        raise UnknownValue("weights must be finite and above 0")
+    if not column.size:
+        return np.nan
+    relative = column / column.max()  # so that no square overflows
+    return float(relative.sum() ** 2 / (relative**2).sum())
+
+
+def set_probabilities(outcomes: Outcomes, probabilities: npt.ArrayLike) -> FloatArray:
+    """Chance of each rating set, of the chances that its verdicts come with.
+
+    probabilities : (n_outcomes,) chance of the instance in the draw that a verdict was asked for in; NaN if unknown
+    returns       : (n_sets,) in the order of `consistency.rating_sets`; NaN where the chance of one of its verdicts is
+                    unknown, or two of them differ: no one draw is behind such a set
+    raises        : ShapeError unless there is one chance for each verdict
+    """
+    chances = np.asarray(probabilities, dtype=np.float64)
+    if chances.shape != (len(outcomes),):
+        raise ShapeError(f"need one chance for each of {len(outcomes)} verdicts, got shape {chances.shape}")
+    keys = np.stack([outcomes.instance, outcomes.a, outcomes.b, outcomes.rater], axis=1)
+    sets, row = np.unique(keys, axis=0, return_inverse=True)
+    least, most = np.full(len(sets), np.inf), np.full(len(sets), -np.inf)
+    unknown = np.isnan(chances)
+    np.minimum.at(least, row, np.where(unknown, -np.inf, chances))  # no set with an unknown one has equal bounds
+    np.maximum.at(most, row, np.where(unknown, np.inf, chances))
+    return np.where(least == most, least, np.nan)
+
+
+def _chances(probabilities: npt.ArrayLike) -> FloatArray:
+    chances = np.asarray(probabilities, dtype=np.float64)
+    if chances.ndim != 1:
+        raise ShapeError(f"need one chance for each row, got shape {chances.shape}")
+    wrong = ~((chances > 0) & (chances <= 1))
+    if wrong.any():
+        raise UnknownValue(f"a chance lies above 0 and is at most 1, got {chances[wrong][:5].tolist()}")
+    return chances
