@@ -121,7 +121,7 @@ class _Loaded:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.settings = _json(folder, SETTINGS)
+        self.settings = _object(folder, SETTINGS)
         self.family = str(self.settings.get("model_type"))
         self.weights = self._weights()
         self.tokenizer = self._tokenizer()
@@ -147,7 +147,9 @@ class _Loaded:
     def sentence_tokens(self) -> int:
         """Most tokens of a text that its vector is made of."""
         told = _optional(self.folder, LENGTH).get("max_seq_length")
-        return min(int(told), self.weights.longest) if told else self.weights.longest
+        if told and not isinstance(told, int):
+            raise NoModel(f"{self.folder / LENGTH}: max_seq_length is {told!r}; it must be a whole number")
+        return min(told, self.weights.longest) if told else self.weights.longest
 
     @cached_property
     def pooling(self) -> list[str]:
@@ -299,8 +301,15 @@ def _json(folder: Path, name: str) -> Any:
         raise NoModel(f"{path} can't be read: {error}") from None
 
 
+def _object(folder: Path, name: str) -> dict[str, Any]:
+    found = _json(folder, name)
+    if not isinstance(found, dict):
+        raise NoModel(f"{folder / name} holds no JSON object")
+    return found
+
+
 def _optional(folder: Path, name: str) -> dict[str, Any]:
-    return dict(_json(folder, name)) if (folder / name).is_file() else {}
+    return _object(folder, name) if (folder / name).is_file() else {}
 
 
 def _check_finite(name: str, found: Sequence[Vectors] | Vectors, texts: Sequence[str]) -> None:

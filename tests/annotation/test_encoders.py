@@ -90,6 +90,24 @@ def test_tokens_have_vectors_special_ones_too(folder: Path) -> None:
     assert not TextVector.objects.exists()  # they would take a hundred times as much
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", "[]", "config.json holds no JSON object"),
+        ("sentence_bert_config.json", "7", "sentence_bert_config.json holds no JSON object"),
+        (
+            "sentence_bert_config.json",
+            '{"max_seq_length": "long"}',
+            "max_seq_length is 'long'; it must be a whole number",
+        ),
+    ],
+)
+def test_settings_of_another_kind_are_refused(folder: Path, name: str, content: str, message: str) -> None:
+    (folder / name).write_text(content)
+    with pytest.raises(NoModel, match=message):
+        find_model("tiny").encode(["tea"])
+
+
 def test_the_layer_of_the_tokens_can_be_named(folder: Path) -> None:
     model = find_model("tiny#1")
 
