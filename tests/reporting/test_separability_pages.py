@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
+from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,13 +20,17 @@ from rest_framework.authtoken.models import Token
 from analysis.similarity import get
 from annotation.errors import UnknownName
 from annotation.models import Annotator, Generation, SeparabilityRun, Study
+from annotation.services import separability_measure
 from judging.models import Endpoint, GenerationRun
 from reporting.charts import NOTHING
 from reporting.findings import findings
 from reporting.measured import similarity_named
+from reporting.separability import runs_by_configuration
 from reporting.separability_list import A_PAGE
 from reporting.separability_numbers import MOST_BARS, distinguishable, distinguishable_on
-from reporting.separability_rows import MOST_RUNS, Look, chosen_configurations
+from reporting.separability_rows import MOST_RUNS, Look, chosen_configurations, compared
+from reporting.separability_stability import stability_of
+from tests.annotation.separability_studies import FakeModel
 from tests.factories import make_user
 from tests.reporting.builders import Built, build_configuration, build_golden, build_study, judge, rate, separate
 
@@ -566,6 +572,70 @@ def test_stability_is_shown_for_three_generations_and_more(reader: Client) -> No
     assert "4 generations of each system" not in page
     assert "5 of 5 instances, 20 draws each" in page
     assert reader.get(chart_path(made.study, "stability"), {}).status_code == 200
+
+
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
+    """Let every similarity that needs a model find this one."""
+    fake = FakeModel()
+    monkeypatch.setattr(separability_measure, "find_for", lambda needed, spec, **_: fake)
+    return fake
+
+
+def of_trees(**measure: Any) -> Built:
+    """Return five instances of four texts a system, drawn from names of trees, with their separability."""
+    made = build_configuration(build_study(), instances=5, pairs=4)
+    rng = np.random.default_rng(0)
+    for generation in Generation.objects.filter(instance__study=made.study):
+        text = " ".join(rng.choice(["ash", "birch", "cedar", "elm", "fir"], 4))
+        Generation.objects.filter(pk=generation.pk).update(text=text)
+    spread(made, [0.1, 0.2, 0.3, 0.4, 0.5], **measure)
+    return made
+
+
+def stability_printed(capsys: Any, *options: str) -> dict[str, Any]:
+    call_command("separability_stability", "tried", *options, "--format", "json")
+    return dict(only(json.loads(capsys.readouterr().out))["stability"])
+
+
+def test_stability_in_a_terminal_is_that_of_the_page(capsys: Any) -> None:
+    made = of_trees()
+    look = Look()
+    runs = runs_by_configuration(made.study)
+    on_page = stability_of(compared(chosen_configurations(made.study, look)[0], runs), look)
+    assert [row["samples"] for row in on_page["samples"]] == [2, 3]
+    assert stability_printed(capsys) == json.loads(json.dumps(on_page))
+    (three,) = stability_printed(capsys, "--samples", "3")["samples"]
+    assert three == json.loads(json.dumps(on_page["samples"][1]))
+    call_command("separability_stability", "tried")
+    assert "2 generations of each system: mean change 0." in capsys.readouterr().out
+    with pytest.raises(CommandError, match="must be 2 or more"):
+        call_command("separability_stability", "tried", "--samples", "1")
+
+
+def test_stability_by_a_model_is_had_by_the_command_that_the_page_says(
+    reader: Client, letters: FakeModel, capsys: Any
+) -> None:
+    made = of_trees(similarity="cosine", model="letters", model_fingerprint=letters.fingerprint)
+    page = body(reader, made.study, stability="1")
+    command = re.search(r"<code>manage.py (separability_stability [^<]*)</code>", page)
+    assert command is not None
+    assert not letters.read
+    found = stability_printed(capsys, *shlex.split(unescape(command[1]))[2:])
+    assert (found["similarity"], found["instances"]) == ("cosine (letters)", 5)
+    assert found["samples"][0]["change"]["value"] > found["samples"][1]["change"]["value"] > 0
+    assert len(letters.read) == 1  # the texts of all instances at once
+    letters.fingerprint = "0" * 64
+    with pytest.raises(CommandError, match="another model than letters here"):
+        call_command("separability_stability", "tried")
+
+
+def test_stability_of_a_run_with_draws_goes_by_the_similarity_alone(capsys: Any) -> None:
+    made = of_trees()
+    spread(made, [0.1] * 5, samples=3, seed=0)
+    named = stability_printed(capsys, "--similarity", "rouge1, 3 generations, seed 0")
+    assert named["similarity"] == "rouge1"
+    assert named == stability_printed(capsys, "--similarity", "rouge1")
 
 
 def test_a_similarity_with_a_model_is_not_loaded_by_a_page(reader: Client) -> None:
