@@ -116,13 +116,18 @@ def normalise(
         raise AnalysisError("the normalisation group holds no alignment and not both constants are given")
     least = float(known.min()) if low is None else float(low)
     most = float(known.max()) if high is None else float(high)
-    tolerance = 0.0 if low is not None and high is not None else ROUNDING * max(abs(least), abs(most))
-    if abs(most - least) <= tolerance:
+    given = low is not None and high is not None
+    if most == least if given else not has_spread(least, most):
         raise ConstantGroup(f"every alignment of the normalisation group is {least}: min-max is undefined")
     if not least < most:
         raise AnalysisError(f"the low constant {least} is not below the high one {most}")
     own_a, own_b, between = ((part - least) / (most - least) for part in parts)
     return Normalised(own_a, own_b, between, least, most)
+
+
+def has_spread(low: float, high: float) -> bool:
+    """Tell whether a group's least and greatest alignment differ by more than rounding, in either order."""
+    return abs(high - low) > ROUNDING * max(abs(low), abs(high))
 
 
 def _self_alignment(block: FloatArray) -> FloatArray:

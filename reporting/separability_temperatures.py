@@ -7,6 +7,8 @@ import numpy as np
 
 from analysis.bootstrap import mean_sums, ratio
 from analysis.rank_correlation import rank_correlation
+from analysis.separability import has_spread
+from analysis.types import FloatArray
 from annotation.models import Study
 from judging.sampled import SampledAt, temperatures_of
 from reporting.estimates import Basis, Estimate, Sampler, described, estimate
@@ -40,8 +42,8 @@ def by_temperature(study: Study, parts: Sequence[Compared], look: Look) -> list[
 def _group(dataset: str, label: str, parts: list[Part], look: Look) -> dict[str, Any]:
     ordered = sorted(parts, key=lambda part: _temperatures(part[2]))
     raw = np.concatenate([main.raw.ravel() for _, main, _ in ordered])
-    low, high = (float(np.nanmin(raw)), float(np.nanmax(raw))) if not np.isnan(raw).all() else (0.0, 0.0)
-    scaled = [_by_instance(one, main, high - low) for one, main, _ in ordered]
+    low, high, is_spread = _bounds(raw)
+    scaled = [_by_instance(one, main, high - low if is_spread else 0.0) for one, main, _ in ordered]
     return {
         "dataset": dataset,
         "models": [one.model for one in ordered[0][2]],
@@ -59,6 +61,15 @@ def _group(dataset: str, label: str, parts: list[Part], look: Look) -> dict[str,
             for place, ((one, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
         ],
     }
+
+
+def _bounds(raw: FloatArray) -> tuple[float, float, bool]:
+    """Return the least and the greatest alignment, and whether they differ by more than rounding, as `normalise` has it."""
+    known = raw[~np.isnan(raw)]
+    if not known.size:
+        return 0.0, 0.0, False
+    low, high = float(known.min()), float(known.max())
+    return low, high, has_spread(low, high)
 
 
 def _temperatures(pair: tuple[SampledAt, SampledAt]) -> list[tuple[bool, float]]:

@@ -38,9 +38,9 @@ class TokenEncoder(Protocol):
 def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Encoder) -> FloatArray:
     """Cosine of the vectors of every text of one list and every text of the other.
 
-    returns : (len(texts_a), len(texts_b)) in [-1, 1], symmetric; an empty text (nothing but white space) is not
-              shown to the model, nor compared where its vector is 0: 1 for two such texts if they are equal or both
-              empty, 0 for one beside any other
+    returns : (len(texts_a), len(texts_b)) in [-1, 1], symmetric, exactly 1 for equal texts; an empty text (nothing but
+              white space) is not shown to the model, nor compared where its vector is 0: 1 for two such texts if they
+              are equal or both empty, 0 for one beside any other
     raises  : ShapeError if the model gives anything but one vector a text; NotFinite naming the text whose vector
               holds NaN or infinity
     source  : Ghosh et al. 2024, Compare without Despair, appendix E
@@ -59,7 +59,8 @@ def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Enc
         directions, has_one = _directions(vectors)
         # Rounding can take the cosine of a vector with itself past 1.
         cosines = np.clip(directions @ directions.T, -1.0, 1.0)
-        cosines[np.ix_(~has_one, ~has_one)] = np.eye(int((~has_one).sum()))
+        cosines[np.ix_(~has_one, ~has_one)] = 0.0
+        np.fill_diagonal(cosines, 1.0)  # of a text with itself, whatever rounding made of it
         values[np.ix_(written, written)] = cosines
     return _with_empty(values, places)
 
@@ -75,9 +76,10 @@ def pairwise_bertscore(
 
     match_specials : whether a special token can be the one that is matched, as in the bert-score package; it is not
                      averaged over there either. By default special tokens take no part
-    returns        : (len(texts_a), len(texts_b)), symmetric, at most 1 but for rounding; 0 where P + R is 0; for
-                     texts that are empty (nothing but white space; not shown to the model) or in which the model
-                     finds no token, 1 for two if they are equal or both empty, 0 for one beside any other
+    returns        : (len(texts_a), len(texts_b)), symmetric, at most 1 but for rounding, and exactly 1 for equal
+                     texts; 0 for others where P + R is 0; for texts that are empty (nothing but white space; not shown
+                     to the model) or in which the model finds no token, 1 for two if they are equal or both empty, 0
+                     for one beside any other
     raises         : ShapeError if the model gives other than an array (t, d) for each text; NotFinite naming the text
                      whose vectors hold NaN or infinity
     source         : Zhang et al. 2020, BERTScore, §3; with match_specials bert-score 0.3.13 without idf and baseline
@@ -91,6 +93,7 @@ def pairwise_bertscore(
         values[np.ix_(found.rows, found.rows)] = np.divide(
             2 * best * best.T, both, out=np.zeros(both.shape), where=both != 0
         )
+        np.fill_diagonal(values, 1.0)  # every token is its own best match, whatever rounding made of it
     return _with_empty(values, places)
 
 

@@ -348,6 +348,20 @@ def test_temperatures_stand_under_their_model_whichever_system_came_first() -> N
     assert [row["systems"] for row in group["rows"]] == [["large-0.2", "small-0.1"], ["large-0.8", "small-0.1"]]
 
 
+def test_temperatures_have_no_scale_where_alignments_differ_by_rounding_alone() -> None:
+    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
+    study = build_study("heated")
+    for heat in (0.2, 0.8):
+        systems = (f"small-{heat}", f"large-{heat}")
+        one = build_configuration(study, instances=2, pairs=2, systems=systems, prefix=f"x{heat}")
+        separate(one, [(0.9, 0.9, 0.9), (0.9, 0.9000001, 0.9)], [0.0, 0.3])
+        for name in systems:
+            settings = {"model": name.split("-")[0], "temperature": heat, "params": {"temperature": heat}}
+            GenerationRun.objects.create(study=study, endpoint=endpoint, name=name, samples=2, seed=1, **settings)
+    (group,) = distinguishable(study)["temperatures"]
+    assert [row["mean"]["value"] for row in group["rows"]] == [None, None]
+
+
 # Page
 
 

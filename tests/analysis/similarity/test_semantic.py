@@ -180,3 +180,13 @@ def test_wrong_shapes_from_a_model_are_refused():
         pairwise_bertscore(["a"], ["a"], Table({"a": [1.0, 0]}))
     with pytest.raises(ShapeError, match="2 sets of entities for 1 texts"):
         pairwise_entities(["a"], ["a"], lambda texts: [frozenset(), frozenset()])
+
+
+def test_equal_texts_are_exactly_alike_whatever_rounding_makes_of_their_vectors():
+    rng = np.random.default_rng(3)
+    texts = [f"t{place}" for place in range(40)]
+    tokens = Table({text: rng.normal(size=(7, 33)).astype(np.float32) for text in texts})
+    vectors = Table({text: rng.normal(size=33) for text in texts})
+    for found in (pairwise_bertscore(texts, texts, tokens), pairwise_cosine(texts, texts, vectors)):
+        assert (np.diag(found) == 1.0).all()
+        assert (found[~np.eye(40, dtype=bool)] < 1.0).all()
