@@ -170,12 +170,27 @@ def test_rating_set_on_hits_of_two_chances_is_left_out(twice: tuple[Built, Built
 
 def test_incomplete_sets_stay_dropped(twice: tuple[Built, Built]) -> None:
     first, _ = twice
+    Hit.objects.filter(matchup=first.matchups[1]).update(inclusion_probability=0.1)
     rate(first, 0, "ann", [1, None])
     rate(first, 1, "ann", [0, 1])
 
     found = rater_of(first.study, drop_incomplete=True)["weighted"]
 
     assert (found["rating_sets"], found["mean_consistency"]["value"]) == (1, 0.5)
+    assert found["smallest_weight"] == found["largest_weight"] == 10
+
+
+def test_pairs_rated_again_count_with_the_chance_of_the_first_hit(twice: tuple[Built, Built]) -> None:
+    first, second = twice
+    Hit.objects.filter(matchup=first.matchups[1]).update(inclusion_probability=0.1)
+    rate(first, 0, "ann", [1, 1])
+    rate(second, 0, "ann", [1, -1])
+    rate(first, 1, "ann", [1, -1])
+
+    found = rater_of(first.study)["weighted"]
+
+    assert (found["rating_sets"], found["rating_sets_left_out"]) == (2, 0)
+    assert found["mean_consistency"]["value"] == pytest.approx((2 * 1 + 10 * 0) / (2 + 10))
 
 
 def test_judge_is_weighted_where_all_hits_on_an_instance_record_one_chance(twice: tuple[Built, Built]) -> None:
