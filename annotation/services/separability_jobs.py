@@ -1,12 +1,15 @@
 """Computing separability in the background: what was asked for, and how far the worker is with it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from annotation.errors import AnnotationError
@@ -18,6 +21,7 @@ from annotation.services.separability_store import group_of
 
 SILENT = timedelta(minutes=5)  # without a word from a worker of another machine: it is taken for dead
 BEAT_SECONDS = 1.0
+SIGN_SECONDS = 60.0  # between two signs of life while a portion of texts takes long
 UNDER_WAY = (SeparabilityJob.Status.QUEUED, SeparabilityJob.Status.RUNNING)
 
 
@@ -87,18 +91,18 @@ def work_on(job_id: int) -> list[SeparabilityResult]:
     """Do a job, and keep how far it is. Doing it twice, or by two at once, does no harm: the same comes of it."""
     job = SeparabilityJob.objects.select_related("study").get(pk=job_id)
     _note(job, status=job.Status.RUNNING, executor=this_process(), attempts=job.attempts + 1, message="")
-    beat = _Beat(job)
     asked = SeparabilityRequest.read(job.asked)
     try:
-        results = asked.compute(job.study, beat)
+        with _signs_of_life(job):
+            results = asked.compute(job.study, _Beat(job))
     except AnnotationError as error:
         _note(job, status=job.Status.FAILED, message=str(error), finished_at=timezone.now())
         raise
     except Exception as error:
         _note(job, status=job.Status.FAILED, message=f"unexpected: {error!r}", finished_at=timezone.now())
         raise
-    except BaseException:  # the worker was told to end: the task goes back to the queue, and so does this
-        _note(job, status=job.Status.QUEUED, executor="")
+    except BaseException:  # the worker was told to end: the task goes back to the queue, and this was no attempt
+        _note(job, status=job.Status.QUEUED, executor="", attempts=job.attempts - 1)
         raise
     total = sum(result.matchups for result in results)
     notice = blind_notice(job.study, asked.similarity)
@@ -111,6 +115,28 @@ def is_silent(job: SeparabilityJob) -> bool:
     if job.executor and is_gone(job.executor):
         return True
     return (job.heartbeat_at or job.asked_at) < timezone.now() - SILENT
+
+
+@contextmanager
+def _signs_of_life(job: SeparabilityJob) -> Iterator[None]:
+    """Let the job be heard of while this lasts: a large model may take many minutes for one portion of texts."""
+    over = Event()
+
+    def tell() -> None:
+        try:
+            while not over.wait(SIGN_SECONDS):
+                with suppress(DatabaseError):  # of a moment, such as a lock: the next sign is as good
+                    _note(job)
+        finally:
+            connection.close()  # of this thread
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
 
 
 class _Beat:

@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from threading import Event, active_count
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tests.annotation.separability_studies import drawn_texts, stored, study_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 ROUGE = SeparabilityRequest("rouge1", group="0,1")
 
 
@@ -138,7 +140,35 @@ def test_a_worker_that_is_told_to_end_leaves_the_job_to_the_next(study: Study, m
     assert not Alignment.objects.exists()
     work_on(job.pk)
     job.refresh_from_db()
-    assert (job.status, job.attempts) == ("done", 2)
+    assert (job.status, job.attempts) == ("done", 1)  # being told to end is no death of which a job is given up
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_is_heard_of_while_a_portion_takes_long(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, _ = start_separability(study, ROUGE)
+    heard, plain = Event(), separability_jobs._note
+
+    def note(noted: SeparabilityJob, **values: Any) -> None:
+        plain(noted, **values)
+        if not values:  # a sign of life alone
+            heard.set()
+
+    def taking_long(*_: Any) -> list[Any]:
+        SeparabilityJob.objects.filter(pk=job.pk).update(heartbeat_at=LONG_AGO)
+        heard.clear()
+        assert heard.wait(60)
+        found = SeparabilityJob.objects.get(pk=job.pk)
+        assert found.heartbeat_at
+        assert found.heartbeat_at > LONG_AGO
+        return []
+
+    monkeypatch.setattr(separability_jobs, "_note", note)
+    monkeypatch.setattr(separability_jobs, "SIGN_SECONDS", 0.01)
+    monkeypatch.setattr(SeparabilityRequest, "compute", taking_long)
+    before = active_count()
+    work_on(job.pk)
+    assert active_count() == before  # nobody speaks for a job that is over
+    assert SeparabilityJob.objects.get(pk=job.pk).status == "done"
 
 
 # A worker that is gone
