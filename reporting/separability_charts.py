@@ -1,4 +1,4 @@
-"""Pictures of separability: distributions, self against cross, consistency by separability, stability."""
+"""Pictures of separability: distributions, self against cross, consistency by separability, stability, temperatures."""
 
 from typing import Any
 
@@ -220,6 +220,48 @@ def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
     }
     captions = [f"{found['instances']} of {found['of']} instances, {found['draws']} draws each"]
     return finished(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
+
+
+def temperatures(found: dict[str, Any], theme: str) -> Spec:
+    """Points with intervals: mean separability at each pair of temperatures, a panel for each two models on a data set."""
+    title = "Mean separability by temperature"
+    rows = [
+        {
+            "panel": short(f"{group['dataset']}: {' / '.join(group['models'])}, by {group['similarity']}"),
+            "temperatures": " · ".join("own" if one is None else f"{one:g}" for one in row["temperatures"]),
+            "mean": row["mean"]["value"],
+            "low": row["mean"]["value"] if row["mean"]["low"] is None else row["mean"]["low"],
+            "high": row["mean"]["value"] if row["mean"]["high"] is None else row["mean"]["high"],
+        }
+        for group in found["temperatures"]
+        for row in group["rows"]
+        if row["mean"]["value"] is not None
+    ]
+    if not rows:
+        return empty(title, "no two configurations differ by the temperatures alone, or none has a separability", theme)
+    colour = THEMES[theme].raters[0]
+    x = {"field": "temperatures", "type": "ordinal", "sort": None, "title": "Temperatures", "axis": {"labelAngle": 0}}
+    y = {"field": "mean", "type": "quantitative", "title": "Mean separability", "scale": {"zero": False}}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "point", "filled": True, "size": 70, "color": colour}, "encoding": {"x": x, "y": y}},
+    ]
+    body = {
+        "data": {"values": rows},
+        "facet": {
+            "field": "panel",
+            "type": "nominal",
+            "sort": list(dict.fromkeys(row["panel"] for row in rows)),
+            "title": None,
+        },
+        "columns": 2,
+        "spec": {"width": 260, "height": 200, "layer": layers},
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+    }
+    return finished(body, [title], ["each panel has a scale of its own"], theme)
 
 
 def _title(one: dict[str, Any]) -> str:

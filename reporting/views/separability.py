@@ -52,6 +52,9 @@ ALT = {
     "consistency": _(
         "Curves: fitted mean consistency by separability for each rater. The numbers are in the table below."
     ),
+    "temperatures": _(
+        "Points with intervals: mean separability at each temperature. The numbers are in the tables below."
+    ),
     "stability": _(
         "Points with intervals: how far separability moves with fewer samples. The numbers are in the table below."
     ),
@@ -80,7 +83,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
         "rows": [_row(one, look) for one in found["configurations"]],
         "may_manage": Study.objects.seen_by(request.user, *MANAGERS).filter(pk=study.pk).exists(),
-        "pictures": {name: _picture(study, name, look, page) for name in ("histograms", "consistency")},
+        "pictures": {name: _picture(study, name, look, page) for name in ("histograms", "consistency", "temperatures")},
         "blind": _blind(study, found),
     }
     if single:
@@ -150,6 +153,8 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
     page = list(Paginator(chosen, A_PAGE).get_page(query.get("page")))
     if name == "histograms":
         return charts.histograms(distinguishable_on(study, look, page, each=False, pooled=False), theme)
+    if name == "temperatures":
+        return charts.temperatures(distinguishable_on(study, look, page, each=False, pooled=False), theme)
     if name == "consistency" and len(chosen) != 1:
         advice = distinguishable_on(study, look, page, each=False)["pooled_advice"] if len(chosen) <= A_PAGE else None
         return charts.consistency_curve(advice, "All configurations on one scale", theme)

@@ -313,7 +313,7 @@ def test_published_ratings_are_read_as_they_were() -> None:
 # Temperatures
 
 
-def test_temperatures_of_the_same_models_stand_together(built: Built) -> None:
+def test_temperatures_of_the_same_models_stand_together(built: Built, reader: Client) -> None:
     endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small")
     study = build_study("heated")
     for heat in ("0.2", "0.8"):
@@ -330,6 +330,12 @@ def test_temperatures_of_the_same_models_stand_together(built: Built) -> None:
     assert [row["temperatures"] for row in group["rows"]] == [[0.2, 0.2], [0.8, 0.8]]
     # Raw alignments from 0.4 to 0.9, so that a raw difference counts double.
     assert [row["mean"]["value"] for row in group["rows"]] == pytest.approx([0.4, 2 * 1 / 3])
+    drawn = json.loads(reader.get(chart_path(study, "temperatures", "json")).content)["data"]["values"]
+    assert [row["temperatures"] for row in drawn] == ["0.2 · 0.2", "0.8 · 0.8"]
+    assert [row["mean"] for row in drawn] == pytest.approx([0.4, 2 * 1 / 3])
+    assert all(row["low"] <= row["mean"] <= row["high"] for row in drawn)
+    assert "temperatures.png" in body(reader, study)
+    assert "temperatures.png" not in body(reader, built.study)
     assert distinguishable(built.study)["temperatures"] == []
 
 
@@ -667,7 +673,7 @@ def chart_path(study: Study, name: str, form: str = "svg") -> str:
     return reverse("reporting:separability-chart", kwargs={"slug": study.slug, "name": name, "form": form})
 
 
-@pytest.mark.parametrize("name", ["histograms", "similarities", "scatter", "consistency", "stability"])
+@pytest.mark.parametrize("name", ["histograms", "similarities", "scatter", "consistency", "stability", "temperatures"])
 def test_pictures_are_drawn_in_both_schemes(built: Built, reader: Client, name: str) -> None:
     for theme in ("light", "dark"):
         answer = reader.get(chart_path(built.study, name), {"theme": theme})
