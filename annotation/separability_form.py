@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis import similarity as similarities
 from annotation.models.separability import LONGEST_MODEL
+from annotation.services.encoders import Known, list_models
 from annotation.services.separability_jobs import SeparabilityRequest
 from annotation.services.separability_measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
 
@@ -19,6 +20,7 @@ class SeparabilityForm(forms.Form):
         required=False,
         max_length=LONGEST_MODEL,
         label=_("Model"),
+        widget=forms.TextInput(attrs={"list": "known-models"}),
         help_text=_("For BERTScore, cosine and entities; empty for the one that is installed."),
     )
     group = forms.CharField(
@@ -50,6 +52,10 @@ class SeparabilityForm(forms.Form):
             *((n, n) for n in similarities.names()),
         ]
         self.fields["similarity"] = forms.ChoiceField(required=False, choices=choices, label=_("Similarity"))
+
+    def known_models(self) -> list[Known]:
+        """List the models that can be named, as the page suggests them."""
+        return list_models()
 
     def request(self) -> SeparabilityRequest:
         """Return what a valid form asks for."""

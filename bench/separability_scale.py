@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = [int(size) for size in os.environ.get("BENCH_MATCHUPS", "1000 10000 100000").split()]
 # Besides rouge1, at the smallest size.
-SIMILARITIES = os.environ.get("BENCH_SIMILARITIES", "bleu bertscore-length").split()
+SIMILARITIES = os.environ.get("BENCH_SIMILARITIES", "bleu").split()
 AGAIN = 9  # runs after a change, of which the median counts: they take a few hundredths of a second
 MOST_MB = 2048
 MOST_SHARE = 0.02  # of the first run

@@ -11,9 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation import separability_form
 from annotation.formats.study_file import InstanceRow
 from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, Rating, RoleGrant, Study
 from annotation.services.claims import claim_hit
+from annotation.services.encoders import Known
 from annotation.services.separability import compute_separability
 from tests.factories import (
     add_instances,
@@ -463,3 +465,16 @@ def test_admin_lists_do_not_ask_per_row(study: Study, name: str) -> None:
     compute_separability(study=study, group="0,1")
 
     assert queries(admin, f"/admin/annotation/{name}/") <= before + 1
+
+
+def test_page_suggests_the_models_that_can_be_named(
+    researcher: Client, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [Known("small", True, "an extra"), Known('my"<model>', False, "MODEL_FOLDER")]
+    monkeypatch.setattr(separability_form, "list_models", lambda: listed)
+    page = researcher.get(f"/studies/{study.slug}/").content.decode()
+    suggested = page.split('<datalist id="known-models">')[1].split("</datalist>")[0].strip()
+    assert suggested == (
+        '<option value="small">an extra</option><option value="my&quot;&lt;model&gt;">MODEL_FOLDER</option>'
+    )
+    assert 'list="known-models"' in page
