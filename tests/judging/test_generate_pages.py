@@ -290,4 +290,4 @@ def test_worker_process_does_the_task_over_http(
 
 
 def test_templates_are_shown_as_they_are_sent(researcher: Client) -> None:
-    assert '<dd class="text">Below is a news article.' in page(researcher)
+    assert '<div class="text">Below is a news article.' in page(researcher)
