@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from analysis import similarity as similarities
 from annotation.models.separability import LONGEST_MODEL
-from annotation.services.encoders import Known, list_models
+from annotation.services.encoders import Known, list_installed
 from annotation.services.separability_jobs import SeparabilityRequest
 from annotation.services.separability_measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
 
@@ -54,8 +54,8 @@ class SeparabilityForm(forms.Form):
         self.fields["similarity"] = forms.ChoiceField(required=False, choices=choices, label=_("Similarity"))
 
     def known_models(self) -> list[Known]:
-        """List the models that can be named, as the page suggests them."""
-        return list_models()
+        """List the installed models, as the page suggests them."""
+        return list_installed()
 
     def request(self) -> SeparabilityRequest:
         """Return what a valid form asks for."""

@@ -45,6 +45,11 @@ def test_raters_need_neither_the_researchers_pages_nor_the_api_nor_the_admin() -
     assert loaded_by(FOR_RATERS, (*HEAVY, *elsewhere)) == "[]"
 
 
+def test_the_list_of_installed_models_loads_nothing_that_speaks_to_models_elsewhere() -> None:
+    program = "from annotation.separability_form import SeparabilityForm; SeparabilityForm().known_models()"
+    assert loaded_by(program, ("openai", "aiohttp", "judging.services.embedding_models")) == "[]"
+
+
 def test_addresses_loaded_later_are_found_and_written() -> None:
     program = """
 from django.urls import resolve, reverse

@@ -123,9 +123,14 @@ def default_model() -> str:
     return next((known.spec for known in (*_small(), *_in_model_folder())), "")
 
 
+def list_installed() -> list[Known]:
+    """List those of this machine: for a page, whose process is not to load what speaks to models elsewhere."""
+    return [*_small(), *_in_model_folder(), *_in_hub_cache()]
+
+
 def list_models() -> list[Known]:
     """List the models that can be named now, without loading any: for choices on a page, and for help."""
-    found = [*_small(), *_in_model_folder(), *_in_hub_cache()]
+    found = list_installed()
     for source in _sources().values():
         found += source.known()
     return list({known.spec: known for known in reversed(found)}.values())[::-1]

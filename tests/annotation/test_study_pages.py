@@ -467,11 +467,11 @@ def test_admin_lists_do_not_ask_per_row(study: Study, name: str) -> None:
     assert queries(admin, f"/admin/annotation/{name}/") <= before + 1
 
 
-def test_page_suggests_the_models_that_can_be_named(
+def test_page_suggests_the_models_that_are_installed(
     researcher: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = [Known("small", True, "an extra"), Known('my"<model>', False, "MODEL_FOLDER")]
-    monkeypatch.setattr(separability_form, "list_models", lambda: listed)
+    monkeypatch.setattr(separability_form, "list_installed", lambda: listed)
     page = researcher.get(f"/studies/{study.slug}/").content.decode()
     suggested = page.split('<datalist id="known-models">')[1].split("</datalist>")[0].strip()
     assert suggested == (

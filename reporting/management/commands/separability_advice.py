@@ -4,12 +4,11 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.management.commands._base import TandemCommand
 from annotation.services.studies import find_study
+from reporting.management.commands._look import add_look, look_of
 from reporting.separability_numbers import distinguishable
-from reporting.separability_rows import THRESHOLDS, Look
+from reporting.separability_rows import THRESHOLDS
 from reporting.separability_text import as_text
 
 
@@ -20,34 +19,17 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("slug", help="the study")
-        parser.add_argument("--similarity", default="", help="whose separability (default: computed last)")
-        parser.add_argument("--dataset", default="", help="only this data set")
-        parser.add_argument(
-            "--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"
-        )
+        add_look(parser)
         parser.add_argument(
             "--threshold",
             choices=THRESHOLDS,
             default="half",
             help="from where on an alignment is high, for the scenarios: half of the normalised scale, or the median",
         )
-        parser.add_argument("--format", choices=["text", "json"], default="text")
-        parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         """Compute and print."""
-        if options["seed"] < 0:
-            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        if len(options["systems"]) > 2:
-            raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
-        look = Look(
-            dataset=options["dataset"],
-            systems=tuple(dict.fromkeys(options["systems"])),
-            similarity=options["similarity"],
-            threshold=options["threshold"],
-            seed=options["seed"],
-        )
+        look = look_of(options, threshold=options["threshold"])
         found = distinguishable(find_study(slug), look)
         if options["format"] == "json":
             self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))

@@ -4,12 +4,10 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.management.commands._base import TandemCommand
 from annotation.services.separability_measure import check_draws
 from annotation.services.studies import find_study
-from reporting.separability_rows import Look
+from reporting.management.commands._look import add_look, look_of
 from reporting.separability_stability import stabilities
 from reporting.separability_stability_text import as_text
 
@@ -21,14 +19,7 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("slug", help="the study")
-        parser.add_argument("--dataset", default="", help="only this data set")
-        parser.add_argument(
-            "--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"
-        )
-        parser.add_argument(
-            "--similarity", default="", help="whose separability, or a run's label (default: computed last)"
-        )
+        add_look(parser)
         parser.add_argument(
             "--model", default="", help="what reads the texts (default: found by the name that was recorded)"
         )
@@ -40,23 +31,12 @@ class Command(TandemCommand):
             metavar="K",
             help="only so many generations of each system (default: from 2 on)",
         )
-        parser.add_argument("--format", choices=["text", "json"], default="text")
-        parser.add_argument("--seed", type=int, default=0, help="of the draws and resamples (default 0)")
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         """Compute and print."""
-        if options["seed"] < 0:
-            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        if len(options["systems"]) > 2:
-            raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
+        look = look_of(options)
         for samples in options["samples"]:
             check_draws(samples, None, None)
-        look = Look(
-            dataset=options["dataset"],
-            systems=tuple(dict.fromkeys(options["systems"])),
-            similarity=options["similarity"],
-            seed=options["seed"],
-        )
         found = stabilities(find_study(slug), look, model=options["model"])
         if options["samples"]:  # all are drawn, so that a row is the same whichever others are shown
             for one in found["configurations"]:

@@ -1,0 +1,39 @@
+"""Arguments of the commands that look at separability: which part of a study, by which similarity, with which seed."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management import CommandError
+
+from reporting.separability_rows import Look
+
+
+def add_look(parser: ArgumentParser) -> None:
+    """Declare what `look_of` reads, and the format."""
+    parser.add_argument("slug", help="the study")
+    parser.add_argument("--dataset", default="", help="only this data set")
+    parser.add_argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems")
+    parser.add_argument(
+        "--similarity", default="", help="whose separability, or a run's label (default: computed last)"
+    )
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument("--seed", type=int, default=0, help="of draws and resamples (default 0)")
+
+
+def look_of(options: Mapping[str, Any], **more: Any) -> Look:
+    """Return what is looked at.
+
+    Raises: CommandError for a seed or systems that can't be.
+    """
+    if options["seed"] < 0:
+        raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+    if len(options["systems"]) > 2:
+        raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
+    return Look(
+        dataset=options["dataset"],
+        systems=tuple(dict.fromkeys(options["systems"])),
+        similarity=options["similarity"],
+        seed=options["seed"],
+        **more,
+    )
