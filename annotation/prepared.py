@@ -8,6 +8,7 @@ This leans on the insides of Django 5.2's compiler (`SQLCompiler.as_sql`, `Model
 tests/annotation/test_prepared.py holds a prepared query against the plain one.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -57,9 +58,10 @@ class Prepared(Generic[Row]):
         queryset = self._build(**self._stand_ins)
         compiler = queryset.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
+        sql, places = _with_places(sql, parameters, self._stand_ins)
         plan = _Plan(
             sql=sql,
-            parameters=_with_places(parameters, self._stand_ins),
+            parameters=places,
             converters=[
                 (place, convert, expression)
                 for place, (converts, expression) in compiler.get_converters(
@@ -97,7 +99,8 @@ class PreparedUpdate:
         query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
         sql, parameters = query.get_compiler(connection=connection).as_sql()
-        plan = self._plans[connection.vendor] = (sql, _with_places(parameters, self._stand_ins))
+        plan = _with_places(sql, parameters, self._stand_ins)
+        self._plans[connection.vendor] = plan
         return plan
 
 
@@ -220,10 +223,36 @@ def _stand_ins(build: Callable[..., Any]) -> dict[str, Any]:
     return {name: _stand_in(kind, place) for place, (name, kind) in enumerate(kinds.items())}
 
 
-def _with_places(parameters: Iterable[Any], stand_ins: dict[str, Any]) -> list[Any]:
+def _with_places(sql: str, parameters: Iterable[Any], stand_ins: dict[str, Any]) -> tuple[str, list[Any]]:
+    """Write what is the same each time into the SQL, and mark where each value goes.
+
+    A partial index serves a condition that is known when the plan is made: SQLite would make the plan anew each time a
+    value is bound to such a condition, and PostgreSQL might not use the index. Only our own code is written into the
+    SQL: whoever builds a query gets stand-ins and never sees a value.
+    """
     names = {_stored(stand_in): name for name, stand_in in stand_ins.items()}
-    known = (int, str, datetime)
-    return [_Place(names[one]) if isinstance(one, known) and one in names else one for one in parameters]
+    places: list[Any] = []
+    following = iter(parameters)
+
+    def written(place: re.Match[str]) -> str:
+        if place[0] == "%%":
+            return "%%"
+        one = next(following)
+        if isinstance(one, int | str | datetime) and one in names:
+            places.append(_Place(names[one]))
+        elif isinstance(one, str):
+            return _quoted(one)
+        elif isinstance(one, int) and not isinstance(one, bool):
+            return str(int(one))
+        else:
+            places.append(one)
+        return "%s"
+
+    return re.sub("%%|%s", written, sql), places
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''").replace("%", "%%") + "'"
 
 
 def _filled(parameters: Iterable[Any], values: dict[str, Any]) -> list[Any]:

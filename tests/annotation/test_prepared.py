@@ -88,6 +88,27 @@ def test_annotations_of_objects_are_set_on_them() -> None:
     assert found.hit_count == 3  # type: ignore[attr-defined]
 
 
+def test_what_is_the_same_each_time_is_written_into_the_query() -> None:
+    study = make_study(instances=2)
+    odd = "it's 100 %s, %% and ?"
+    names = [make_batch(study, name=name).name for name in (odd, "plain")]
+    claim(make_annotator(study))
+
+    def rows(study: int, after: datetime) -> "QuerySet[Batch, Any]":
+        found = Batch.objects.filter(
+            study=study, status=Batch.Status.OPEN, pairs_per_hit__lte=100, created_at__gt=after
+        )
+        return found.filter(name__in=[odd, "none"]).order_by().values_list("name", "study_id")
+
+    query = Prepared(rows)
+
+    for _ in range(2):
+        assert query.all(study=study.pk, after=NOON - timedelta(days=9999)) == [(names[0], study.pk)]
+    plan = query._plans[connection.vendor]
+    assert len(plan.parameters) == 2
+    assert "'open'" in plan.sql
+
+
 def test_a_query_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
