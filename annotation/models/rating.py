@@ -71,7 +71,7 @@ class Assignment(models.Model):
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
-    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.CLAIMED)
     purpose = models.CharField(max_length=15, choices=Purpose.choices, default=Purpose.RATING)
     attempt = models.PositiveSmallIntegerField(default=1, help_text="Above 1: this annotator has had the HIT before.")
@@ -112,6 +112,8 @@ class Assignment(models.Model):
         ]
         indexes = [
             models.Index(fields=["expires_at"], condition=Q(state="claimed"), name="assignment_lease"),
+            # Counts what a rater has done without looking at each; an index of the annotator alone is in it.
+            models.Index(fields=["annotator", "state", "purpose"], name="assignment_of_annotator"),
         ]
 
     def __str__(self) -> str:

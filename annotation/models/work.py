@@ -129,8 +129,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     """Slots by state."""
 
     def free(self) -> "SlotQuerySet":
-        """Return slots that nobody holds."""
-        return self.filter(assignment=None)
+        """Return slots that nobody holds, in the words of the index `slot_free`."""
+        return self.exclude(assignment__isnull=False)
 
 
 class Slot(models.Model):
@@ -155,7 +155,13 @@ class Slot(models.Model):
         ordering = ["hit", "number"]
         constraints = [models.UniqueConstraint(fields=["hit", "number"], name="slot_number_once_per_hit")]
         indexes = [
-            models.Index(fields=["batch", "arm", "number", "position"], condition=Q(assignment=None), name="slot_free")
+            # Not "assignment is none": SQLite would take the index of assignments for that, which holds every free slot
+            # there is under nothing, and sort them all.
+            models.Index(
+                fields=["batch", "arm", "number", "position"],
+                condition=~Q(assignment__isnull=False),
+                name="slot_free",
+            )
         ]
 
     def __str__(self) -> str:

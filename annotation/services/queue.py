@@ -10,9 +10,10 @@ from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
 from annotation.models import Annotator, Assignment, Batch, Hit, Slot
+from annotation.models.rating import AssignmentQuerySet
 from annotation.models.study import ArmUnit
 from annotation.models.work import SlotQuerySet
 from annotation.prepared import Prepared
@@ -62,9 +63,17 @@ def _unseen(slots: SlotQuerySet, annotator: int, *, two_stage: bool) -> SlotQuer
 
     And, where there is a second stage, those whose table they have seen as a placebo: it would colour their first votes.
     """
-    had = Assignment.objects.filter(annotator=annotator).exclude(state=Assignment.State.EXPIRED).order_by()
-    slots = slots.exclude(hit__in=_hits_of(had.values("hit__matchup_id")))
+    # Asked of each slot, and not for a list of all that they had: the first slots of the queue are seldom among those.
+    had = Assignment.objects.filter(hit__matchup__hits=OuterRef("hit")).exclude(state=Assignment.State.EXPIRED)
+    slots = slots.exclude(Exists(_of_annotator(had, annotator).order_by()))
     return slots.exclude(hit__in=_hits_of(placebos_seen_by(annotator))) if two_stage else slots
+
+
+def _of_annotator(assignments: AssignmentQuerySet, annotator: int) -> AssignmentQuerySet:
+    """Keep one annotator's, found by their HITs: SQLite, which knows little of its tables, would begin with all of them."""
+    if connection.vendor == "sqlite":
+        return assignments.alias(of=F("annotator") + 0).filter(of=annotator)  # no index holds a sum
+    return assignments.filter(annotator=annotator)
 
 
 def _hits_of(matchups: "QuerySet[Any, Any]") -> "QuerySet[Hit, Any]":
@@ -81,41 +90,42 @@ def arms_open_to(annotator: Annotator, arm: str) -> tuple[str, ...]:
 
 def lock_next(annotator: Annotator, batches: Sequence[Batch], arm: str) -> Slot | None:
     """Lock the free slot that comes next for this annotator; one that somebody else is just taking is passed over."""
-    two_stage = annotator.study.is_two_stage
+    passes_over = connection.features.has_select_for_update_skip_locked
     for kept_for in arms_open_to(annotator, arm):
-        for batch, head in _by_head(annotator, batches, kept_for):
-            if not connection.features.has_select_for_update_skip_locked:  # one writer at a time: the head is ours
-                return _SLOT.first(slot=head)
-            slot = _following(two_stage=two_stage).first(annotator=annotator.pk, batch=batch, arm=kept_for)
+        if not passes_over:  # one writer at a time: the head is ours
+            head = next(iter(_by_head(annotator, batches, kept_for)), None)
+            if head is not None:
+                return head
+            continue
+        # With one batch there is no choice, and its head may be somebody else's by now.
+        several = len(batches) > 1
+        queues = [head.batch_id for head in _by_head(annotator, batches, kept_for)] if several else [batches[0].pk]
+        following = _following(two_stage=annotator.study.is_two_stage)
+        for batch in queues:
+            slot = following.first(annotator=annotator.pk, batch=batch, arm=kept_for)
             if slot is not None:
                 return slot
     return None
 
 
-def _by_head(annotator: Annotator, batches: Sequence[Batch], kept_for: str) -> list[tuple[int, int]]:
-    """Return the batches that have a slot for the annotator, each with the one that comes next, fewest filled first."""
-    if len(batches) == 1 and connection.features.has_select_for_update_skip_locked:
-        return [(batches[0].pk, 0)]  # there is no choice, and the head may be somebody else's by now
+def _by_head(annotator: Annotator, batches: Sequence[Batch], kept_for: str) -> list[Slot]:
+    """Return the slot that comes next for the annotator in each batch that has one, fewest filled first."""
     heads = _heads(two_stage=annotator.study.is_two_stage)
     known = {batch.pk for batch in batches}
     found = heads.all(study=annotator.study_id, annotator=annotator.pk, arm=kept_for)
-    return [(batch, head) for batch, head, *_ in found if batch in known]
+    return [slot for slot in found if slot.batch_id in known]
 
 
 @cache
-def _heads(*, two_stage: bool) -> "Prepared[tuple[int, int, int, int]]":
-    # From each batch to its slots: asked for by the batch's number, SQLite would rather sort them all than use the index.
-    def heads(study: int, annotator: int, arm: str) -> "QuerySet[Batch, tuple[int, int, int, int]]":
+def _heads(*, two_stage: bool) -> Prepared[Slot]:
+    # From each batch to its slots: the first of each is at the front of the index.
+    def heads(study: int, annotator: int, arm: str) -> QuerySet[Slot]:
         slots = _unseen(Slot.objects.free(), annotator, two_stage=two_stage)
-        head = slots.filter(batch=OuterRef("pk"), arm=arm).order_by(*_ORDER)
-        found = _open(study).filter(purpose=Batch.Purpose.RATING)
-        found = found.annotate(
-            next_slot=Subquery(head.values("pk")[:1]),
-            next_number=Subquery(head.values("number")[:1]),
-            next_position=Subquery(head.values("position")[:1]),
+        first = Subquery(slots.filter(batch=OuterRef("pk"), arm=arm).order_by(*_ORDER).values("pk")[:1])
+        of_batches = _open(study).filter(purpose=Batch.Purpose.RATING).order_by().annotate(first=first)
+        return (
+            Slot.objects.filter(pk__in=of_batches.values("first")).select_related("hit").order_by(*_ORDER, "batch_id")
         )
-        found = found.filter(next_slot__isnull=False).order_by("next_number", "next_position", "pk")
-        return found.values_list("pk", "next_slot", "next_number", "next_position")
 
     return Prepared(heads)
 
@@ -127,10 +137,6 @@ def _following(*, two_stage: bool) -> Prepared[Slot]:
         return _locked(slots).select_related("hit").order_by(*_ORDER)[:1]
 
     return Prepared(following)
-
-
-def _slot(slot: int) -> QuerySet[Slot]:
-    return Slot.objects.filter(pk=slot).select_related("hit").order_by()
 
 
 def lock_first(slots: SlotQuerySet) -> Slot | None:
@@ -161,8 +167,9 @@ def count_ahead(annotator: Annotator, batches: Sequence[Batch], arm: str, most: 
 def _ahead(*, two_stage: bool, slots: int) -> "Prepared[int]":
     def ahead(annotator: int, batch: int, arm: str, first: int) -> "QuerySet[Hit, int]":
         free = _unseen(Slot.objects.free(), annotator, two_stage=two_stage).filter(batch=batch, arm=arm)
-        # In the index's order: for some that are in no order PostgreSQL would rather read the table from its start.
-        some = free.filter(number__gte=first).order_by(*_ORDER).values("hit")[:slots]
+        # In an order that the index has: for some in none PostgreSQL would rather read the table from its start. From its
+        # end, since what the annotator has had is at its front.
+        some = free.filter(number__gte=first).order_by("-number", "-position").values("hit")[:slots]
         hits = Hit.objects.filter(pk__in=Subquery(some)).order_by()
         # A constant to group by: an aggregate that is itself a queryset.
         return hits.values("batch").annotate(count=Count("matchup", distinct=True)).values_list("count", flat=True)
@@ -170,4 +177,4 @@ def _ahead(*, two_stage: bool, slots: int) -> "Prepared[int]":
     return Prepared(ahead)
 
 
-_OPEN, _SLOT = Prepared(_open), Prepared(_slot)
+_OPEN = Prepared(_open)

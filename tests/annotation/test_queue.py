@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,8 @@ from annotation.models import (
     Slot,
     Study,
 )
-from annotation.services import slot_arms
+from annotation.prepared import Prepared
+from annotation.services import queue, slot_arms
 from annotation.services.arms import draw_arm
 from annotation.services.claims import claim_hit, has_work, hits_ahead, return_hit
 from annotation.services.queue import open_batches
@@ -174,6 +176,53 @@ def test_a_claim_takes_as_many_queries_in_a_large_batch_as_in_a_small_one(django
             with django_assert_max_num_queries(13):
                 assignment = claim(annotator)
             rate(assignment)
+
+
+def rows_read(query: Prepared[Any], **values: Any) -> int:
+    """Count what the database does for a query: SQLite's steps, or the rows that PostgreSQL reads."""
+    if connection.vendor == "sqlite":
+        steps: list[None] = []
+        connection.connection.set_progress_handler(lambda: steps.append(None), 1)
+        query.all(**values)
+        connection.connection.set_progress_handler(None, 0)
+        return len(steps)
+    with connection.cursor() as cursor:
+        for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "material", "sort"):  # as in a large table
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+
+    def explained(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        result = execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", parameters, many, context)
+        plans.append(context["cursor"].fetchone()[0][0]["Plan"])
+        return result
+
+    plans: list[dict[str, Any]] = []
+    with connection.execute_wrapper(explained):
+        query.all(**values)
+    return sum(_rows_of(plan) for plan in plans)
+
+
+def _rows_of(plan: dict[str, Any]) -> int:
+    read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    return round(plan["Actual Loops"] * read) + sum(map(_rows_of, plan.get("Plans", ())))
+
+
+def test_finding_the_next_slot_reads_no_more_in_a_large_batch_nor_for_who_has_had_much() -> None:
+    small, large = make_study("small", instances=10), make_study("large", instances=60)
+    for study in (small, large):
+        make_batch(study, raters=2)
+    newcomer, regular = make_annotator(small, "newcomer"), make_annotator(large, "regular")
+    for _ in range(40):
+        rate(claim(regular))
+
+    def read(annotator: Annotator) -> int:
+        [batch] = open_batches(annotator)
+        found = rows_read(queue._heads(two_stage=False), study=batch.study_id, annotator=annotator.pk, arm="")
+        if connection.features.has_select_for_update_skip_locked:
+            found += rows_read(queue._following(two_stage=False), batch=batch.pk, annotator=annotator.pk, arm="")
+        return found
+
+    assert not small.is_two_stage
+    assert 0 < read(regular) <= 1.5 * read(newcomer)
 
 
 def test_release_takes_a_bounded_number_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
