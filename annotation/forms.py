@@ -1,6 +1,6 @@
 """Forms of the pages: they check what was sent and hand clean values to services."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -24,20 +24,16 @@ class VoteForm(forms.Form):
 
     SAID = ("page", "version", "chosen_at", "active_seconds", "wall_seconds")
 
+    _NO_CHOICE = _("Please choose one of the answers.")
+
     pair_key = forms.CharField(max_length=64)
-    choice = forms.ChoiceField()
+    # Which choices there are is the study's affair: `record` refuses any other.
+    choice = forms.CharField(error_messages={"required": _NO_CHOICE, "null_characters_not_allowed": _NO_CHOICE})
     page = forms.CharField(required=False, max_length=32)
     version = forms.IntegerField(required=False, min_value=0)
     chosen_at = forms.DateTimeField(required=False)
     active_seconds = forms.FloatField(required=False, min_value=0)
     wall_seconds = forms.FloatField(required=False, min_value=0)
-
-    def __init__(self, *args: Any, choices: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        problem = _("Please choose one of the answers.")
-        self.fields["choice"] = forms.ChoiceField(
-            choices=list(choices.items()), error_messages={"required": problem, "invalid_choice": problem}
-        )
 
     def clean(self) -> dict[str, Any]:
         """Leave out what can't be read of what the page says: no choice is lost to a browser's clock."""

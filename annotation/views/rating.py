@@ -46,12 +46,12 @@ def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 @form_of_hit
 def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
-    assignment = None
+    assignment, form = None, VoteForm(request.POST)
+    is_readable = form.is_valid()  # looked at before the lock, which others wait for
     try:
         with transaction.atomic():
             assignment = own_assignment(request, assignment_key, lock=True)
-            form = VoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
-            if not form.is_valid():
+            if not is_readable:
                 raise Unacceptable(form.problem)
             rating = take_vote(assignment=assignment, **form.vote, at=timezone.now())
     except (Unacceptable, VoteConflict) as refusal:  # is told at the card; any other one is a page of its own

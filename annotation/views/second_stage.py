@@ -41,7 +41,7 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     display = display_of(assignment, request.POST.get("pair_key", ""))
     if assignment.locked_at is None:  # before anything of a second stage is shown, were it only an error
         raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
-    form = SecondVoteForm(request.POST, choices=assignment.hit.batch.study.offered_choices)
+    form = SecondVoteForm(request.POST)
     told, code = None, 200
     try:
         if not form.is_valid():
