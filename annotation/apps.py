@@ -3,6 +3,9 @@
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from config.sqlite_statistics import count_when_grown
 
 
 class AnnotationConfig(AppConfig):
@@ -12,5 +15,6 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the adapters of the channels, which need the models."""
+        """Register the adapters of the channels, which need the models, and who looks after SQLite's tables."""
         import_module("annotation.recruitment")
+        connection_created.connect(count_when_grown, dispatch_uid="count_when_grown")

@@ -69,8 +69,8 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
             numbers, made = _NUMBERS.format(**values), what.format(**values)
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
-        # What a database at work has done by itself; else every commit would carry a gigabyte of changes along. SQLite
-        # never counts its tables (ANALYZE) by itself, and nobody does it for those who rate.
+        # What a database at work has done by itself; else every commit would carry a gigabyte of changes along. SQLite's
+        # tables are counted by whoever opens it next (config/sqlite_statistics.py), as anywhere.
         for step in _SETTLE[connection.vendor]:
             cursor.execute(step)
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]

@@ -65,7 +65,9 @@ def database() -> dict[str, object]:
     if engine.endswith("sqlite3"):
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
-        settings["CONN_MAX_AGE"] = None  # opening the file and its settings anew for each request costs a tenth of it
+        # Seconds. Opening the file and its settings anew for each request costs a tenth of it; one that is kept for ever
+        # would not hear of tables that have grown (config/sqlite_statistics.py).
+        settings["CONN_MAX_AGE"] = 300
         settings["OPTIONS"] = {
             # A write transaction takes its lock at the start, so that it waits instead of failing half-way.
             "transaction_mode": "IMMEDIATE",
