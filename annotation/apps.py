@@ -5,7 +5,7 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
-from config.sqlite_statistics import count_when_grown
+from annotation.sqlite_statistics import count_when_grown
 
 
 class AnnotationConfig(AppConfig):

@@ -70,7 +70,7 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
         # What a database at work has done by itself; else every commit would carry a gigabyte of changes along. SQLite's
-        # tables are counted by whoever opens it next (config/sqlite_statistics.py), as anywhere.
+        # tables are counted by whoever opens it next (annotation/sqlite_statistics.py), as anywhere.
         for step in _SETTLE[connection.vendor]:
             cursor.execute(step)
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]

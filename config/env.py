@@ -66,7 +66,7 @@ def database() -> dict[str, object]:
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
         # Seconds. Opening the file and its settings anew for each request costs a tenth of it; one that is kept for ever
-        # would not hear of tables that have grown (config/sqlite_statistics.py).
+        # would not hear of tables that have grown (annotation/sqlite_statistics.py).
         settings["CONN_MAX_AGE"] = 300
         settings["OPTIONS"] = {
             # A write transaction takes its lock at the start, so that it waits instead of failing half-way.
