@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-models test-llm lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging stress ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -22,8 +22,14 @@ run: ## serve the database of DATABASE_URL on PORT, without example data
 install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities mturk" adds some of these
 	@sh tools/venv.sh base $(EXTRAS)
 
-test: ## run every test on SQLite and the database tests on PostgreSQL, after installing what they need
+test: ## run every test on SQLite and those that depend on the engine on PostgreSQL, after installing what they need
 	@exec sh tools/test.sh
+
+test-fast: ## run the quick tests on SQLite, without a browser, while working (a minute and a half)
+	@exec sh tools/test.sh --fast
+
+test-all: ## run every test on SQLite and every database test on PostgreSQL too
+	@exec sh tools/test.sh --all
 
 test-models: ## compare our encoder, embeddings and entities with published figures, over the real small models (100 MB)
 	@exec sh tools/test_models.sh
@@ -31,10 +37,14 @@ test-models: ## compare our encoder, embeddings and entities with published figu
 test-llm: ## run every judging method over a real small language model on this machine (minutes; 130 MB the first time)
 	@exec sh tools/test_llm.sh
 
-lint: .venv/dev ## check the style of Python and of templates
+coverage: ## run every test on SQLite and report the lines and branches that they take, in var/coverage/ too
+	@exec sh tools/coverage.sh
+
+lint: .venv/dev ## check the style of Python and of templates, and which room imports which
 	$(PY) -m ruff check $(wildcard $(CHECKED))
 	$(PY) -m ruff format --check $(wildcard $(CHECKED))
 	$(PY) -m djlint templates --lint --check --quiet
+	.venv/bin/lint-imports --no-logo --no-cache
 
 format: .venv/dev ## rewrite Python and templates in the style that `make lint` checks
 	$(PY) -m ruff check --fix-only --quiet $(wildcard $(CHECKED))

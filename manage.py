@@ -1,17 +1,7 @@
 #!/usr/bin/env python3
-"""Django's command line for Tandem."""
+"""The command `tandem` of a source checkout."""
 
-import os
-import sys
-
-
-def main() -> None:
-    """Run one management command."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
-
-    execute_from_command_line(sys.argv)
-
+from config.__main__ import main
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
-"""Ways of judging side by side: accuracy averaged over rounds, its spread, and differences on the same pairs.
+"""Ablation of judging methods: accuracy averaged over rounds, its spread, and paired differences.
 
-A round is one go at every pair with other seeds. Each measure takes per-pair sums, so that `analysis.bootstrap` can
+A round judges every pair once, with its own seed. Each measure takes per-pair sums, so that `analysis.bootstrap` can
 resample instances: a pair's rounds are not independent, and stay together.
 
 A missing verdict is an answer that holds none: never right, as in `analysis.accuracy`. A tie is right where the gold is
@@ -35,7 +35,7 @@ def round_sums(verdict: npt.ArrayLike, gold: npt.ArrayLike, answered: npt.ArrayL
 
 
 def parsed_round_sums(verdict: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
-    """The same over verdicts only: an answer without one is left out, and so is in neither part.
+    """The same over verdicts only: an answer without one is left out of both parts.
 
     returns : (n_pairs, n_rounds, 2) of 0 and 1
     """
@@ -44,7 +44,7 @@ def parsed_round_sums(verdict: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray
 
 
 def majority_round_sums(verdict: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
-    """Verdicts that the majority of the people gave as well, and verdicts on pairs with a majority, in each round.
+    """Verdicts equal to the people's majority, and verdicts on pairs with a majority, in each round.
 
     verdict : (n_pairs, n_rounds); people : (n_pairs, n_raters); both of -1, 0, +1, NaN for missing
     returns : (n_pairs, n_rounds, 2) of 0 and 1; a tie agrees with a tie only
@@ -54,9 +54,9 @@ def majority_round_sums(verdict: npt.ArrayLike, people: npt.ArrayLike) -> FloatA
 
 
 def rounds_ended(ended: npt.ArrayLike) -> tuple[int, int]:
-    """Count the rounds that are done, every pair of which has ended, and those that are begun: some pairs, not all.
+    """Count the rounds in which every pair has ended, and those in which only some have.
 
-    ended  : (n_pairs, n_rounds) whether anything came of it, an error included
+    ended  : (n_pairs, n_rounds) whether there is a result, errors included
     raises : ShapeError for another number of dimensions
     """
     cells = np.asarray(ended, dtype=bool)
@@ -93,9 +93,9 @@ def spread_of_rounds(sums: npt.ArrayLike) -> float:
 
 
 def difference_sums(sums: npt.ArrayLike, reference: npt.ArrayLike) -> FloatArray:
-    """How much more often a pair is right than with the reference, and whether both answered on it.
+    """Difference in accuracy to the reference per pair, and whether both answered on it.
 
-    What a pair counts is the mean over the rounds in which it was answered. With every pair answered in every round the
+    A pair's accuracy is the mean over the rounds in which it was answered. With every pair answered in every round the
     ratio of the sums is the difference of the two means over rounds.
 
     sums, reference : (n_pairs, n_rounds, 2) of the same pairs; the numbers of rounds may differ

@@ -1,11 +1,11 @@
-"""A judge against gold: accuracy either way round, agreement between the orders, position, and sound rationales.
+"""A judge against gold labels: accuracy in each order, agreement between the orders, position bias, sound rationales.
 
 Each measure is a ratio of sums, one row of (numerator, denominator) per pair: summed per instance they go into
 `analysis.bootstrap` with `ratio`, and summed over everything they give the value itself (`share`).
 
-A missing verdict is an answer that holds none (unparsed, or declined): it is never right and never a vote. So it stays
-in the denominator of every accuracy, and in neither part of an agreement or of the share for the first text. A tie is
-right where the gold is a tie, and nowhere else.
+A missing verdict is an answer without one (unparsed or refused): it is never right and never a vote. It stays in the
+denominator of every accuracy, and in neither part of an agreement or of the share for the first text. A tie is right
+where the gold is a tie, and nowhere else.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ A_FIRST, B_FIRST = 0, 1  # columns
 
 @dataclass(frozen=True, eq=False)
 class AgainstGold:
-    """What one judge said of n pairs, either way round, beside what is known to be right.
+    """One judge's verdicts on n pairs in both orders, with the gold labels.
 
-    verdict : (n_pairs, 2) in study order; column 0 with A's text shown first, column 1 with B's; NaN where none came
-    gold    : (n_pairs,) -1 A is better, +1 B, 0 neither; NaN where nobody knows: such a pair is in no accuracy
-    asked   : (n_pairs, 2) whether the judge gave an answer this way round; everywhere when left out
-    raises  : ShapeError if the shapes differ; UnknownValue for an unknown verdict, or one where nobody asked
+    verdict : (n_pairs, 2) in study order; column 0 with A's text shown first, column 1 with B's; NaN for missing
+    gold    : (n_pairs,) -1 A is better, +1 B, 0 neither; NaN where unknown: such a pair is in no accuracy
+    asked   : (n_pairs, 2) whether the judge answered in this order; everywhere when left out
+    raises  : ShapeError if the shapes differ; UnknownValue for an unknown verdict, or one in an order not asked
     """
 
     verdict: FloatArray
@@ -49,7 +49,7 @@ class AgainstGold:
                 f"need (n, 2) verdicts, (n,) gold and (n, 2) asked, got {verdict.shape}, {gold.shape}, {asked.shape}"
             )
         if (~asked & ~np.isnan(verdict)).any():
-            raise UnknownValue(f"{(~asked & ~np.isnan(verdict)).sum()} verdicts where nobody asked")
+            raise UnknownValue(f"{(~asked & ~np.isnan(verdict)).sum()} verdicts in orders that were not asked")
         for name, value in (("verdict", verdict), ("gold", gold), ("asked", asked)):
             object.__setattr__(self, name, value)
 
@@ -59,11 +59,12 @@ class AgainstGold:
     @property
     def right(self) -> BoolArray:
         """(n_pairs, 2) whether the verdict equals the gold; never where either is missing."""
-        return self.verdict == self.gold[:, np.newaxis]
+        equal: BoolArray = self.verdict == self.gold[:, np.newaxis]
+        return equal
 
     @property
     def counted(self) -> BoolArray:
-        """(n_pairs, 2) whether there is an answer and a gold to hold it against."""
+        """(n_pairs, 2) whether there is an answer and a gold label."""
         return self.asked & ~np.isnan(self.gold)[:, np.newaxis]
 
 
@@ -157,7 +158,7 @@ def wrong_when_sound_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
 
     A verdict is wrong when it isn't the gold's, so also when it is a tie and the gold is none.
 
-    sound   : (n_judgments,) 1 sound, 0 not, NaN where nobody said or those who did are divided
+    sound   : (n_judgments,) 1 sound, 0 not, NaN where unmarked or disputed
     verdict : (n_judgments,); gold : (n_judgments,); both of -1, 0, +1, NaN for missing
     returns : (n_judgments, 2) of 0 and 1; a judgment that lacks any of the three adds nothing
     raises  : ShapeError if the lengths differ; UnknownValue for other values
@@ -167,7 +168,7 @@ def wrong_when_sound_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
 
 
 def sound_when_wrong_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
-    """Sound rationales, and rationales that somebody marked, among wrong verdicts.
+    """Sound rationales, and marked rationales, among wrong verdicts.
 
     Arguments, result and errors as for `wrong_when_sound_sums`.
 

@@ -1,7 +1,7 @@
-"""How consistency of rating sets goes with separability: a logistic curve, where it crosses a half, what a cut saves.
+"""Consistency as a function of separability: a logistic curve, its crossing of one half, and what a cut saves.
 
-Rating sets are added up per matchup first (`gather`): all sets of a matchup share its separability, so that a fit
-needs only its number of sets and their total consistency, and a bootstrap round only how often each instance is drawn.
+Rating sets are first summed per matchup (`aggregate_sets`): all sets of a matchup share its separability, so a fit
+needs only their number and total consistency, and a bootstrap round only how often each instance is drawn.
 """
 
 from dataclasses import dataclass
@@ -10,32 +10,32 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import CELLS, Interval, draws, interval_of, ratio
+from analysis.bootstrap import BLOCK_CELLS, Interval, draw_counts, interval_of, ratio
 from analysis.errors import AnalysisError, NotEnough, ShapeError, UnknownValue
 from analysis.types import BoolArray, FloatArray, IntArray, code_array
 
-MOST_STEPS = 100
-MOST_HALVINGS = 30
-SMALL = 1e-9  # of the number of sets: a gradient below this is none
-LEAST_CURVATURE = 1e-14
+MAX_ITERATIONS = 100
+MAX_HALVINGS = 30
+TOLERANCE = 1e-9  # of the number of sets: a gradient below this is none
+MIN_DETERMINANT = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Rating sets of one rater kind, added up per matchup.
+    """Rating sets of one rater, summed per matchup.
 
     delta    : (n,) separability
     sets     : (n,) rating sets
     total    : (n,) sum of their consistencies
-    steady   : (n,) those of consistency 1
-    instance : (n,) code of the instance: what a bootstrap draws
+    consistent : (n,) those of consistency 1
+    instance : (n,) code of the instance, the unit of the bootstrap
     excluded : rating sets without a consistency or whose matchup has no separability
     """
 
     delta: FloatArray
     sets: FloatArray
     total: FloatArray
-    steady: FloatArray
+    consistent: FloatArray
     instance: IntArray
     excluded: int
 
@@ -43,8 +43,8 @@ class Pilot:
         return len(self.delta)
 
 
-def gather(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: npt.ArrayLike) -> Pilot:
-    """Add rating sets up per (instance, separability).
+def aggregate_sets(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: npt.ArrayLike) -> Pilot:
+    """Sum rating sets per (instance, separability).
 
     delta       : (n_sets,) separability of each set's matchup; NaN where it is undefined
     consistency : (n_sets,) from 0 to 1; NaN where a set has no rating
@@ -66,7 +66,7 @@ def gather(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: npt.Array
         delta=rows[:, 1],
         sets=np.bincount(index, minlength=n).astype(np.float64),
         total=np.bincount(index, weights=c, minlength=n).astype(np.float64),
-        steady=np.bincount(index[c == 1], minlength=n).astype(np.float64),
+        consistent=np.bincount(index[c == 1], minlength=n).astype(np.float64),
         instance=rows[:, 0].astype(np.int64),
         excluded=int((~known).sum()),
     )
@@ -111,8 +111,8 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
     """Fit the fractional logit by damped Newton steps, for the pilot itself or for resamples of it.
 
     times   : (rounds, n) how often each row of the pilot is drawn; once each when left out
-    returns : `Curves`. Where every set below some separability is inconsistent and every one above it fully
-              consistent (or the other way round) the likelihood has no greatest value: that is a step, put halfway
+    returns : `Curves`. Where the sets are separated (every set below some separability is inconsistent and every one
+              above it fully consistent, or the reverse) the likelihood has no maximum: the fit is a step, halfway
               between the two sides
     raises  : NotEnough for an empty pilot; ShapeError if times do not fit
     source  : Papke and Wooldridge 1996, Econometric methods for fractional response variables; Albert and Anderson
@@ -126,28 +126,28 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
     won, sets = drawn * pilot.total, drawn * pilot.sets
     lost = drawn * (pilot.sets - pilot.total)
     level = ratio(np.stack([won.sum(axis=1), sets.sum(axis=1)], axis=-1).reshape(-1, 2))
-    slope, step = _steps(pilot.delta, won, lost)
+    slope, step = _separation(pilot.delta, won, lost)
     intercept = np.full(len(drawn), np.nan)
     converged = np.isinf(slope)
-    open_ = ~converged & _varies(pilot.delta, sets) & (level > 0) & (level < 1)
+    undetermined = ~converged & _varies(pilot.delta, sets) & (level > 0) & (level < 1)
     center, scale = float(pilot.delta.mean()), float(pilot.delta.std()) or 1.0
-    start = np.stack([_logit(level[open_]), np.zeros(open_.sum())], axis=1)
-    found, done, iterations = _newton((pilot.delta - center) / scale, won[open_], sets[open_], start)
+    start = np.stack([_logit(level[undetermined]), np.zeros(undetermined.sum())], axis=1)
+    found, done, iterations = _newton((pilot.delta - center) / scale, won[undetermined], sets[undetermined], start)
     found[~done] = np.nan
-    slope[open_] = found[:, 1] / scale
-    intercept[open_] = found[:, 0] - found[:, 1] * center / scale
-    converged[open_] = done
+    slope[undetermined] = found[:, 1] / scale
+    intercept[undetermined] = found[:, 0] - found[:, 1] * center / scale
+    converged[undetermined] = done
     return Curves(intercept, slope, step, level, iterations, converged)
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """What a pilot says of separability and consistency.
+    """The relation of separability and consistency in a pilot.
 
     slope       : log-odds of consistency per unit of separability; infinite for a step, NaN where undefined
     crossing    : separability at which the fitted mean consistency rises through a half; NaN for the reason in `why`
     why         : "" or one of `REASONS`
-    open_ends   : rounds whose crossing lies outside the support: they count as its nearer end
+    outside_support : rounds whose crossing lies outside the support; they count as its nearer end
     band        : (2, n_grid) interval of the curve at `grid`
     """
 
@@ -155,7 +155,7 @@ class Relation:
     slope_interval: Interval
     crossing: float
     crossing_interval: Interval
-    open_ends: int
+    outside_support: int
     why: str
     separated: bool
     iterations: int
@@ -169,7 +169,7 @@ REASONS = ("one value", "all inconsistent", "all consistent", "not rising", "bel
 GRID = 41
 
 
-def relate(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95) -> Relation:
+def fit_relation(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95) -> Relation:
     """Fit the curve and find its crossing, with intervals from a cluster bootstrap over instances.
 
     returns : `Relation`. A crossing outside the support of the pilot's separability is none: there the curve is a
@@ -193,7 +193,7 @@ def relate(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, level:
         slope_interval=_interval_with_infinite(slopes, level),
         crossing=float("nan") if why else crossing,
         crossing_interval=interval_of(np.clip(crossings, least, most), level),
-        open_ends=outside,
+        outside_support=outside,
         why=why,
         separated=bool(np.isinf(slope)),
         iterations=curves.iterations,
@@ -216,13 +216,13 @@ def cut_sums(pilot: Pilot, threshold: float) -> FloatArray:
         (pilot.total, pilot.sets),
         (pilot.total * kept, pilot.sets * kept),
         (pilot.total * below, pilot.sets * below),
-        (pilot.steady * below, pilot.sets * below),
+        (pilot.consistent * below, pilot.sets * below),
     ]
     return np.stack([np.stack(pair, axis=-1) for pair in pairs], axis=1)
 
 
 def cut_statistic(totals: FloatArray) -> FloatArray:
-    """Mean consistency of all, of the kept and of those left out, the kept less all, steady share of those left out.
+    """Mean consistency of all, of the kept and of those left out, the kept less all, consistent share of those left out.
 
     totals  : (..., 4, 2) as `cut_sums` adds up to
     returns : (..., 5), NaN where a denominator is 0
@@ -232,7 +232,7 @@ def cut_statistic(totals: FloatArray) -> FloatArray:
     return np.stack([shares[..., 0], shares[..., 1], shares[..., 2], gain, shares[..., 3]], axis=-1)
 
 
-class Saving(NamedTuple):
+class Savings(NamedTuple):
     """What a cut saves of planned ratings; matchups without a separability are rated either way."""
 
     below: int
@@ -242,7 +242,7 @@ class Saving(NamedTuple):
     planned: int
 
 
-def saving(delta: npt.ArrayLike, threshold: float, ratings_per_matchup: int) -> Saving:
+def savings(delta: npt.ArrayLike, threshold: float, ratings_per_matchup: int) -> Savings:
     """Count the ratings of matchups below a threshold, out of all that are planned.
 
     delta               : (n_matchups,) separability of all that could be rated; NaN where undefined
@@ -251,7 +251,7 @@ def saving(delta: npt.ArrayLike, threshold: float, ratings_per_matchup: int) -> 
     values = np.asarray(delta, dtype=np.float64)
     known = ~np.isnan(values)
     below = int((values[known] < threshold).sum())
-    return Saving(
+    return Savings(
         below,
         int(known.sum()),
         int((~known).sum()),
@@ -267,10 +267,10 @@ def _resampled(
     slopes, crossings, fitted = np.full(rounds, np.nan), np.full(rounds, np.nan), np.full((rounds, len(grid)), np.nan)
     if len(instances) < 2:
         return slopes, crossings, fitted
-    step = max(1, CELLS // len(pilot))
+    step = max(1, BLOCK_CELLS // len(pilot))
     for start in range(0, rounds, step):
         rows = slice(start, min(start + step, rounds))
-        curves = fit(pilot, draws(len(instances), rows.stop - rows.start, rng)[:, index])
+        curves = fit(pilot, draw_counts(len(instances), rows.stop - rows.start, rng)[:, index])
         slopes[rows], crossings[rows], fitted[rows] = curves.slope, curves.crossing(), curves.at(grid)
     return slopes, crossings, fitted
 
@@ -312,9 +312,9 @@ def _varies(x: FloatArray, sets: FloatArray) -> BoolArray:
     return varies
 
 
-def _steps(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _separation(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(rounds,) slope, infinite where one separability parts all that is consistent from all that is not, and that step."""
-    rounding = SMALL * np.maximum(won + lost, 1)
+    rounding = TOLERANCE * np.maximum(won + lost, 1)
     good, bad = won > rounding, lost > rounding
     least_good, most_good = np.where(good, x, np.inf).min(axis=1), np.where(good, x, -np.inf).max(axis=1)
     least_bad, most_bad = np.where(bad, x, np.inf).min(axis=1), np.where(bad, x, -np.inf).max(axis=1)
@@ -329,60 +329,60 @@ def _steps(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatArray
 
 
 def _newton(x: FloatArray, won: FloatArray, sets: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray, int]:
-    """Climb every row's quasi-likelihood at once; returns parameters (rounds, 2), whether each converged, and steps."""
-    at = start.copy()
-    height = _likelihood(at, x, won, sets)
-    done = np.zeros(len(at), dtype=bool)
+    """Maximise every row's quasi-likelihood; returns parameters (rounds, 2), whether each converged, and iterations."""
+    theta = start.copy()
+    likelihood = _likelihood(theta, x, won, sets)
+    done = np.zeros(len(theta), dtype=bool)
     steps = 0
-    while steps < MOST_STEPS and not done.all():
+    while steps < MAX_ITERATIONS and not done.all():
         steps += 1
         rows = np.flatnonzero(~done)
-        slope, curvature = _derivatives(at[rows], x, won[rows], sets[rows])
-        flat = np.abs(slope).max(axis=1) <= SMALL * sets[rows].sum(axis=1)
+        slope, curvature = _derivatives(theta[rows], x, won[rows], sets[rows])
+        flat = np.abs(slope).max(axis=1) <= TOLERANCE * sets[rows].sum(axis=1)
         done[rows[flat]] = True
         rows, slope, curvature = rows[~flat], slope[~flat], curvature[~flat]
         det = curvature[:, 0] * curvature[:, 2] - curvature[:, 1] ** 2
-        fine = det > LEAST_CURVATURE * curvature[:, 0] * curvature[:, 2]
-        if not fine.all():  # so flat that no step can be told: left as it is, and not converged
+        fine = det > MIN_DETERMINANT * curvature[:, 0] * curvature[:, 2]
+        if not fine.all():  # the curvature is numerically singular: left as it is, and not converged
             rows, slope, curvature, det = rows[fine], slope[fine], curvature[fine], det[fine]
         if not rows.size:
             break
-        move = np.stack(
+        step = np.stack(
             [
                 (curvature[:, 2] * slope[:, 0] - curvature[:, 1] * slope[:, 1]) / det,
                 (curvature[:, 0] * slope[:, 1] - curvature[:, 1] * slope[:, 0]) / det,
             ],
             axis=1,
         )
-        at[rows], height[rows] = _climbed(at[rows], height[rows], move, x, won[rows], sets[rows])
-    return at, done, steps
+        theta[rows], likelihood[rows] = _line_search(theta[rows], likelihood[rows], step, x, won[rows], sets[rows])
+    return theta, done, steps
 
 
-def _climbed(
-    at: FloatArray, height: FloatArray, move: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray
+def _line_search(
+    theta: FloatArray, likelihood: FloatArray, step: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Go the whole step, or as many halves of it as it takes not to come out lower."""
-    moved, reached = at + move, _likelihood(at + move, x, won, sets)
-    for _ in range(MOST_HALVINGS):
-        low = np.flatnonzero(~(reached >= height - 1e-12 * np.abs(height)))
+    """Take the Newton step, halved until the likelihood does not fall."""
+    moved, reached = theta + step, _likelihood(theta + step, x, won, sets)
+    for _ in range(MAX_HALVINGS):
+        low = np.flatnonzero(~(reached >= likelihood - 1e-12 * np.abs(likelihood)))
         if not low.size:
             break
-        move[low] /= 2
-        moved[low] = at[low] + move[low]
+        step[low] /= 2
+        moved[low] = theta[low] + step[low]
         reached[low] = _likelihood(moved[low], x, won[low], sets[low])
     return moved, reached
 
 
-def _likelihood(at: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> FloatArray:
+def _likelihood(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> FloatArray:
     """(rounds,) Bernoulli quasi-log-likelihood of the mean consistency."""
-    eta = at[:, :1] + at[:, 1:] * x
+    eta = theta[:, :1] + theta[:, 1:] * x
     value: FloatArray = (won * eta - sets * np.logaddexp(0, eta)).sum(axis=1)
     return value
 
 
-def _derivatives(at: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _derivatives(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Gradient (rounds, 2), and the negative second derivatives (rounds, 3): of the intercept, of both, of the slope."""
-    p = _expit(at[:, :1] + at[:, 1:] * x)
+    p = _expit(theta[:, :1] + theta[:, 1:] * x)
     residual, weight = won - sets * p, sets * p * (1 - p)
     gradient = np.stack([residual.sum(axis=1), residual @ x], axis=1)
     return gradient, np.stack([weight.sum(axis=1), weight @ x, weight @ x**2], axis=1)

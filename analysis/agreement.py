@@ -87,7 +87,7 @@ def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> 
 
 
 def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
-    """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance gives; raters may be missing.
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for chance agreement; raters may be missing.
 
     ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing; a unit with one rating plays no part
     returns : at most 1; NaN if all pairable ratings are alike or there are none

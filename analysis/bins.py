@@ -6,8 +6,8 @@ import numpy.typing as npt
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 from analysis.types import FloatArray, IntArray
 
-MOST_BINS = 1_000_000
-ROUNDING = 1e-9  # of a step: a value so near to an edge lies on it
+MAX_BINS = 1_000_000
+ROUNDING = 1e-9  # of a step: a value this near to an edge lies on it
 
 
 def equal_width_edges(values: npt.ArrayLike, n: int) -> FloatArray:
@@ -35,8 +35,8 @@ def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
     known = _sorted_known(values, 1)
     if not (np.isfinite(step) and step > 0):
         raise UnknownValue(f"the step of a histogram must be above 0, got {step}")
-    if (known[-1] - known[0]) / step > MOST_BINS:
-        raise NotEnough(f"steps of {step} from {known[0]} to {known[-1]} make more than {MOST_BINS} bins")
+    if (known[-1] - known[0]) / step > MAX_BINS:
+        raise NotEnough(f"steps of {step} from {known[0]} to {known[-1]} make more than {MAX_BINS} bins")
     first, last = int(np.floor(known[0] / step + ROUNDING)), int(np.ceil(known[-1] / step - ROUNDING))
     edges: FloatArray = np.arange(first, max(last, first + 1) + 1).astype(np.float64) * step
     edges[0], edges[-1] = min(edges[0], known[0]), max(edges[-1], known[-1])  # rounding must leave no value outside

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.types import FloatArray, IntArray, code_array
 
-CELLS = 2**20  # most cluster counts drawn at a time: 8 MiB
+BLOCK_CELLS = 2**20  # most cluster counts drawn at a time: 8 MiB
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -199,18 +199,20 @@ def _resampled(
 ) -> FloatArray:
     n = len(table)
     flat = table.reshape(n, -1)
-    step = max(1, CELLS // n)
+    step = max(1, BLOCK_CELLS // n)
     values = np.empty((rounds, n_measures))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        found = np.asarray(statistic((draws(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64)
+        found = np.asarray(
+            statistic((draw_counts(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64
+        )
         if found.shape != (size, n_measures):
             raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {found.shape}")
         values[start : start + size] = found
     return values
 
 
-def draws(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
+def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
     """(rounds, n) how often each cluster is drawn, when n of n are with replacement: a multinomial draw, only faster."""
     drawn = rng.integers(n, size=(rounds, n)) + np.arange(rounds)[:, np.newaxis] * n
     counts: IntArray = np.bincount(drawn.ravel(), minlength=rounds * n).reshape(rounds, n)
@@ -238,10 +240,10 @@ def _resampled_medians(
     if len(kept) < 2:
         return medians
     of_side = np.split(index, np.cumsum([len(codes) for _, codes in sides])[:-1])
-    step = max(1, CELLS // len(index))
+    step = max(1, BLOCK_CELLS // len(index))
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        times = draws(len(kept), size, rng)
+        times = draw_counts(len(kept), size, rng)
         for column, ((ordered, _), places) in enumerate(zip(sides, of_side, strict=True)):
             medians[start : start + size, column] = _medians(ordered, times[:, places])
     return medians

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from analysis.errors import DuplicateRating, ShapeError, UnknownValue
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, code_array, verdict_array
 
-SAME = 1e-9  # values of k/n nearer than this are one; those of sets up to 30,000 pairs lie further apart
+TOLERANCE = 1e-9  # values of k/n nearer than this are one; those of sets up to 30,000 pairs lie further apart
 
 
 def consistency(ratings: npt.ArrayLike) -> FloatArray:
@@ -154,7 +154,7 @@ def distribution(values: npt.ArrayLike, possible: npt.ArrayLike) -> dict[float, 
     right = np.searchsorted(levels, known).clip(0, len(levels) - 1)
     left = (right - 1).clip(0)
     nearest = np.where(np.abs(known - levels[left]) <= np.abs(levels[right] - known), left, right)
-    stray = ~(np.abs(levels[nearest] - known) <= SAME)
+    stray = ~(np.abs(levels[nearest] - known) <= TOLERANCE)
     if stray.any():
         raise UnknownValue(f"not among the {len(levels)} possible values: {known[stray][:5].tolist()}")
     counts = np.bincount(nearest, minlength=len(levels))

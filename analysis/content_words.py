@@ -1,4 +1,4 @@
-"""What a short text is about, as a set: its content words, in any script, with inflections taken off where it is English."""
+"""The content words of a short text as a set, in any script; English words are stemmed."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from analysis.similarity.rouge import tokens as english_stems
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _PICTURES = r"\u2600-\u27bf\U0001f000-\U0001faff"
 _TONES = r"\U0001f3fb-\U0001f3ff"  # of an emoji's skin: no sign of their own
-# Words that say nothing by themselves. English only: in other languages every word counts.
+# Stop words. English only: in other languages every word counts.
 FUNCTION_WORDS = frozenset(
     {
         *("a", "about", "above", "after", "again", "against", "all", "also", "although", "am", "an", "and", "any"),
@@ -28,8 +28,8 @@ FUNCTION_WORDS = frozenset(
         *("yours", "yourself", "yourselves", "s", "t", "d", "ll", "m", "re", "ve"),
     }
 )
-# Whole texts that only say that there is nothing to say.
-NOTHING = frozenset(
+# Whole texts that stand for an empty cell.
+BLANK_TEXTS = frozenset(
     {
         *("none", "nothing", "null", "nil", "na", "n a", "empty", "not applicable", "not mentioned"),
         *("keine", "keines", "nichts", "entfällt", "无", "無", "没有", "沒有", "なし", "없음"),
@@ -37,7 +37,7 @@ NOTHING = frozenset(
 )
 
 
-LONGEST_NOTHING = 3  # words
+MAX_BLANK_WORDS = 3  # words
 
 
 @lru_cache(maxsize=256)
@@ -74,11 +74,11 @@ def length_in_words(text: str) -> int:
     )
 
 
-def says_nothing(text: str) -> bool:
-    """Tell whether a text is empty, punctuation, or a word for nothing: “–”, “n/a”, “none”."""
-    # The first words tell: no word for nothing is longer.
-    said = " ".join(piece.group() for piece in islice(_pieces().finditer(_folded(text)), LONGEST_NOTHING + 1))
-    return not said or said in NOTHING
+def is_blank(text: str) -> bool:
+    """Tell whether a text is empty, punctuation, or stands for an empty cell: “–”, “n/a”, “none”."""
+    # No entry of BLANK_TEXTS is longer.
+    said = " ".join(piece.group() for piece in islice(_pieces().finditer(_folded(text)), MAX_BLANK_WORDS + 1))
+    return not said or said in BLANK_TEXTS
 
 
 @lru_cache(maxsize=2**16)
@@ -97,7 +97,7 @@ def _stemmed_function_words() -> frozenset[str]:
 
 @cache
 def _pieces() -> re.Pattern[str]:
-    """Match runs of one kind of writing. Marks belong to the letter that they stand on; `\\w` knows few of them."""
+    """Match runs of one kind of writing. Combining marks belong to their letter; `\\w` covers few of them."""
     marks = "".join(chr(code) for code in range(0x300, 0x1CFF) if unicodedata.category(chr(code)).startswith("M"))
     return re.compile(
         rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<picture>(?![{_TONES}])[{_PICTURES}])"

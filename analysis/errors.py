@@ -22,7 +22,7 @@ class DuplicateRating(AnalysisError):
 
 
 class NotEnough(AnalysisError):
-    """More was asked for than there is."""
+    """Fewer items than requested."""
 
 
 class NeedsModel(AnalysisError):

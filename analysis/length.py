@@ -1,7 +1,6 @@
-"""Length bias: does a rater prefer the longer text, and the more so the longer it is?
+"""Length bias: the share of verdicts for the longer text, also by how much longer it is.
 
-The verdicts of a rater who reads for quality may favour longer texts too, where these are better: a share near 1 is a
-question, not an answer. People's share on the same pairs is what to hold it against.
+Longer texts may be better: compare a judge's share with people's on the same pairs.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ EXCESS = (0.1, 0.25, 0.5, 1.0, np.inf)
 
 
 def longer_sums(verdict: npt.ArrayLike, length_a: npt.ArrayLike, length_b: npt.ArrayLike) -> FloatArray:
-    """Verdicts for the longer text, and verdicts that could have been, per unit, for `ratio`.
+    """Verdicts for the longer text, and verdicts for either, per unit, for `ratio`.
 
     verdict            : (n,) -1 (A), 0, +1 (B), NaN for missing
     length_a, length_b : (n,) of the two texts, in any one unit, not negative
@@ -34,7 +33,7 @@ def longer_by_excess(
     length_b: npt.ArrayLike,
     edges: tuple[float, ...] = EXCESS,
 ) -> FloatArray:
-    """The sums of `longer_sums`, apart by how much longer the longer text is.
+    """The sums of `longer_sums`, by how much longer the longer text is.
 
     edges   : upper edges of longer / shorter - 1, ascending, each bin with its upper edge; a text beside an empty one
               is infinitely longer

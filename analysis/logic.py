@@ -1,4 +1,4 @@
-"""How steady one rater's verdicts are when only the way of asking changes: the order, the repeat, the negation.
+"""Logical consistency of one rater: verdicts under swapped order, repetition and negation.
 
 A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`) that add up, so
 `analysis.bootstrap` can resample instances without seeing a verdict again.
@@ -31,7 +31,7 @@ def first_sums(verdict: npt.ArrayLike, first_is_a: npt.ArrayLike) -> FloatArray:
 
 
 def order_sums(a_first: npt.ArrayLike, b_first: npt.ArrayLike) -> FloatArray:
-    """What came of each pair that was judged in both orders, as one of four kinds.
+    """The outcome of each pair that was judged in both orders, as one of four kinds.
 
     a_first, b_first : (n_units,) the verdict with A shown first, and with B shown first; -1 (A), 0, +1 (B), NaN
     returns          : (n_units, 4) of 0 and 1 in the columns SAME (one system twice, or two ties), FIRST (each time
@@ -65,7 +65,7 @@ def same_share(sums: FloatArray) -> FloatArray:
 def self_agreement_sums(answers: npt.ArrayLike) -> FloatArray:
     """Repeated answers that equal the one given most often, and repeated answers, per presentation, for `ratio`.
 
-    answers : (n_units, n_repeats) of -1, 0, +1, NaN for missing; the same question asked again and again
+    answers : (n_units, n_repeats) of -1, 0, +1, NaN for missing; the same question repeated
     returns : (n_units, 2); 0 and 0 for a unit with fewer than two answers. With two possible answers the ratio is in
               [1/2, 1], with three in [1/3, 1]
     raises  : UnknownValue, ShapeError
@@ -84,8 +84,8 @@ def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
     """Whether the negated question was answered as the plain one implies, and whether both were, for `ratio`.
 
     plain, negated : (n_units,) the *preferred* system by the plain and by the negated question of one presentation;
-                     -1, 0, +1, NaN. Who calls B the worse text prefers A, so that the opposite answer is the same
-                     verdict here; a tie goes with a tie only
+                     -1, 0, +1, NaN. To call B the worse text is to prefer A, so the opposite answer is the same verdict
+                     here; a tie agrees with a tie only
     returns        : (n_units, 2) of 0 and 1
     raises         : UnknownValue, ShapeError
     source         : Liu et al. 2024, Aligning with Logic, §2.3 (negation invariance)

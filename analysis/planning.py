@@ -1,4 +1,4 @@
-"""How many instances, pairs and raters an interval of a wanted width takes, and what they cost.
+"""How many instances, pairs and raters an interval of a given width takes, and what they cost.
 
 Instances are the sampling unit: a width falls with the square root of their number, and pairs and raters only lower
 what each instance leaves uncertain (`analysis.variance`).
@@ -12,15 +12,15 @@ from statistics import NormalDist
 from analysis.errors import NotEnough, UnknownValue
 from analysis.variance import Components
 
-LEAST_INSTANCES = 2  # an interval over instances needs two
-CAUTION = 0.8
+MIN_INSTANCES = 2  # an interval over instances needs two
+CAUTIOUS_SHARE = 0.8
 CENTS = 100
 ROUNDING = 1e-9  # relative; so much above a whole number is that number
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What work costs; a price that is not known is None, and so is what follows from it.
+class Prices:
+    """Prices of work; an unknown price is None, and so is what follows from it.
 
     A HIT of N pairs takes the share `source_share` of the known HIT's minutes and pay for its source text, and the rest
     in proportion to its pairs.
@@ -60,12 +60,12 @@ class Rates:
 
     def pay(self, pairs: int) -> float | None:
         """Pay for a HIT of so many pairs, rounded up to whole cents."""
-        return None if self.pay_per_hit is None else _up(self.pay_per_hit * self.work(pairs) * CENTS) / CENTS
+        return None if self.pay_per_hit is None else _ceil(self.pay_per_hit * self.work(pairs) * CENTS) / CENTS
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What is wanted of the interval, and what limits it.
+    """The interval to reach, and its limits.
 
     width           : upper less lower bound, in units of the measure, in (0, 1)
     level           : in (0, 1)
@@ -98,7 +98,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Design:
-    """So many instances with N pairs and R raters each, and what they take; None where a price or number isn't known.
+    """A number of instances with N pairs and R raters each, and what they take; None where unknown.
 
     instances          : the least number whose interval is expected to be no wider than wanted; None (and so all that
                          follows from it) if a finite population has too few
@@ -144,7 +144,7 @@ def expected_width(
     raises     : NotEnough for fewer than two instances or more than the population; UnknownValue for a bad level
     source     : Cochran 1977, Sampling Techniques, chapter 10 (two stages, the first from a finite population)
     """
-    if instances < LEAST_INSTANCES or (population is not None and instances > population):
+    if instances < MIN_INSTANCES or (population is not None and instances > population):
         raise NotEnough(f"an interval over {instances} instances of {population or 'many'} is not possible")
     taken = 0.0 if population is None else instances / population
     variance = components.of_instance_mean(pairs, raters) - taken * components.instance
@@ -170,14 +170,14 @@ def instances_needed(
         raise UnknownValue(f"the width of an interval is above 0, got {width:g}")
     allowed = (width / (2 * _z(level))) ** 2
     if population is not None:
-        if population < LEAST_INSTANCES:
+        if population < MIN_INSTANCES:
             return None
         allowed += components.instance / population
-    needed = max(LEAST_INSTANCES, _up(components.of_instance_mean(pairs, raters) / allowed))
+    needed = max(MIN_INSTANCES, _ceil(components.of_instance_mean(pairs, raters) / allowed))
     return None if population is not None and needed > population else needed
 
 
-def upper_limit(pilot_instances: int, *, share: float = CAUTION) -> float:
+def upper_limit(pilot_instances: int, *, share: float = CAUTIOUS_SHARE) -> float:
     """Factor from a pilot's variance to its upper confidence limit: a small pilot's variance is often too low.
 
     returns : (n - 1) / q with q the (1 - share) quantile of chi-square with n - 1 degrees of freedom, as for normal
@@ -186,21 +186,21 @@ def upper_limit(pilot_instances: int, *, share: float = CAUTION) -> float:
     source  : Browne 1995, On the use of a pilot sample for sample size determination, Statistics in Medicine 14;
               Wilson and Hilferty 1931 for the quantile
     """
-    if pilot_instances < LEAST_INSTANCES:
+    if pilot_instances < MIN_INSTANCES:
         raise NotEnough(f"a variance over instances needs two or more, got {pilot_instances}")
     spread = 2 / (9 * (pilot_instances - 1))
     return 1 / (1 - spread + NormalDist().inv_cdf(1 - share) * math.sqrt(spread)) ** 3
 
 
 def designs(
-    components: Mapping[int, Components], raters: Iterable[int], *, aim: Aim, rates: Rates | None = None
+    components: Mapping[int, Components], raters: Iterable[int], *, aim: Aim, rates: Prices | None = None
 ) -> list[Design]:
     """Work out one design for each number of pairs and of raters, in the order given.
 
     components : by number of pairs; the same for all where the model carries over, as for the win rate
     raises     : UnknownValue for a number of pairs or raters below 1
     """
-    numbers, prices = list(raters), rates or Rates()
+    numbers, prices = list(raters), rates or Prices()
     return [_design(found, pairs, r, aim, prices) for pairs, found in components.items() for r in numbers]
 
 
@@ -218,12 +218,12 @@ def _price(design: Design) -> tuple[float, float, int, int]:
     return (work if design.cost is None else design.cost, work, design.instances or 0, design.ratings or 0)
 
 
-def _design(components: Components, pairs: int, raters: int, aim: Aim, rates: Rates) -> Design:
+def _design(components: Components, pairs: int, raters: int, aim: Aim, rates: Prices) -> Design:
     n = instances_needed(
         components, pairs=pairs, raters=raters, width=aim.width, level=aim.level, population=aim.population
     )
     here = None
-    if aim.available is not None and aim.available >= LEAST_INSTANCES:
+    if aim.available is not None and aim.available >= MIN_INSTANCES:
         here = _width(components, pairs, raters, aim.available, aim)
     if n is None:
         return Design(pairs, raters, None, width_available=here, enough=False)
@@ -274,6 +274,6 @@ def _z(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _up(value: float) -> int:
-    """Round up to a whole number, but not for what is only the rounding of floats."""
+def _ceil(value: float) -> int:
+    """Round up to a whole number, but ignore floating-point rounding."""
     return math.ceil(value * (1 - ROUNDING))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import CELLS, Interval, draws, interval_of
+from analysis.bootstrap import BLOCK_CELLS, Interval, draw_counts, interval_of
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.types import FloatArray, IntArray
 
@@ -37,7 +37,7 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 def rank_correlation(
     x: npt.ArrayLike, y: npt.ArrayLike, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95
 ) -> Correlation:
-    """`spearman` with a percentile bootstrap interval that resamples rows (instances) and ranks each resample anew.
+    """`spearman` with a percentile bootstrap interval that resamples rows (instances) and ranks each resample.
 
     raises : as `spearman`; AnalysisError for a bad level or number of rounds
     source : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3
@@ -49,10 +49,10 @@ def rank_correlation(
     if n < 2:
         return Correlation(float("nan"), Interval(np.nan, np.nan, level, rounds, undefined=rounds), n, missing)
     values = np.empty(rounds)
-    step = max(1, CELLS // n)
+    step = max(1, BLOCK_CELLS // n)
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        values[start : start + size] = _of_resamples(left, right, draws(n, size, rng))
+        values[start : start + size] = _of_resamples(left, right, draw_counts(n, size, rng))
     return Correlation(spearman(left, right), interval_of(values, level), n, missing)
 
 

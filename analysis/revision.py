@@ -1,9 +1,9 @@
-"""What a comparison table does to people: votes before and after it, which way they change, and how long they take.
+"""The effect of a comparison table on people: votes before and after it, how they change, and how long they take.
 
 A decision is a first vote on a pair and the second one after the table (or after none). Each measure is a ratio of
-sums, one row of (numerator, denominator) per decision: summed per instance they go into `analysis.bootstrap`. Between
-two arms they do so side by side (`joint_sums`, `difference`), since an instance may have decisions in both: a round
-then draws it for both or for neither. A decision that lacks one of its votes is in no number.
+sums, one row of (numerator, denominator) per decision: summed per instance they go into `analysis.bootstrap`. The sums
+of two arms go side by side (`joint_sums`, `difference`), since an instance may have decisions in both: a round then
+draws it for both or for neither. A decision that lacks one of its votes enters no number.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,8 @@ class Decisions:
     @property
     def changed(self) -> BoolArray:
         """(n,) whether both votes are there and differ."""
-        return self.complete & (self.before != self.after)
+        differ: BoolArray = self.before != self.after
+        return self.complete & differ
 
 
 Sums = Callable[[Decisions], FloatArray]
@@ -172,21 +173,21 @@ def revised_sums(found: Decisions) -> FloatArray:
 
 
 def towards_sums(found: Decisions) -> FloatArray:
-    """Changed votes that came nearer to the table's verdict, and changed votes with a table whose verdict is known.
+    """Changed votes that moved towards the table's verdict, and changed votes with a table whose verdict is known.
 
     Votes lie on a line, A – tie – B: from A to tie is nearer to B. From A to B is neither nearer to a tie nor farther.
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(_distance(found, found.after) < _distance(found, found.before), _led(found))
+    return _sums(_distance(found, found.after) < _distance(found, found.before), _changed_beside_verdict(found))
 
 
 def away_sums(found: Decisions) -> FloatArray:
-    """Changed votes that went farther from the table's verdict, and changed votes with a table whose verdict is known.
+    """Changed votes that moved away from the table's verdict, and changed votes with a table whose verdict is known.
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(_distance(found, found.after) > _distance(found, found.before), _led(found))
+    return _sums(_distance(found, found.after) > _distance(found, found.before), _changed_beside_verdict(found))
 
 
 def reached_sums(found: Decisions) -> FloatArray:
@@ -223,8 +224,8 @@ def agreement_with_others(
 ) -> FloatArray:
     """Share of the other people's first votes on the same pair that equal a vote, for each vote.
 
-    Both a first and a second vote are held against the others' *first* ones, which no table has touched: so a change
-    is the voter's own. A tie equals a tie only.
+    Both a first and a second vote are compared with the others' *first* votes, which no table has influenced. A tie
+    equals a tie only.
 
     vote, pair, rater              : (n,) votes (NaN for missing), codes of pair and person
     first, first_pair, first_rater : (m,) everybody's first votes, the voters' own among them
@@ -277,7 +278,7 @@ def _distance(found: Decisions, vote: FloatArray) -> FloatArray:
     return np.abs(vote - found.implied)
 
 
-def _led(found: Decisions) -> BoolArray:
+def _changed_beside_verdict(found: Decisions) -> BoolArray:
     """(n,) whether the vote changed beside a table whose verdict is known."""
     return found.changed & ~np.isnan(found.implied)
 

@@ -1,4 +1,4 @@
-"""Which of the four situations two systems' generations of an instance are in, by how alike they are."""
+"""The four scenarios of two systems' generations of an instance, by their alignments."""
 
 from enum import IntEnum
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Choosing instances for a study, with or without regard to their separability."""
+"""Sampling of instances, at random or by separability."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ from analysis.bins import assign, equal_width_edges
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 from analysis.types import FloatArray, IntArray
 
-LEAST_WEIGHT = 0.05  # so that an instance that can hardly be told apart still has a chance
+MIN_WEIGHT = 0.05  # so that every instance has a positive inclusion probability
 CERTAIN = 1 - 1e-12
 
 
 class Sample(NamedTuple):
-    """Chosen positions and the probability with which each was to be chosen."""
+    """Selected positions and their inclusion probabilities."""
 
     indices: IntArray
     probabilities: FloatArray
@@ -57,65 +57,65 @@ def choose_stratified(
     scores = _column(values)
     edges = equal_width_edges(scores, int(bins)) if isinstance(bins, (int, np.integer)) else np.asarray(bins)
     index = assign(scores, edges)
-    held = np.bincount(index[index >= 0], minlength=len(edges) - 1)
-    if per_bin < 0 or (held < per_bin).any():
-        short = {f"[{edges[k]:g}, {edges[k + 1]:g}]": int(held[k]) for k in np.flatnonzero(held < per_bin)}
+    counts = np.bincount(index[index >= 0], minlength=len(edges) - 1)
+    if per_bin < 0 or (counts < per_bin).any():
+        short = {f"[{edges[k]:g}, {edges[k + 1]:g}]": int(counts[k]) for k in np.flatnonzero(counts < per_bin)}
         raise NotEnough(f"asked for {per_bin} from each bin; too few in {short}")
-    members = [np.flatnonzero(index == k) for k in range(len(held))]
+    members = [np.flatnonzero(index == k) for k in range(len(counts))]
     chosen = [np.sort(rng.choice(items, per_bin, replace=False)) for items in members]
-    chances = np.repeat(per_bin / np.maximum(held, 1), per_bin)
-    return Sample(np.concatenate(chosen).astype(np.int64), chances)
+    probabilities = np.repeat(per_bin / np.maximum(counts, 1), per_bin)
+    return Sample(np.concatenate(chosen).astype(np.int64), probabilities)
 
 
 def inclusion_probabilities(values: npt.ArrayLike, n: int) -> FloatArray:
-    """Chances of being among n chosen, in proportion to w = max(value, 0.05) and at most 1.
+    """Inclusion probabilities for n draws, in proportion to w = max(value, 0.05) and at most 1.
 
-    values  : (n_items,) separability; NaN has no chance
-    returns : (n_items,) summing to n. Where n w / sum(w) reaches 1 the item is certain; the other chances are
-              then worked out again for the places left, until none exceeds 1, so that they never sum to less
+    values  : (n_items,) separability; NaN has probability 0
+    returns : (n_items,) summing to n. Where n w / sum(w) reaches 1 the item is certain; the other probabilities are
+              then computed again for the remaining draws, until none exceeds 1, so that they sum to n
     raises  : NotEnough if fewer than n values are there; UnknownValue for an infinite one; ShapeError unless
               1-D
     source  : Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, §3.6.1
     """
     scores = _column(values)
-    open_ = ~np.isnan(scores)
+    undecided = ~np.isnan(scores)
     if np.isinf(scores).any():
         raise UnknownValue(f"{np.isinf(scores).sum()} values are infinite")
-    _refuse_too_many(n, int(open_.sum()), "items that have a value")
-    weight = np.maximum(scores, LEAST_WEIGHT)
-    chances = np.zeros(len(scores))
-    places = n
-    while places and open_.any():
-        share = places * weight[open_] / weight[open_].sum()
-        chances[open_] = np.minimum(share, 1)
-        certain = np.flatnonzero(open_)[share >= CERTAIN]
+    _refuse_too_many(n, int(undecided.sum()), "items that have a value")
+    weight = np.maximum(scores, MIN_WEIGHT)
+    probabilities = np.zeros(len(scores))
+    remaining = n
+    while remaining and undecided.any():
+        share = remaining * weight[undecided] / weight[undecided].sum()
+        probabilities[undecided] = np.minimum(share, 1)
+        certain = np.flatnonzero(undecided)[share >= CERTAIN]
         if not certain.size:
             break
-        chances[certain] = 1
-        open_[certain] = False
-        places -= certain.size
-    return chances
+        probabilities[certain] = 1
+        undecided[certain] = False
+        remaining -= certain.size
+    return probabilities
 
 
 def choose_importance(values: npt.ArrayLike, n: int, rng: np.random.Generator) -> Sample:
-    """Draw n positions systematically, in the order given, with the chances of `inclusion_probabilities`.
+    """Draw n positions systematically, in the order given, with the probabilities of `inclusion_probabilities`.
 
     values  : (n_items,) separability; NaN is never chosen
     returns : `Sample`, ascending; `weighting.weighted_back` makes estimates over all items of it
     raises  : as for `inclusion_probabilities`
     source  : Madow 1949, On the theory of systematic sampling, II
     """
-    chances = inclusion_probabilities(values, n)
-    certain = np.flatnonzero(chances >= CERTAIN)
-    maybe = np.flatnonzero((chances > 0) & (chances < CERTAIN))
-    places = n - certain.size
+    probabilities = inclusion_probabilities(values, n)
+    certain = np.flatnonzero(probabilities >= CERTAIN)
+    maybe = np.flatnonzero((probabilities > 0) & (probabilities < CERTAIN))
+    remaining = n - certain.size
     drawn = np.empty(0, dtype=np.int64)
-    if places:
-        ends = np.cumsum(chances[maybe])
-        ends[-1] = places  # rounding must not leave the last tick without an item
-        drawn = maybe[np.searchsorted(ends, rng.random() + np.arange(places), side="right")]
+    if remaining:
+        ends = np.cumsum(probabilities[maybe])
+        ends[-1] = remaining  # rounding must not leave the last tick without an item
+        drawn = maybe[np.searchsorted(ends, rng.random() + np.arange(remaining), side="right")]
     indices = np.sort(np.concatenate([certain, drawn])).astype(np.int64)
-    return Sample(indices, chances[indices])
+    return Sample(indices, probabilities[indices])
 
 
 def _column(values: npt.ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How much separability moves when it is estimated from fewer generations, or from fewer cross pairs."""
+"""How much separability changes when it is estimated from fewer generations, or from fewer cross pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from analysis.types import FloatArray
 
 @dataclass(frozen=True)
 class Stability:
-    """Separability from fewer samples beside that from all.
+    """Separability from fewer samples compared with that from all.
 
     change      : mean over instances and draws of |δ of the draw - δ of all|
     correlation : mean over draws of the rank correlation of the two over instances
@@ -39,7 +39,7 @@ def subsampled(
     samples: int | None = None,
     cross_pairs: int | None = None,
 ) -> FloatArray:
-    """Separability of every matchup from random parts of what it was estimated from.
+    """Separability of every matchup, re-estimated from random subsamples.
 
     similarities : one (K, K) matrix a matchup, of all generations, those of A first
     k_a          : how many of them are A's, for each matchup
@@ -59,14 +59,14 @@ def subsampled(
         raise AnalysisError(f"cannot draw {draws} times {samples} samples and {cross_pairs} cross pairs")
     found = np.full((len(similarities), draws), np.nan)
     for place, (matrix, count) in enumerate(zip(similarities, k_a, strict=True)):
-        held = (count, len(matrix) - count)
-        taken = held if samples is None else (samples, samples)
-        if min(held) < 2 or taken[0] > held[0] or taken[1] > held[1]:
+        sizes = (count, len(matrix) - count)
+        taken = sizes if samples is None else (samples, samples)
+        if min(sizes) < 2 or taken[0] > sizes[0] or taken[1] > sizes[1]:
             continue
         if cross_pairs is not None and cross_pairs > taken[0] * taken[1]:
             continue
         chosen = np.concatenate(
-            [_chosen(held[0], taken[0], draws, rng), count + _chosen(held[1], taken[1], draws, rng)], axis=1
+            [_sample(sizes[0], taken[0], draws, rng), count + _sample(sizes[1], taken[1], draws, rng)], axis=1
         )
         stack = matrix[chosen[:, :, np.newaxis], chosen[:, np.newaxis, :]]
         means = alignments(stack, taken[0], cross_pairs=cross_pairs, rng=rng)
@@ -77,13 +77,13 @@ def subsampled(
 def stability(
     parts: npt.ArrayLike, full: npt.ArrayLike, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95
 ) -> Stability:
-    """Set draws from fewer samples beside the separability from all of them.
+    """Compare estimates from subsamples with the separability from all samples.
 
     parts   : (n, draws) as `subsampled` gives them
     full    : (n,)
     returns : `Stability`; rows without a value on either side are left out and counted. The interval of the change
-              resamples instances; that of the correlation holds the middle of the draws. The draws are parts of the
-              very generations behind `full`, so that they are nearer to it than new generations would be
+              resamples instances; that of the correlation holds the middle of the draws. The draws are subsamples of
+              the generations behind `full`, so they are nearer to it than new generations would be
     raises  : ShapeError if the shapes do not fit; NotEnough without a draw
     """
     drawn, all_of_them = np.asarray(parts, dtype=np.float64), np.asarray(full, dtype=np.float64)
@@ -103,7 +103,7 @@ def stability(
     return Stability(float(ratio(sums.sum(axis=0))), interval, value, spread, n, missing)
 
 
-def _chosen(held: int, taken: int, draws: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """(draws, taken) places, each row without replacement."""
-    order = rng.permuted(np.broadcast_to(np.arange(held), (draws, held)), axis=1)
+def _sample(sizes: int, taken: int, draws: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """(draws, taken) indices, each row without replacement."""
+    order = rng.permuted(np.broadcast_to(np.arange(sizes), (draws, sizes)), axis=1)
     return np.sort(order[:, :taken], axis=1)

@@ -1,10 +1,10 @@
-"""Cheap checks of one comparison table against its two texts. They are shown; nothing is chosen by them.
+"""Cheap checks of one comparison table against its two texts; they are shown, and decide nothing.
 
-A cell is checked by its content words (`analysis.content_words`), or by vectors of whatever encoder is handed in. A cell
-without a word, or with a word for nothing, is missing: it is neither supported nor unsupported, and no share counts it.
+A cell is checked by its content words (`analysis.content_words`), or by vectors of an encoder. A blank cell is missing:
+it is neither supported nor unsupported, and no share counts it.
 
 source : stand-ins for the entailment and coverage of Predicting Text Preference Via Structured Comparative Reasoning,
-         appendix, fig. 5, which asks a model for entailment; words and vectors only see whether the same is spoken of
+         appendix, fig. 5, which asks a model for entailment; words and vectors only compare topics
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from analysis.content_words import content_words, length_in_words, says_nothing, words
+from analysis.content_words import content_words, is_blank, length_in_words, words
 from analysis.errors import ShapeError, UnknownValue
 from analysis.types import FloatArray
 
@@ -27,7 +27,7 @@ Encoder = Callable[[Sequence[str]], FloatArray]
 CELLS: tuple[Cell, ...] = ("only_a", "both", "only_b")
 SUPPORTED = 0.5  # share of its words, or cosine, from which on a cell counts as supported
 LONG = 40  # words; a cell is a note, not a copy of the text
-# English only: what a cell calls a text by its place, which is another one where the table is turned.
+# English only: references to a text by its position, which are wrong in a swapped table.
 _TEXT = r"(?i:text|summary|response|answer|reply|document|passage|translation|output|candidate|continuation)"
 SIDE = re.compile(
     rf"\b{_TEXT}\s*[\"'“‘(]?(?:[AB12]\b|(?i:one|two)\b)|^\W*[AB]\s*:|\b(?i:former|latter)\b"
@@ -38,15 +38,15 @@ SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 @dataclass(frozen=True)
 class CellCheck:
-    """What is found in one cell; `None` where it is missing, or where there is nothing to hold it against.
+    """The checks of one cell; `None` where it is missing, or where there is nothing to compare it with.
 
-    support     : share of its content words that stand in the text it speaks of; for `both` the lesser of the two
+    support     : share of its content words that occur in its text; for `both` the lesser of the two
     other       : the same for the other text; of an only-cell
     overlap     : share of its content words that stand in the row's `both` cell as well (containment); of an only-cell
     from_source : share of its content words that stand in the source and in neither text
     wrong_side  : an only-cell that the other text supports better than its own
-    copied      : it says what another cell of the table says, word for word. A quotation from a text is no copy
-    names_side  : it calls a text by its place, which misleads where the table is turned
+    copied      : another cell of the table has the same words. A quotation from a text is no copy
+    names_side  : it refers to a text by its position, which is wrong in a swapped table
     """
 
     missing: bool
@@ -66,15 +66,15 @@ class CellCheck:
 
     @property
     def odd(self) -> bool:
-        """Something for a person to look at."""
+        """Whether a person should look at the cell."""
         return self.wrong_side or self.copied or self.names_side or self.long
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is found in a whole table; `None` where no cell, or no text, says anything.
+    """The checks of a whole table; `None` where all cells, or all texts, are blank.
 
-    n               : cells that say something, of `cells`
+    n               : cells that are not blank, of `cells`
     supported       : share of these with a support of the threshold or more
     support         : mean support of these
     overlap_mean, overlap_max : over only-cells beside a `both` cell that says something; `overlaps` of them
@@ -101,7 +101,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class TableCheck:
+class TableCheckResult:
     """The checks of one table: of each cell, in the order of the rows, and of all of it."""
 
     rows: tuple[Mapping[Cell, CellCheck], ...]
@@ -110,7 +110,7 @@ class TableCheck:
 
 def check_table(
     rows: Sequence[Row], text_a: str, text_b: str, source: str = "", *, threshold: float = SUPPORTED
-) -> TableCheck:
+) -> TableCheckResult:
     """Check a table by words.
 
     rows    : each with `only_a`, `both`, `only_b`; the aspect is not looked at
@@ -125,62 +125,59 @@ def check_table(
         {cell: _check_cell(row, cell, texts, given, (number, cell) in copies) for cell in CELLS}
         for number, row in enumerate(rows)
     )
-    return TableCheck(checked, _summary(rows, checked, text_a, text_b, threshold))
+    return TableCheckResult(checked, _summary(rows, checked, text_a, text_b, threshold))
 
 
 def _check_cell(
     row: Row, cell: Cell, texts: Mapping[str, frozenset[str]], given: frozenset[str], copied: bool
 ) -> CellCheck:
-    said = row[cell]
-    if says_nothing(said):
+    text = row[cell]
+    if is_blank(text):
         return CellCheck(True, 0, None, None, None, None, False, False, False)
-    own = content_words(said)
+    own = content_words(text)
     in_a, in_b = (_share(own, texts[side]) for side in ("only_a", "only_b"))
     only = cell != "both"
     support, other = {"only_a": (in_a, in_b), "only_b": (in_b, in_a), "both": (min(in_a, in_b), None)}[cell]
     return CellCheck(
         missing=False,
-        words=length_in_words(said),
+        words=length_in_words(text),
         support=support,
         other=other,
-        overlap=_share(own, content_words(row["both"])) if only and not says_nothing(row["both"]) else None,
+        overlap=_share(own, content_words(row["both"])) if only and not is_blank(row["both"]) else None,
         from_source=_share(own, given - texts["only_a"] - texts["only_b"]) if given else None,
         wrong_side=other is not None and other > support,
         copied=copied,
-        names_side=SIDE.search(said) is not None,
+        names_side=SIDE.search(text) is not None,
     )
 
 
-def _share(own: frozenset[str], there: frozenset[str]) -> float:
-    return len(own & there) / len(own)
+def _share(own: frozenset[str], present: frozenset[str]) -> float:
+    return len(own & present) / len(own)
 
 
 def _copies(rows: Sequence[Row]) -> set[tuple[int, Cell]]:
-    """Return the places of cells whose words, in order, are those of another cell."""
-    said = {
-        (number, cell): words(row[cell])
-        for number, row in enumerate(rows)
-        for cell in CELLS
-        if not says_nothing(row[cell])
+    """Return (row, cell) of the cells whose words, in order, are those of another cell."""
+    text = {
+        (number, cell): words(row[cell]) for number, row in enumerate(rows) for cell in CELLS if not is_blank(row[cell])
     }
-    times = Counter(said.values())
-    return {place for place, one in said.items() if times[one] > 1}
+    times = Counter(text.values())
+    return {place for place, one in text.items() if times[one] > 1}
 
 
 def _summary(
     rows: Sequence[Row], checked: Sequence[Mapping[Cell, CellCheck]], text_a: str, text_b: str, threshold: float
 ) -> Summary:
     every = [row[cell] for row in checked for cell in CELLS]
-    there = [one for one in every if not one.missing]
-    support = [one.support for one in there if one.support is not None]
-    overlap = [one.overlap for one in there if one.overlap is not None]
+    present = [one for one in every if not one.missing]
+    support = [one.support for one in present if one.support is not None]
+    overlap = [one.overlap for one in present if one.overlap is not None]
     mentioned = frozenset[str]().union(
-        *(content_words(row[cell]) for row in rows for cell in CELLS if not says_nothing(row[cell]))
+        *(content_words(row[cell]) for row in rows for cell in CELLS if not is_blank(row[cell]))
     )
     a, b = content_words(text_a), content_words(text_b)
     return Summary(
         cells=len(every),
-        n=len(there),
+        n=len(present),
         supported=_mean(share >= threshold for share in support),
         support=_mean(support),
         overlaps=len(overlap),
@@ -189,16 +186,16 @@ def _summary(
         coverage=_covered(a | b, mentioned),
         coverage_a=_covered(a, mentioned),
         coverage_b=_covered(b, mentioned),
-        wrong_side=sum(one.wrong_side for one in there),
-        copied=sum(one.copied for one in there),
-        names_side=sum(one.names_side for one in there),
-        long=sum(one.long for one in there),
-        odd=sum(one.odd for one in there),
+        wrong_side=sum(one.wrong_side for one in present),
+        copied=sum(one.copied for one in present),
+        names_side=sum(one.names_side for one in present),
+        long=sum(one.long for one in present),
+        odd=sum(one.odd for one in present),
     )
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    # Exactly rounded, so that the order of the rows decides nothing, not even a last digit.
+    # Exactly rounded, so that the result does not depend on the order of the rows.
     found = sorted(values)
     return fmean(found) if found else None
 
@@ -214,9 +211,9 @@ def sentences(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class VectorCheck:
-    """What vectors say of a table: for each row and cell the cosine of its nearest sentence; `None` where missing.
+    """The checks of a table by vectors: each cell's cosine with its nearest sentence; `None` where missing.
 
-    n         : cells that say something, of `cells`
+    n         : cells that are not blank, of `cells`
     supported : share of these with a cosine of the threshold or more; `support` is their mean
     """
 
@@ -230,7 +227,7 @@ class VectorCheck:
 def check_by_vectors(
     rows: Sequence[Row], text_a: str, text_b: str, encode: Encoder, *, threshold: float = SUPPORTED
 ) -> VectorCheck:
-    """Check a table by the cosine between each cell and the nearest sentence of the text that it speaks of.
+    """Check a table by the cosine between each cell and the nearest sentence of its text.
 
     For `both` it is the lesser of the cosines with either text. A cell whose text has no sentence, or whose vector or
     sentences have no direction (zeros), is missing.
@@ -238,18 +235,20 @@ def check_by_vectors(
     encode : texts → (n_texts, dimensions), finite; called once, with every cell and sentence
     raises : ShapeError if the encoder returns another shape; UnknownValue if it returns what is not finite
     """
-    said = [row[cell] for row in rows for cell in CELLS if not says_nothing(row[cell])]
-    if not said:
-        return summed([dict.fromkeys(CELLS) for _row in rows], threshold=threshold)
+    text = [row[cell] for row in rows for cell in CELLS if not is_blank(row[cell])]
+    if not text:
+        return summarize_cosines([dict.fromkeys(CELLS) for _row in rows], threshold=threshold)
     of_a, of_b = sentences(text_a), sentences(text_b)
-    vectors = _directions([*said, *of_a, *of_b], encode)
-    cells, in_a, in_b = np.split(vectors, [len(said), len(said) + len(of_a)])
+    vectors = _directions([*text, *of_a, *of_b], encode)
+    cells, in_a, in_b = np.split(vectors, [len(text), len(text) + len(of_a)])
     nearest = iter(list(zip(_nearest(cells, in_a), _nearest(cells, in_b), strict=True)))
-    return summed([{cell: _of_side(cell, row[cell], nearest) for cell in CELLS} for row in rows], threshold=threshold)
+    return summarize_cosines(
+        [{cell: _of_side(cell, row[cell], nearest) for cell in CELLS} for row in rows], threshold=threshold
+    )
 
 
-def summed(rows: Sequence[Mapping[Cell, float | None]], *, threshold: float) -> VectorCheck:
-    """Sum up the cosines of a table's cells."""
+def summarize_cosines(rows: Sequence[Mapping[Cell, float | None]], *, threshold: float) -> VectorCheck:
+    """Summarize the cosines of a table's cells."""
     every = [row[cell] for row in rows for cell in CELLS]
     known = [value for value in every if value is not None]
     supported = _mean(value >= threshold for value in known)
@@ -264,7 +263,8 @@ def _directions(texts: Sequence[str], encode: Encoder) -> FloatArray:
     if not np.isfinite(vectors).all():
         raise UnknownValue("the encoder made vectors that are not finite")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.full(vectors.shape, np.nan), where=lengths > 0)
+    units: FloatArray = np.divide(vectors, lengths, out=np.full(vectors.shape, np.nan), where=lengths > 0)
+    return units
 
 
 def _nearest(cells: FloatArray, of_text: FloatArray) -> list[float | None]:
@@ -276,8 +276,8 @@ def _nearest(cells: FloatArray, of_text: FloatArray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in best]
 
 
-def _of_side(cell: Cell, said: str, nearest: Iterator[tuple[float | None, float | None]]) -> float | None:
-    if says_nothing(said):
+def _of_side(cell: Cell, text: str, nearest: Iterator[tuple[float | None, float | None]]) -> float | None:
+    if is_blank(text):
         return None
     in_a, in_b = next(nearest)
     if cell == "only_a":

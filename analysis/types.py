@@ -1,4 +1,4 @@
-"""The words that people's and judges' verdicts share: `Verdict` and `Outcomes`."""
+"""Types that people's and judges' verdicts share: `Verdict` and `Outcomes`."""
 
 from dataclasses import dataclass, fields
 from enum import IntEnum

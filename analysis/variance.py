@@ -1,11 +1,11 @@
-"""Where the spread of verdicts comes from: instances, their pairs, their raters, and the single verdict.
+"""Variance components of verdicts: instances, their pairs, their raters, and the residual.
 
 A study's mean over n instances, each with N pairs that the same R raters rate, has the variance
 
     (instance + pair / N + rater / R + residual / (N R)) / n
 
-Raters count as a component within the instance. What a rater does alike on every instance is therefore part of it too,
-as it is in the intervals, which resample instances.
+Raters count as a component within the instance. A rater's effect that is the same on every instance is part of it too,
+as in the intervals, which resample instances.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from analysis.consistency import RatingSets, consistency
 from analysis.errors import DuplicateRating, NotEnough, ShapeError, UnknownValue
 from analysis.types import FloatArray, IntArray, code_array
 
-SMALLEST = 1e-12  # of verdicts in [0, 1]: below it there is only the rounding of sums
-MOST_SUBSETS = 100
+TOLERANCE = 1e-12  # of verdicts in [0, 1]: below it there is only the rounding of sums
+MAX_SUBSETS = 100
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def verdict_variance(win_rate: float, tie_share: float = 0.0) -> float:
     if not (0 <= win_rate <= 1 and 0 <= tie_share <= 1):
         raise UnknownValue(f"a win rate and a share of ties lie between 0 and 1, got {win_rate} and {tie_share}")
     most = 2 * min(win_rate, 1 - win_rate)
-    if tie_share > most + SMALLEST:
+    if tie_share > most + TOLERANCE:
         raise UnknownValue(
             f"with a win rate of {win_rate:g} at most {most:g} of the verdicts are ties, got {tie_share:g}"
         )
@@ -97,7 +97,7 @@ def assumed_components(total: float, *, instance: float, pair: float = 0.0, rate
     raises                : UnknownValue for other shares, or a total that is negative or not finite
     """
     shares = (instance, pair, rater)
-    if not (min(shares) >= 0 and sum(shares) <= 1 + SMALLEST):
+    if not (min(shares) >= 0 and sum(shares) <= 1 + TOLERANCE):
         raise UnknownValue(f"shares of the variance are not negative and at most 1 together, got {shares}")
     left = max(0.0, 1 - sum(shares))
     return Components(total * instance, total * pair, total * rater, total * left)
@@ -150,9 +150,9 @@ def nested_components(values: npt.ArrayLike, instance: npt.ArrayLike) -> Compone
 def consistency_components(sets: RatingSets, n_pairs: int, *, rng: np.random.Generator) -> SetComponents:
     """Estimate the components of consistency as they would be, had every HIT had n_pairs of its pairs.
 
-    Fewer pairs than were rated are tried out: every choice of so many places on the page (or 100 choices drawn from
-    `rng`, where there are more) is taken for all rating sets alike, since the raters of a HIT share its pairs, and the
-    moments are averaged. More pairs than were rated can't be tried out.
+    Fewer pairs than were rated are simulated: every subset of that many pairs of the page (or 100 subsets drawn from
+    `rng`, if there are more) is applied to all rating sets, since the raters of a HIT share its pairs, and the moments
+    are averaged. More pairs than were rated can't be simulated.
 
     n_pairs : pairs of a set; sets smaller than most of those that hold as many are left out
     raises  : NotEnough if fewer than two instances have such a set; UnknownValue for n_pairs < 1
@@ -169,21 +169,21 @@ def consistency_components(sets: RatingSets, n_pairs: int, *, rng: np.random.Gen
     # Present ratings first, in the order of the pairs: within a HIT the same place is the same pair for every rater.
     order = np.argsort(np.isnan(sets.ratings[kept]), axis=1, kind="stable")
     ratings = np.take_along_axis(sets.ratings[kept], order, axis=1)
-    steady = [consistency(ratings[:, places]) for places in _subsets(size, n_pairs, rng)]
-    between, within = np.mean([_between_and_within(values, instance) for values in steady], axis=0)
-    return SetComponents(_nested(between, within), float(np.mean(steady)), int(kept.sum()), n_instances)
+    consistencies = [consistency(ratings[:, places]) for places in _subsets(size, n_pairs, rng)]
+    between, within = np.mean([_between_and_within(values, instance) for values in consistencies], axis=0)
+    return SetComponents(_nested(between, within), float(np.mean(consistencies)), int(kept.sum()), n_instances)
 
 
 def _subsets(size: int, n: int, rng: np.random.Generator) -> Iterator[list[int]]:
-    if comb(size, n) <= MOST_SUBSETS:
+    if comb(size, n) <= MAX_SUBSETS:
         yield from map(list, combinations(range(size), n))
     else:
-        for _ in range(MOST_SUBSETS):
+        for _ in range(MAX_SUBSETS):
             yield rng.choice(size, size=n, replace=False).tolist()
 
 
 def _columns(values: npt.ArrayLike, **codes: npt.ArrayLike) -> tuple[FloatArray, list[IntArray]]:
-    """Present values, less their mean, which no difference needs and sums of squares are more exact without."""
+    """Present values, centred, which makes sums of squares more exact, and dense codes."""
     column = np.asarray(values, dtype=np.float64)
     given = [code_array(name, code) for name, code in codes.items()]
     if column.ndim != 1 or any(code.shape != column.shape for code in given):
@@ -228,7 +228,7 @@ def _nested(between: float, within: float) -> Components:
 
 
 def _crossed(apart: float, both: float | None, raters: float | None, pairs: float | None) -> Components:
-    """Solve the moments for the components; what can't be told apart goes where the fewest of N and R divide it."""
+    """Solve the moments for the components; those that can't be identified go where the fewest of N and R divide them."""
     if both is not None and raters is not None and pairs is not None:
         return _truncated(
             {
@@ -259,7 +259,7 @@ def _crossed(apart: float, both: float | None, raters: float | None, pairs: floa
 
 def _truncated(found: dict[str, float], merged: tuple[tuple[str, ...], ...] = ()) -> Components:
     names = ("instance", "pair", "rater", "residual")
-    below = tuple(name for name in names if found.get(name, 0.0) < -SMALLEST)
+    below = tuple(name for name in names if found.get(name, 0.0) < -TOLERANCE)
     values = {name: found.get(name, 0.0) for name in names}
-    kept = {name: float(value) if value > SMALLEST else 0.0 for name, value in values.items()}
+    kept = {name: float(value) if value > TOLERANCE else 0.0 for name, value in values.items()}
     return Components(**kept, truncated=below, merged=merged)

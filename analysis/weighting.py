@@ -1,4 +1,4 @@
-"""Estimates over all instances that could be chosen, from those that were: each weighted by one over its chance."""
+"""Inverse probability weighting: estimates over all instances, from those that were sampled."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,8 +7,8 @@ from analysis.errors import ShapeError, UnknownValue
 from analysis.types import FloatArray, Outcomes
 
 
-def weighted_back(sums: npt.ArrayLike, probabilities: npt.ArrayLike) -> FloatArray:
-    """Divide sums by the chances of what they are sums of; `bootstrap.ratio` of their total is then the ratio form.
+def inverse_probability_weighted(sums: npt.ArrayLike, probabilities: npt.ArrayLike) -> FloatArray:
+    """Divide sums by inclusion probabilities; `bootstrap.ratio` of their total is then the ratio estimator.
 
     sums          : (n, ...)  additive values, as numerator y and denominator n on the last axis
     probabilities : (n,)      chance π of having been chosen, above 0 and at most 1, without a unit
@@ -28,7 +28,7 @@ def weighted_back(sums: npt.ArrayLike, probabilities: npt.ArrayLike) -> FloatArr
 
 
 def effective_number(weights: npt.ArrayLike) -> float:
-    """How many equally weighted instances would say as much: (Σ w)² / Σ w².
+    """Effective sample size: how many equally weighted instances are as informative, (Σ w)² / Σ w².
 
     weights : (n,) finite and above 0; their scale plays no part
     returns : from 1 to n, and n where all are equal; NaN for none
@@ -47,7 +47,7 @@ def effective_number(weights: npt.ArrayLike) -> float:
 
 
 def set_probabilities(outcomes: Outcomes, probabilities: npt.ArrayLike) -> FloatArray:
-    """Chance of each rating set, of the chances that its verdicts come with.
+    """Inclusion probability of each rating set, from those of its verdicts.
 
     probabilities : (n_outcomes,) chance of the instance in the draw that a verdict was asked for in; NaN if unknown
     returns       : (n_sets,) in the order of `consistency.rating_sets`; NaN where the chance of one of its verdicts is

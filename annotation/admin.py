@@ -1,64 +1,72 @@
-"""Every object in Django's admin."""
+"""Model admins of the app."""
 
-from django.contrib import admin
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation import models
-from annotation.services.amendments import FIXED_BY_VOTES, FOR_RESEARCHERS, rating_has_begun
-from annotation.settings_form import StudySettingsForm
+from annotation.core.generic_bases import AnyModelAdmin
+from annotation.members.permissions import account_of
+from annotation.privacy.erasing import erase_rater, erasure_preview
+from annotation.studies.amendments import FIXED_BY_VOTES, FOR_RESEARCHERS, rating_has_begun
+from annotation.studies.settings_form import StudySettingsForm
 
 
-class MadeElsewhereAdmin(admin.ModelAdmin):
-    """What comes from files, raters and services: some of it may be set right here."""
+class MadeElsewhereAdmin(AnyModelAdmin):
+    """Objects made by imports, raters and services: they can be corrected, not added or deleted."""
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
-        """Nothing of this kind is made by hand."""
+        """Objects are not added by hand."""
         return False
 
     def has_delete_permission(self, request: object, obj: object = None) -> bool:
-        """Nothing that was rated or made is deleted."""
+        """Objects are not deleted by hand."""
         return False
 
 
 class ReadOnlyAdmin(MadeElsewhereAdmin):
-    """What is looked at here, not changed."""
+    """Objects that are shown only."""
 
     def has_change_permission(self, request: object, obj: object = None) -> bool:
-        """Nothing of this kind is changed by hand."""
+        """Objects are not changed by hand."""
         return False
 
 
 @admin.register(models.Study)
-class StudyAdmin(admin.ModelAdmin):
+class StudyAdmin(AnyModelAdmin):
     """Studies."""
 
     list_display = ["slug", "title", "task_kind", "created_at"]
     search_fields = ["slug", "title"]
-    # Another consent text is a new version, to be asked for again: the study's settings page sees to it.
-    # And what raters' answers depend on is fixed once there are any, which that page sees to as well; as it does to
-    # reasons for what changes under way, and to the log of what goes to the archive.
+    # Changed on the study's settings page only, which versions consent texts, protects settings that votes depend on,
+    # asks for the reasons of amendments, and logs.
     readonly_fields = ["consent_text", "consent_version", "seed", "archived_at", *sorted(FIXED_BY_VOTES)]
 
     def get_readonly_fields(self, request: HttpRequest, obj: models.Study | None = None) -> list[str]:
-        """Add what would be an amendment, once rating has begun."""
+        """Add the settings whose change is an amendment, once rating has begun."""
         fixed = [str(name) for name in self.readonly_fields]
         if obj is not None:
-            fixed += ["slug", "group"]  # addresses, and who sees it: moving a study ends roles, which a service does
+            fixed += ["slug", "group"]  # a service moves studies, since that ends roles
         if obj is not None and rating_has_begun(obj):
             fixed += [name for name in StudySettingsForm.base_fields if name not in {*fixed, *FOR_RESEARCHERS}]
         return fixed
 
 
 @admin.register(models.RoleGrant)
-class RoleGrantAdmin(admin.ModelAdmin):
-    """Who may do what."""
+class RoleGrantAdmin(AnyModelAdmin):
+    """Roles of users."""
 
     list_display = ["user", "role", "study", "group", "granted_at"]
     list_filter = ["role", "group"]
 
 
 @admin.register(models.ResearchGroup)
-class ResearchGroupAdmin(admin.ModelAdmin):
+class ResearchGroupAdmin(AnyModelAdmin):
     """Groups of people who share studies."""
 
     list_display = ["slug", "name", "created_at"]
@@ -68,10 +76,11 @@ class ResearchGroupAdmin(admin.ModelAdmin):
 class AnnotatorAdmin(MadeElsewhereAdmin):
     """Annotators; they are excluded on their page, with a reason.
 
-    Emptying “blocked at” lets one go on. Withdrawing is theirs alone, and final.
+    Clearing “blocked at” unblocks one. Only they can withdraw, and that is final.
     """
 
-    list_display = ["code", "study", "kind", "excluded", "withdrawn_at", "warned_at", "blocked_at"]
+    list_display = ["code", "study", "kind", "excluded", "withdrawn_at", "erased_at", "warned_at", "blocked_at"]
+    actions = ["erase"]
     list_filter = ["study", "kind", "excluded"]
     search_fields = ["code"]
     readonly_fields = [
@@ -81,11 +90,30 @@ class AnnotatorAdmin(MadeElsewhereAdmin):
         "user",
         "joined_at",
         "withdrawn_at",
+        "erased_at",
         "warned_at",
         "block_reason",
         "excluded",
         "exclusion_reason",
     ]
+
+    @admin.action(description=gettext_lazy("Delete personal data and ratings"), permissions=["change"])
+    def erase(self, request: HttpRequest, queryset: QuerySet[models.Annotator]) -> HttpResponse | None:
+        """Ask for confirmation, then erase each rater in their study."""
+        if request.POST.get("confirm") != "yes":
+            context = {
+                **self.admin_site.each_context(request),
+                "title": _("Delete personal data and ratings"),
+                "prospects": [erasure_preview(one) for one in queryset.select_related("study")],
+                "checkbox": ACTION_CHECKBOX_NAME,
+            }
+            return TemplateResponse(request, "admin/annotation/annotator/erase.html", context)
+        now, by = timezone.now(), account_of(request)
+        done = [erase_rater(annotator=one, by=by, at=now) for one in queryset]
+        count = sum(one.changed for one in done)
+        message = ngettext("Data of %d rater deleted.", "Data of %d raters deleted.", count) % count
+        messages.success(request, message)
+        return None
 
 
 @admin.register(models.Batch)
@@ -97,7 +125,7 @@ class BatchAdmin(MadeElsewhereAdmin):
     readonly_fields = [
         *("study", "dataset", "system_a", "system_b", "pairs_per_hit", "raters_per_hit"),
         *("selection", "seed", "origin", "purpose", "gold_rate", "repeat_rate", "created_at"),
-        # Set by the batch's page and by commands, which check them and keep a log.
+        # Changed by the batch's page and by commands, which validate and log.
         *("name", "status", "lease_minutes", "most_hits_per_rater", "launched_at", "closed_at"),
     ]
 
@@ -118,7 +146,7 @@ class AssignmentAdmin(MadeElsewhereAdmin):
 
 @admin.register(models.System)
 class SystemAdmin(MadeElsewhereAdmin):
-    """Systems: only the family is free to change."""
+    """Systems; only the family can be changed."""
 
     list_display = ["name", "study", "family"]
     list_filter = ["study"]
@@ -134,7 +162,7 @@ for _model in (
 
 @admin.register(models.ArmDraw)
 class ArmDrawAdmin(ReadOnlyAdmin):
-    """Which arm a rater or an instance was drawn into."""
+    """The arms of raters and instances."""
 
     list_display = ["study", "number", "annotator", "instance", "arm"]
     list_filter = ["study"]
@@ -143,7 +171,7 @@ class ArmDrawAdmin(ReadOnlyAdmin):
 
 @admin.register(models.VoteChange)
 class VoteChangeAdmin(ReadOnlyAdmin):
-    """Choices as they came in."""
+    """The history of votes."""
 
     list_display = ["pk", "display_id", "stage", "verdict", "received_at", "late"]
     list_filter = ["stage", "late"]
@@ -151,7 +179,7 @@ class VoteChangeAdmin(ReadOnlyAdmin):
 
 @admin.register(models.Flag)
 class FlagAdmin(ReadOnlyAdmin):
-    """What raters reported."""
+    """Flags set by raters."""
 
     list_display = ["pk", "display_id", "kind", "row", "flagged_at", "taken_back_at"]
     list_filter = ["kind"]
@@ -159,7 +187,7 @@ class FlagAdmin(ReadOnlyAdmin):
 
 @admin.register(models.QualificationResult)
 class QualificationResultAdmin(ReadOnlyAdmin):
-    """How attempts at the qualification ended."""
+    """Results of qualification attempts."""
 
     list_display = ["annotator", "attempt", "right", "pairs", "passed", "finished_at"]
     list_select_related = ["annotator"]
@@ -174,7 +202,7 @@ class ConsentAdmin(ReadOnlyAdmin):
 
 @admin.register(models.ImportRecord)
 class ImportRecordAdmin(ReadOnlyAdmin):
-    """Files that were read."""
+    """Imported files."""
 
     list_display = ["file_name", "study", "kind", "imported_at"]
 

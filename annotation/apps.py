@@ -5,7 +5,14 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
-from annotation.sqlite_statistics import count_when_grown
+from annotation.core.sqlite_statistics import count_when_grown
+
+CHANNEL_ADAPTERS = (  # modules of annotation.recruitment
+    "accounts",
+    "anonymous",
+    "mturk.adapter",
+    "prolific.adapter",
+)
 
 
 class AnnotationConfig(AppConfig):
@@ -16,5 +23,6 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the adapters of the channels, which need the models, and who looks after SQLite's tables."""
-        import_module("annotation.recruitment")
+        for adapter in CHANNEL_ADAPTERS:
+            import_module(f"annotation.recruitment.{adapter}")
         connection_created.connect(count_when_grown, dispatch_uid="count_when_grown")

@@ -4,8 +4,8 @@ from functools import partial
 
 from django.http import HttpRequest
 
-from annotation.access import READERS, holds_any, holds_in_a_group
-from annotation.models.people import Role
+from annotation.members.permissions import READERS, has_any_role, has_group_role
+from annotation.models.members import Role
 
 
 def roles(request: HttpRequest) -> dict[str, object]:
@@ -15,7 +15,7 @@ def roles(request: HttpRequest) -> dict[str, object]:
         return {"may_rate": False, "may_read": False, "may_see_groups": False}
     # Asked of the database only where a template uses them, which the parts that htmx fetches don't.
     return {
-        "may_rate": partial(holds_any, user, Role.ANNOTATOR),
-        "may_read": partial(holds_any, user, *READERS),
-        "may_see_groups": partial(holds_in_a_group, user, *READERS),
+        "may_rate": partial(has_any_role, user, Role.ANNOTATOR),
+        "may_read": partial(has_any_role, user, *READERS),
+        "may_see_groups": partial(has_group_role, user, *READERS),
     }

@@ -1,4 +1,4 @@
-"""The processes of `bench.judging`: filling a database, one run of a judge, and the plain way of asking as much.
+"""The processes of `bench.judging`: filling a database, one run of a judge, and a plain loop for comparison.
 
 python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of so many pairs, an endpoint, two equal judges
 python -m bench._judging_run judge STUDY JUDGE IN_FLIGHT   a run; prints what it took, start of Python left out
@@ -59,14 +59,14 @@ def set_up() -> None:
 
 
 def fill(study_slug: str, pairs: int, base_url: str) -> None:
-    """Make a study whose rows the database itself writes, and two judges that ask the same."""
+    """Make a study whose rows the database itself writes, and two equal judges."""
     set_up()
     from django.core.management import call_command
     from django.db import connection, transaction
     from django.db.models import Max
 
     from annotation.models import Instance, Study, System
-    from annotation.models.groups import main_group
+    from annotation.models.members import main_group
     from judging.models import Endpoint, Judge
 
     call_command("migrate", verbosity=0)
@@ -89,14 +89,14 @@ def fill(study_slug: str, pairs: int, base_url: str) -> None:
 
 
 def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
-    """Let a judge rate a study, and print what that took."""
+    """Run a judge on a study, and print what it took."""
     set_up()
     from annotation.models import Study
+    from judging.jobs.stopping import StopFlag
     from judging.models import Judge
-    from judging.services.execution import execute
-    from judging.services.runs import start_run
-    from judging.services.status import count_judgments
-    from judging.services.stopping import StopFlag
+    from judging.runs.execution import execute
+    from judging.runs.services import start_run
+    from judging.runs.status import count_judgments
 
     cpu_before, began = time.process_time(), time.perf_counter()
     study, one = Study.objects.get(slug=study_slug), Judge.objects.get(name=judge_name)
@@ -119,7 +119,7 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
 
 
 def plain(transport: str, calls: int, in_flight: int, base_url: str) -> None:
-    """Ask as often, with as many in flight, and do nothing with the answers."""
+    """Make as many calls, with as many in flight, and discard the answers."""
     import openai
 
     async def ask() -> float:

@@ -27,9 +27,10 @@ def main(raters: int, address: str) -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from annotation.services.accounts import grant_role, login_link
+    from annotation.members.accounts import grant_role, login_link
 
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
     make_study()
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
     with connection.cursor() as cursor:
@@ -39,8 +40,8 @@ def main(raters: int, address: str) -> None:
 
 def make_study() -> None:
     """Make a study of two systems, whose HITs hold a source and five pairs of texts of realistic length."""
-    from annotation.services.batches import create_batch
-    from annotation.services.study_files import import_study
+    from annotation.batches.services import create_batch
+    from annotation.importing.study_files import import_study
 
     draw = Random(1)
     lines = [

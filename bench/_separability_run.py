@@ -23,7 +23,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def main(step: str, *arguments: str) -> None:
-    """Do one step and print what came of it."""
+    """Do one step and print its result."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     found = fill(int(arguments[0])) if step == "fill" else compute(arguments[0], *arguments[1:])
@@ -36,9 +36,9 @@ def fill(count: int) -> dict[str, Any]:
     from django.core.management import call_command
     from django.db import connection
 
-    from annotation.formats.study_file import InstanceRow
-    from annotation.services.content import store_instances
-    from annotation.services.studies import ensure_study
+    from annotation.importing.content import store_instances
+    from annotation.importing.formats.study_file import InstanceRow
+    from annotation.studies.services import ensure_study
 
     call_command("migrate", verbosity=0)
     study = ensure_study(slug="bench")
@@ -62,11 +62,8 @@ def generations(draw: Random) -> dict[str, list[str]]:
 
 
 def compute(similarity: str, again: str = "0") -> dict[str, Any]:
-    """Compute separability from nothing, and then so many times again after one text became another.
-
-    All in one process, as a worker's.
-    """
-    from annotation.errors import AnnotationError
+    """Compute separability, then `again` times after a change of one text, all in one process, as in a worker."""
+    from annotation.core.errors import AnnotationError
     from annotation.models import Generation, SeparabilityRun, Study
 
     study = Study.objects.get(slug="bench")
@@ -86,7 +83,7 @@ def compute(similarity: str, again: str = "0") -> dict[str, Any]:
 
 def timed(study: Any, similarity: str) -> dict[str, Any]:
     """Compute once; the time is of the service alone."""
-    from annotation.services.separability import compute_separability
+    from annotation.separability.services import compute_separability
 
     started, worked = perf_counter(), process_time()
     (result,) = compute_separability(study=study, similarity=similarity)

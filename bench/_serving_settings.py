@@ -1,4 +1,4 @@
-"""The program's settings, with one address more: the bare view that `bench.serving` compares with."""
+"""The program's settings, with the bare view that `bench.serving` compares with."""
 
 from config.settings import *  # noqa: F403
 

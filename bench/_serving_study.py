@@ -47,12 +47,13 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
     from django.core.management import call_command
     from django.db import connection, transaction
 
+    from annotation.annotators.consent import answer_consent
+    from annotation.members.accounts import annotator_for, grant_role, login_link
     from annotation.models import Batch, Study, System
-    from annotation.models.groups import main_group
-    from annotation.services.accounts import annotator_for, grant_role, login_link
-    from annotation.services.consent import answer_consent
+    from annotation.models.members import main_group
 
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
     study = Study.objects.create(slug="bench", title="bench", group=main_group())
     first, second = (System.objects.create(study=study, name=name, position=n) for n, name in enumerate(("a", "b")))
     batch = Batch.objects.create(
@@ -70,7 +71,7 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
         # What a database at work has done by itself; else every commit would carry a gigabyte of changes along. SQLite's
-        # tables are counted by whoever opens it next (annotation/sqlite_statistics.py), as anywhere.
+        # tables are counted by whoever opens it next (annotation/core/sqlite_statistics.py), as anywhere.
         for step in _SETTLE[connection.vendor]:
             cursor.execute(step)
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]

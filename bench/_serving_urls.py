@@ -1,4 +1,4 @@
-"""All addresses of the program, and a bare view behind the same middleware: it inserts one row."""
+"""All URLs of the program, and a bare view behind the same middleware that inserts one row."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse

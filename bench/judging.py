@@ -1,4 +1,4 @@
-"""How near a judge's run comes to what its endpoint allows, what it takes, and what trouble costs it.
+"""Speed, memory and repeated calls of a judge's run, compared with what its endpoint allows.
 
     make bench-judging
 
@@ -82,7 +82,7 @@ def measure_speed(at: Installation) -> None:
 
 
 def measure_size(at: Installation) -> None:
-    """Let a judge ask about many cells, and then a twin of it, which finds every answer."""
+    """Run a judge on many cells, and then its twin, which finds every answer in the cache."""
     at.standin.behave(delay=0.0)
     at.fill("large", CELLS)
     first = at.run("judge", "large", "judge", 64)
@@ -98,7 +98,7 @@ def measure_size(at: Installation) -> None:
 
 
 def measure_trouble(at: Installation) -> None:
-    """Count calls for each verdict where a tenth is answered 429 and a twentieth 500."""
+    """Count calls per verdict when a tenth is answered 429 and a twentieth 500."""
     at.standin.reset()
     at.standin.behave(delay=0.1, too_many=0.1, error=0.05)
     at.fill("trouble", TROUBLED)
@@ -110,7 +110,7 @@ def measure_trouble(at: Installation) -> None:
 
 
 def measure_kill(at: Installation) -> None:
-    """Kill a run half-way, start it again, and count the answers that were paid for twice."""
+    """Kill a run half-way, restart it, and count the repeated calls."""
     at.standin.reset()
     at.fill("kill", KILLED_CELLS)
     at.standin.forget()
@@ -150,7 +150,7 @@ def measure(name: str, database_url: str) -> None:
 
 
 def main() -> None:
-    """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
+    """Measure on SQLite, then, where it is installed, on a temporary PostgreSQL."""
     measure("SQLite", "sqlite:///{folder}/bench.sqlite3")
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.judging"]
     subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing

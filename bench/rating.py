@@ -1,4 +1,4 @@
-"""Fifty raters at work on the server that people use: how long until a vote is stored, and until the next HIT is there.
+"""Latency of votes and of the next HIT, with fifty raters on the server that people use.
 
     make bench-rating
 
@@ -35,8 +35,8 @@ _PAIR = re.compile(r'data-pair="([^"]+)"')
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How long everybody works, and between how many seconds a rater takes for one pair."""
+class RatingPace:
+    """Duration of a measurement, and the range of seconds that a rater takes for one pair."""
 
     name: str
     seconds: float
@@ -44,22 +44,22 @@ class Pace:
     most: float
 
 
-PACES = (
-    Pace("reading", 90.0, 4.0, 12.0),
-    Pace("clicking as fast as nobody reads", 40.0, 0.5, 2.0),  # the load of six to seven times as many who read
+RATING_PACES = (
+    RatingPace("reading", 90.0, 4.0, 12.0),
+    RatingPace("clicking as fast as nobody reads", 40.0, 0.5, 2.0),  # the load of six to seven times as many who read
 )
 
 
 @dataclass
 class Timings:
-    """Milliseconds by kind of step, and what went wrong."""
+    """Milliseconds by kind of step, and failed requests."""
 
     steps: dict[str, list[float]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
 
     async def measure(self, step: str, action: Awaitable[aiohttp.ClientResponse]) -> str:
-        """Wait for an answer and its body; note how long it took, redirects included."""
+        """Wait for an answer and its body; record the time, redirects included."""
         begun = time.perf_counter()
         response = await action
         text = await response.text()
@@ -84,11 +84,11 @@ class Client:
     session: aiohttp.ClientSession
     link: str
     draw: Random
-    pace: Pace
+    pace: RatingPace
     timings: Timings
 
     def has_time(self) -> bool:
-        """Tell whether the time is not over."""
+        """Tell whether the measurement is still running."""
         return time.perf_counter() < self.timings.started + WARM_UP + self.pace.seconds
 
     async def pause(self) -> None:
@@ -103,7 +103,8 @@ async def rate(me: Client) -> None:
     """Be one rater until the time is over."""
     client, timings = me.session, me.timings
     await me.pause()  # people don't come all in one second
-    answer = await client.get(me.link)
+    looked = await client.get(me.link)
+    answer = await client.post(me.link, data={"csrfmiddlewaretoken": token(await looked.text())})
     page = await answer.text()
     if "/consent/" in str(answer.url):  # not asked again where the database of an earlier pace is gone on with
         answer = await client.post(answer.url, data={"csrfmiddlewaretoken": token(page), "answer": "accept"})
@@ -152,11 +153,11 @@ def token(page: str) -> str:
 def next_hit(page: str, hit: str) -> str:
     """Return the address of the HIT that a page shows; empty when it shows none."""
     found = re.search(r'action="(/rate/hit/[^"]+/)submit/"', page)
-    return hit.split("/rate/")[0] + found[1] if found else ""
+    return hit.split("/rate/", maxsplit=1)[0] + found[1] if found else ""
 
 
-async def at_once(way: Way, links: list[str], pace: Pace) -> Timings:
-    """Send everybody off, and return what was measured when the time is over."""
+async def at_once(way: Way, links: list[str], pace: RatingPace) -> Timings:
+    """Run all clients at once; return the timings."""
     timings = Timings()
     # A new connection for each request, as for people: their pauses outlast what the server keeps open.
     clients = [
@@ -195,7 +196,7 @@ def serving(database_url: str | None) -> Iterator[list[str]]:
             cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
         )  # fmt: skip
         server = subprocess.Popen(
-            [sys.executable, "tools/serve.py", "--port", str(port)],
+            [sys.executable, "-m", "config.serving", "--port", str(port)],
             cwd=ROOT, env=environment, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
@@ -217,7 +218,7 @@ def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 def compare(database: str, database_url: str | None) -> None:
     """Measure both ways at each pace on one database and print them beside each other."""
-    for pace in PACES:
+    for pace in RATING_PACES:
         with serving(database_url) as links:
             plain = asyncio.run(at_once(ask_plainly, links, pace))
             ours = asyncio.run(at_once(rate, links, pace))
@@ -235,13 +236,13 @@ def compare(database: str, database_url: str | None) -> None:
 
 
 def refuse_problems(problems: list[str]) -> None:
-    """End when a request was not answered as it should be: the numbers would mean nothing."""
+    """Exit if a request failed: the numbers would mean nothing."""
     if problems:
         raise SystemExit("\n".join(["not every request was answered:", *problems[:10]]))
 
 
 def main() -> None:
-    """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
+    """Measure on SQLite, then, where it is installed, on a temporary PostgreSQL."""
     compare("SQLite", None)
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.rating"]
     subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing

@@ -15,7 +15,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from analysis.similarity import pairwise_bertscore, pairwise_bleu, pairwise_chrf, pairwise_rouge1
 from analysis.similarity.stems import stem
 from analysis.types import FloatArray
-from annotation.errors import AnnotationError
+from annotation.core.errors import AnnotationError
 
 MATCHUPS = 1_000
 GENERATIONS = 5  # per system and instance
@@ -43,7 +43,7 @@ def main() -> None:
     compare("BLEU", "sacrebleu", pairwise_bleu, lambda a, b: sacrebleu.sentence_bleu(a, [b]).score / 100, matchups)
     compare("chrF", "sacrebleu", pairwise_chrf, chrf, matchups)
     new_words = [renamed(texts, number) for number, texts in enumerate(matchups)]
-    print("  with no word of one matchup in another, so that nearly every word must be stemmed anew:")
+    print("  with no word of one matchup in another, so that nearly every word must be stemmed:")
     compare("ROUGE-1", "rouge-score", pairwise_rouge1, lambda a, b: rouge.score(a, b)["rouge1"].fmeasure, new_words)
     bertscore(matchups)
 
@@ -101,12 +101,12 @@ def compare(
 
 
 def every_pair(score: PairScore, texts: Texts) -> FloatArray:
-    """Score every two texts with the library, in the order of the cells above a matrix's diagonal."""
+    """Score all pairs of texts with the library, in the order of the upper triangle of a matrix."""
     return np.array([score(a, b) for a, b in itertools.combinations(texts, 2)])
 
 
 def timed(work: Callable[[], list[FloatArray]]) -> tuple[float, list[FloatArray]]:
-    """Return the seconds taken, and what came of it."""
+    """Return the seconds taken, and the result."""
     start = time.perf_counter()
     found = work()
     return time.perf_counter() - start, found
@@ -118,7 +118,7 @@ def bertscore(matchups: list[Texts]) -> None:
     texts = [text for matchup in some for text in matchup]
     encode, name = small_model()
     forward, vectors = timed(lambda: encode(texts))
-    known = Known(
+    known = FixedVectors(
         dict(zip(texts, vectors, strict=True))
     )  # with special tokens, where there are any: a little more work
     matching, _ = timed(lambda: [pairwise_bertscore(one, one, known) for one in some])
@@ -133,8 +133,8 @@ def bertscore(matchups: list[Texts]) -> None:
     )
 
 
-class Known:
-    """Token vectors that are there already."""
+class FixedVectors:
+    """A token encoder that returns vectors computed before."""
 
     def __init__(self, vectors: dict[str, FloatArray]) -> None:
         self.vectors = vectors
@@ -149,7 +149,7 @@ def small_model() -> tuple[Callable[[Texts], list[FloatArray]], str]:
     try:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
         django.setup()
-        found = importlib.import_module("annotation.services.encoders").find_model("small")
+        found = importlib.import_module("annotation.separability.encoders").find_model("small")
     except (ImportError, AnnotationError) as error:
         print(f"  there is no model to time: {error}")
         rng = np.random.default_rng(2)

@@ -1,4 +1,4 @@
-"""Separability of a whole study: how time and memory grow with it, and what a second run takes after one change.
+"""Time and memory of separability by size of the study, and the time of a second run after one change.
 
     make bench-separability
 

@@ -1,4 +1,4 @@
-"""How many claims and votes a second the server takes, however many pairs there are, beside a bare view.
+"""Claims and votes per second for several numbers of pairs, compared with a bare view.
 
     make bench-serving
 
@@ -37,7 +37,7 @@ _PAGE = re.compile(r'name="page" value="([^"]+)"')
 
 
 @dataclass
-class Tally:
+class RequestTimes:
     """Milliseconds by kind of request, over a time."""
 
     seconds: float = 0.0
@@ -63,8 +63,8 @@ class Browser:
     study: str
     token: str
 
-    async def ask(self, tally: Tally, step: str, method: str, url: str, **what: object) -> tuple[str, str]:
-        """Ask for something, note how long it took, and return the body and where it leads on to."""
+    async def ask(self, tally: RequestTimes, step: str, method: str, url: str, **what: object) -> tuple[str, str]:
+        """Send a request, record its time, and return the body and the redirect target."""
         begun = time.perf_counter()
         async with self.session.request(method, url, allow_redirects=False, **what) as answer:  # type: ignore[arg-type]
             text = await answer.text()
@@ -74,7 +74,7 @@ class Browser:
         tally.times.setdefault(step, []).append(1000 * (time.perf_counter() - begun))
         return text, location
 
-    async def rate(self, tally: Tally, until: float) -> None:
+    async def rate(self, tally: RequestTimes, until: float) -> None:
         """Claim, vote and submit until the time is over."""
         while time.perf_counter() < until:
             _, hit = await self.ask(tally, "claim", "GET", f"{self.address}/rate/")
@@ -83,12 +83,19 @@ class Browser:
             hit = self.address + hit
             page, _ = await self.ask(tally, "page", "GET", hit)
             sent = {"csrfmiddlewaretoken": token(page), "pair_key": found(_PAIR, page), "choice": "left"}
-            told = {"page": found(_PAGE, page), "version": "0", "active_seconds": "0.01", "wall_seconds": "0.01"}
-            await self.ask(tally, "vote", "POST", f"{hit}vote/", data={**sent, **told}, headers={"HX-Request": "true"})
-            form = {"csrfmiddlewaretoken": token(page)}
+            client_report = {
+                "page": found(_PAGE, page),
+                "version": "0",
+                "active_seconds": "0.01",
+                "wall_seconds": "0.01",
+            }
+            await self.ask(
+                tally, "vote", "POST", f"{hit}vote/", data={**sent, **client_report}, headers={"HX-Request": "true"}
+            )
+            form = {"csrfmiddlewaretoken": token(page), "times": f"{sent['pair_key']}:0.02:0.02"}
             await self.ask(tally, "submit", "POST", f"{hit}submit/", data=form)
 
-    async def insert(self, tally: Tally, until: float) -> None:
+    async def insert(self, tally: RequestTimes, until: float) -> None:
         """Send the bare view's form until the time is over."""
         form = {"csrfmiddlewaretoken": self.token, "study": self.study}
         while time.perf_counter() < until:
@@ -110,8 +117,8 @@ async def compare(links: list[str], address: str, database: str, pairs: int) -> 
         browsers = [await sign_in(link, address) for link in links]
         for raters in RATERS:
             # Warm: queries and templates are prepared once in a process.
-            await together(browsers[:raters], "rate", 1.0, Tally())
-            ours, plain = Tally(), Tally()
+            await together(browsers[:raters], "rate", 1.0, RequestTimes())
+            ours, plain = RequestTimes(), RequestTimes()
             for _ in range(TURNS):  # in turns, so that a machine that is slow for a while is slow for both
                 await together(browsers[:raters], "rate", SECONDS / TURNS, ours)
                 await together(browsers[:raters], "insert", SECONDS / TURNS, plain)
@@ -124,20 +131,21 @@ async def compare(links: list[str], address: str, database: str, pairs: int) -> 
 async def sign_in(link: str, address: str) -> Browser:
     """Open a rater's link."""
     session = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
-    await (await session.get(link)).read()
+    looked = await (await session.get(link)).text()
+    await (await session.post(link, data={"csrfmiddlewaretoken": token(looked)})).read()
     study = await (await session.get(f"{address}/bare/study/")).text()
     page = await (await session.get(f"{address}/rate/progress/")).text()
     return Browser(session, address, study, token(page))
 
 
-async def together(browsers: list[Browser], way: str, seconds: float, tally: Tally) -> None:
-    """Send everybody off at once, and add to the tally what was measured when the time is over."""
+async def together(browsers: list[Browser], way: str, seconds: float, tally: RequestTimes) -> None:
+    """Run all browsers at once for a time, and add their times to the tally."""
     begun = time.perf_counter()
     await asyncio.gather(*(getattr(browser, way)(tally, begun + seconds) for browser in browsers))
     tally.seconds += time.perf_counter() - begun
 
 
-def report(database: str, pairs: int, raters: int, ours: Tally, plain: Tally) -> tuple[float, float]:
+def report(database: str, pairs: int, raters: int, ours: RequestTimes, plain: RequestTimes) -> tuple[float, float]:
     """Print one line, and return the 95th percentiles of a claim and of the bare view."""
     claim, vote, bare = ours.percentiles("claim"), ours.percentiles("vote"), plain.percentiles("bare")
     print(
@@ -163,15 +171,16 @@ def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> 
         "DATABASE_URL": database_url,
         "LOG_LEVEL": "ERROR",
         "DJANGO_SETTINGS_MODULE": "bench._serving_settings",
-        "MALLOC_ARENA_MAX": "1",  # as tools/serve.py does
+        "MALLOC_ARENA_MAX": "1",  # these as config/serving does
+        "OPENBLAS_NUM_THREADS": "1",
     }
     filled = [sys.executable, "-m", "bench._serving_study", str(pairs), str(raters_per_hit), str(max(RATERS)), address]
     begun = time.perf_counter()
     made = subprocess.run(filled, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     print(f"filled {pairs:,} pairs in {time.perf_counter() - begun:.0f} s", flush=True)
     command = [
-        *(sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}"),
-        *("--workers", "2", "--threads", "4", "--log-level", "error", "--no-control-socket"),
+        *(sys.executable, "-m", "gunicorn", "--config", "python:config.serving.gunicorn_config"),
+        *("--bind", f"127.0.0.1:{port}", "--log-level", "error"),
     ]
     begun = time.perf_counter()
     server = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
@@ -218,7 +227,7 @@ def measure(database: str, url_of: str) -> None:
                 slowest[pairs] = asyncio.run(compare(links, address, database, pairs))
     least, most = SIZES[0][0], SIZES[-1][0]
     for raters in RATERS:
-        # The bare view knows of no pairs: what it differs by is the machine's doing.
+        # The bare view does not depend on the number of pairs: its differences are the machine's.
         claim, bare = (
             large / small for large, small in zip(slowest[most][raters], slowest[least][raters], strict=True)
         )
@@ -239,7 +248,7 @@ def on_postgresql() -> None:
 
 
 def main() -> None:
-    """Measure on SQLite, then, where it is installed, on a PostgreSQL that is thrown away afterwards."""
+    """Measure on SQLite, then, where it is installed, on a temporary PostgreSQL."""
     measure("SQLite", "sqlite:///{folder}/bench.sqlite3")
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.serving"]
     subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing

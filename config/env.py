@@ -2,23 +2,34 @@
 
 import os
 import secrets
+import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import environ
+from platformdirs import user_data_path
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+PACKAGES_DIR = Path(__file__).resolve().parent.parent
+# A wheel has templates, static files, translations and examples in this folder, a checkout at its top (pyproject.toml).
+ASSETS_DIR = PACKAGES_DIR / "config" / "assets"
+IS_INSTALLED = ASSETS_DIR.is_dir()
+BASE_DIR = ASSETS_DIR if IS_INSTALLED else PACKAGES_DIR
 
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
-
-DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default="") or BASE_DIR / "var")
-# Its files hold sessions and tokens: nobody else on the machine is to read them. A folder that is there stays as it is.
+if not IS_INSTALLED:
+    env.read_env(BASE_DIR / ".env")
+_default_data_dir = user_data_path("tandem", appauthor=False) if IS_INSTALLED else BASE_DIR / "var"
+DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default="") or _default_data_dir)
+if IS_INSTALLED:  # next to the packages it would go with the next upgrade
+    env.read_env(DATA_DIR / ".env")
+# Its files hold sessions and tokens, so other users of the machine must not read them. An existing folder is not changed.
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
+BEHIND_PROXY = env.bool("BEHIND_PROXY", default=HTTPS_ONLY)
 DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'tandem.sqlite3'}"
 PREPARE_STATEMENTS = env.bool("PREPARE_STATEMENTS", default=True)
 ENDPOINT_ALLOWLIST = env.list("ENDPOINT_ALLOWLIST", default=[])
@@ -27,8 +38,13 @@ MODEL_FOLDER = Path(env.str("MODEL_FOLDER", default="") or DATA_DIR / "models")
 MODEL_DOWNLOADS = env.bool("MODEL_DOWNLOADS", default=False)
 PLATFORM_ALLOWLIST = env.list("PLATFORM_ALLOWLIST", default=[])
 BONUS_CEILING = env.int("BONUS_CEILING", default=100)
-BASE_URL = env.str("BASE_URL", default=f"http://localhost:{env.str('PORT', default='8000')}")
+PORT = env.str("PORT", default="8000")
+BASE_URL = env.str("BASE_URL", default=f"http://localhost:{PORT}")
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+
+SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
+FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for
+CANT_BOOT = 3  # exit status at which gunicorn stops; it would start a worker that ends with another one again and again
 
 
 def secret(name: str) -> str | None:
@@ -36,19 +52,61 @@ def secret(name: str) -> str | None:
     return env.str(name, default="") or None
 
 
+def for_programs(**changes: str) -> dict[str, str]:
+    """Environment of a Python program that this one starts, or becomes: it imports our packages, whatever the current
+    folder holds.
+    """
+    found = dict(os.environ) | changes | {"PYTHONSAFEPATH": "1"}
+    if not IS_INSTALLED:
+        found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES_DIR), found.get("PYTHONPATH")]))
+    return found
+
+
 def secret_key() -> str:
     """Django's signing key: from SECRET_KEY, else from a file that is made once with a random key."""
-    if given := secret("SECRET_KEY"):
-        return given
     path = DATA_DIR / "secret_key"
+    if given := secret("SECRET_KEY"):
+        give_another = f"Give a longer random one; without it, a key is made in {path}."
+        return _strong(given, "SECRET_KEY, from the environment or .env,", give_another)
+    restore = (
+        "Restore the file from a backup, or delete the file to have a new key made: everybody is signed out then, and "
+        "links that were sent and browsers of anonymous raters are no longer known."
+    )
     if not path.exists():
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        fresh.touch(mode=0o600)
-        fresh.write_text(secrets.token_urlsafe(48), encoding="ascii")
-        with suppress(FileExistsError):  # when another process was first, all agree on that one's key
-            os.link(fresh, path)
-        fresh.unlink()
-    return path.read_text(encoding="ascii")
+        _make_key(path)
+    try:
+        return _strong(path.read_text(encoding="ascii"), str(path), restore)
+    except UnicodeDecodeError:
+        _refuse_key(str(path), "it is not text in ASCII", restore)
+    except OSError as error:
+        _refuse_key(str(path), f"it can't be read: {error.strerror}", restore)
+
+
+def _make_key(path: Path) -> None:
+    """Write a random key into a file, which is there only when the whole key is on the disk."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.touch(mode=0o600)
+    with fresh.open("w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(48))
+        file.flush()
+        os.fsync(file.fileno())
+    with suppress(FileExistsError):  # when another process was first, all agree on that one's key
+        os.link(fresh, path)
+    fresh.unlink()
+
+
+def _strong(key: str, source: str, remedy: str) -> str:
+    """Return a key that can't be guessed, or end the program."""
+    length, different = len(key.strip()), len(set(key.strip()))
+    if length < SHORTEST_KEY or different < FEWEST_CHARACTERS:
+        needed = f"{SHORTEST_KEY} are needed, {FEWEST_CHARACTERS} of them different"
+        _refuse_key(source, f"it has {length} characters, {different} of them different; {needed}", remedy)
+    return key
+
+
+def _refuse_key(source: str, reason: str, remedy: str) -> NoReturn:
+    sys.stderr.write(f"Tandem can't start: {source} can't be used as the secret key: {reason}. {remedy}\n")
+    sys.exit(CANT_BOOT)
 
 
 def static_root() -> Path:
@@ -66,18 +124,22 @@ def database() -> dict[str, object]:
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
         # Seconds. Opening the file and its settings anew for each request costs a tenth of it; one that is kept for ever
-        # would not hear of tables that have grown (annotation/sqlite_statistics.py).
+        # would not hear of tables that have grown (annotation/core/sqlite_statistics.py).
         settings["CONN_MAX_AGE"] = 300
         settings["OPTIONS"] = {
             # A write transaction takes its lock at the start, so that it waits instead of failing half-way.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
+            # FULL: a commit returns when it is on the disk. With NORMAL a power cut takes back votes that were acknowledged.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
             "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system keeps the file in memory once for all,
         }
     elif engine.endswith("postgresql"):
+        settings["ENGINE"] = "config.postgresql"  # Django's own, and checks the connections of its pool
         settings["OPTIONS"] = {
-            "pool": {"min_size": 1, "max_size": 10, "timeout": 20},
+            # Attempts to reconnect are made further and further apart; after `reconnect_timeout` the next request makes a
+            # new one at once, so that a server that was away for minutes is used as soon as it is back.
+            "pool": {"min_size": 1, "max_size": 10, "timeout": 20, "reconnect_timeout": 5},
             # Not None, which is Django's own choice: then nothing is prepared, whoever asks for it.
             "prepare_threshold": 5 if PREPARE_STATEMENTS else None,
             **dict(settings.get("OPTIONS") or {}),

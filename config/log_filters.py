@@ -1,25 +1,39 @@
-"""What must not stand in a log: an address that signs somebody in is as good as a password while it works."""
+"""Log filters that mask login URLs and personal data.
+
+The program's own lines name accounts by their numbers and raters by their codes. The filter is for lines that others
+write: Django, the web server, a database's words in a traceback.
+"""
 
 import logging
 import re
 
 MASK = "[…]"
-_SECRETS = re.compile(
-    r"(/join/[^/\s]+/|/mturk/[^/\s]+/(?:task|status)/)[^/\s?&#\"']+|(sesame(?:=|%3D))[^\s&#\"']+",
-    re.IGNORECASE,
-)
+_TOKENS = r"(?P<before>/join/[^/\s]+/|/mturk/[^/\s]+/(?:task|status)/)[^/\s?&#\"']+"
+# Platforms' ids, search words and tokens all stand in a query: its names are enough to follow a fault.
+_QUERY = r"(?P<name>[?&][\w.-]+=)[^\s&#\"']+"
+_ROW = r"(?P<key>Key \([^)]*\)=\().*(?=\))|(?P<row>Failing row contains \().*(?=\))"  # PostgreSQL's details
+_PEER = r"(?P<peer>Broken pipe from |request from ip=)(?:\([^)]*\)|[^\s,]+?(?=:?(?:\s|$)))"
+# An e-mail address, or the name of an account that registered by itself. Bounded: a long word takes no long search.
+_NAMED = r"[^\s@<>\"'(]{1,160}@@?[\w-]+(?:\.[\w-]+)*"
+_PROLIFIC = r"\b[0-9a-f]{24}\b"
+_PERSONAL = re.compile("|".join((_TOKENS, _QUERY, _ROW, _PEER, _NAMED, _PROLIFIC)), re.IGNORECASE)
 
 
 def masked(text: str) -> str:
-    """Return a text without the tokens of the links in it."""
-    return _SECRETS.sub(lambda found: f"{found[1] or found[2]}{MASK}", text)
+    """Return a text without tokens of links, values of queries, addresses and names of people."""
+    return _PERSONAL.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{MASK}", text)
+
+
+def unnamed_client(*_said: object) -> str:
+    """Name a client in the log of failed sign-ins; its real name is in the table of attempts only."""
+    return "a client"
 
 
 class MaskTokens(logging.Filter):
-    """Takes the tokens of one-time links, tasks and sign-in links out of every line that a handler writes."""
+    """Masks tokens and personal data in every line that a handler writes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record's message, and its traceback, where they hold a token."""
+        """Rewrite the record's message, and its traceback, where they hold any of it."""
         message = record.getMessage()
         if (clean := masked(message)) != message:
             record.msg, record.args = clean, None
@@ -28,4 +42,13 @@ class MaskTokens(logging.Filter):
             record.exc_text = masked(logging.Formatter().formatException(record.exc_info))
         elif record.exc_text:
             record.exc_text = masked(record.exc_text)
+        return True
+
+
+class OneLine(logging.Filter):
+    """Removes the stack trace from records."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Drop the exception; the record itself is kept."""
+        record.exc_info = None
         return True

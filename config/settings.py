@@ -12,13 +12,13 @@ ALLOWED_HOSTS = env.ALLOWED_HOSTS
 CSRF_TRUSTED_ORIGINS = env.CSRF_TRUSTED_ORIGINS
 
 INSTALLED_APPS = [
-    "django.contrib.admin.apps.SimpleAdminConfig",  # its tables are registered in config/admin_urls.py
+    "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
-    "django.contrib.staticfiles",
+    "config.static_files.StaticFiles",
     "axes",
     "csp",
     "django_filters",
@@ -28,7 +28,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "rest_framework",
     "rest_framework.authtoken",
-    "template_partials.apps.SimpleAppConfig",
+    "template_partials",
     "annotation",
     "judging",
     "reporting",
@@ -36,23 +36,24 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.static_files.CompressingWhiteNoise",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     # Compression can give a secret away by the length of a page that repeats what its address holds (BREACH). Django
     # guards against it twice: CSRF tokens are masked anew in each response, and this middleware pads it at random.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "annotation.language.LanguageMiddleware",
-    "annotation.middleware.CharsetMiddleware",  # before anything reads a form
+    "annotation.core.language.LanguageMiddleware",
+    "annotation.core.middleware.CharsetMiddleware",  # before anything reads a form
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "annotation.middleware.SignedOutMiddleware",
-    "annotation.middleware.DomainErrorMiddleware",
-    "annotation.middleware.PrivatePagesMiddleware",
+    "annotation.core.middleware.SignedOutMiddleware",
+    "annotation.core.middleware.DomainErrorMiddleware",
+    "annotation.core.unavailable.UnavailableDatabaseMiddleware",
+    "annotation.core.middleware.PrivatePagesMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -63,18 +64,8 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
         "OPTIONS": {
-            "loaders": [
-                (
-                    "template_partials.loader.Loader",
-                    [
-                        (
-                            "config.folding.Loader",
-                            [f"django.template.loaders.{kind}.Loader" for kind in ("filesystem", "app_directories")],
-                        )
-                    ],
-                )
-            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -107,10 +98,15 @@ LOGOUT_REDIRECT_URL = "annotation:login"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_CLIENT_IP_CALLABLE = "annotation.access.client_ip"
+AXES_CLIENT_IP_CALLABLE = "annotation.core.addresses.pseudonym_of"
+AXES_HANDLER = "annotation.members.sign_in_limit.SignInLimit"
+AXES_LOCKOUT_CALLABLE = "annotation.members.sign_in_limit.lockout_response"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True  # of sign-ins that succeed: it would hold addresses of people and tokens of their links
+AXES_CLIENT_STR_CALLABLE = "config.log_filters.unnamed_client"
 AXES_SENSITIVE_PARAMETERS = ["password", "sesame"]
+# Wrong passwords within the hour from one address, under any names: thirty people in one room may mistype thrice each.
+SIGN_IN_FAILURES_PER_ADDRESS = 100
 # A login link works once (signing in moves last_login, which the token signs) and for a day.
 SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 24 * 60 * 60
@@ -129,18 +125,20 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = env.static_root()
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Found through the app folders, so that a clone serves its files without a collect step.
-WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = DEBUG
-# A file of another project carries its version in its name: what a browser has of it is good for ever.
-WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/[\w.-]+-\d+\.\d+\.\d+(\.min)?\.(css|js)$"
+# `serve` and `demo` collect them; with DEBUG they are found in their folders.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "config.static_files.HashedStorage"},
+}
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY
 SECURE_HSTS_SECONDS = 31_536_000 if env.HTTPS_ONLY else 0
-# Behind a TLS proxy the proxy's word on the client's address counts; without one, anybody could claim any address.
-BEHIND_PROXY = env.HTTPS_ONLY
+# Whether to believe X-Forwarded-For, which a proxy sets: without a proxy a client could claim any address with it.
+BEHIND_PROXY = env.BEHIND_PROXY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.HTTPS_ONLY else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -157,7 +155,7 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",
+        "reporting.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
@@ -172,6 +170,10 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Studies, batches, ratings, judgments and findings: to be read, and set up by study admins.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {  # both of a batch that is read and of one that was changed
+        "BatchStatusEnum": "annotation.models.Batch.Status",
+        "BatchPurposeEnum": "annotation.models.Batch.Purpose",
+    },
 }
 
 # What is kept here is small and may be lost: platforms' public keys, and who was asked about a moment ago.
@@ -195,16 +197,27 @@ PLATFORM_ALLOWLIST = env.PLATFORM_ALLOWLIST
 BONUS_CEILING = env.BONUS_CEILING
 # Looks up an endpoint's key by the name of its environment variable, at the moment of a call.
 ENDPOINT_KEY = env.secret
+# Environment in which a command starts, or becomes, another Python program.
+PROGRAM_ENVIRONMENT = env.for_programs
+# Where `serve` and `demo` listen.
+PORT = env.PORT
 # Where people reach this server: what sign-in links made by a command begin with.
 BASE_URL = env.BASE_URL
+# With less free space than this on the disk of its data, /healthz says that this installation is in trouble.
+LEAST_FREE_BYTES = 64 * 1024 * 1024
+# Of one uploaded file, which a web process reads while it serves raters; commands take more (annotation/core/file_bounds.py).
 UPLOAD_MAX_BYTES = 16 * 1024 * 1024
+UPLOAD_MAX_ROWS = 50_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"tokens": {"()": "config.log_filters.MaskTokens"}},
+    "filters": {
+        "tokens": {"()": "config.log_filters.MaskTokens"},
+        "one_line": {"()": "config.log_filters.OneLine"},
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["tokens"]}},
     "root": {"handlers": ["console"], "level": env.LOG_LEVEL},
     "loggers": {
@@ -213,6 +226,10 @@ LOGGING = {
         "httpx2": {"level": "WARNING"},
         # Django's own handlers would write the same lines once more, with every token in them.
         "django": {"level": "INFO", "handlers": []},
+        # Anybody can send another Host header, as often as they like.
+        "django.security.DisallowedHost": {"filters": ["one_line"]},
         "django.server": {"level": "INFO", "handlers": ["console"], "propagate": False},
+        # It names the address that a broken request came from; its own handler knows no filter.
+        "gunicorn.error": {"level": "WARNING", "handlers": ["console"], "propagate": False},
     },
 }

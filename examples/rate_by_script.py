@@ -205,9 +205,9 @@ def main():
     parser.add_argument("--study", type=Path, default=HERE / "study.jsonl")
     parser.add_argument("--out", type=Path, default=HERE / "ratings.csv")
     options = parser.parse_args()
-    with open(options.study, encoding="utf-8") as file:
+    with options.study.open(encoding="utf-8") as file:
         instances = [json.loads(line) for line in file if line.strip()]
-    with open(options.out, "w", encoding="utf-8", newline="") as file:
+    with options.out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows(instances))

@@ -1,0 +1,1 @@
+"""Language models rating: endpoints, judging methods, runs, comparison tables, room by room."""

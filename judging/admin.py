@@ -1,13 +1,14 @@
 """Django admin for endpoints, judges and what they did. Keys are not here: they live in the environment."""
 
-from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from judging.credentials import check_key_env
-from judging.errors import EndpointRefused, JudgingError
-from judging.hosts import UnresolvedHost
+from annotation.core.generic_bases import AnyModelAdmin, AnyModelForm
+from judging.core.errors import EndpointRefused, JudgingError
+from judging.endpoints.credentials import check_key_env
+from judging.endpoints.hosts import UnresolvedHost
+from judging.endpoints.services import CHANGEABLE, check_host, clean_settings
 from judging.models import (
     AspectSet,
     Completion,
@@ -23,8 +24,7 @@ from judging.models import (
     TableCheck,
     TableMaking,
 )
-from judging.services.endpoints import CHANGEABLE, check_host, checked
-from judging.services.judges import check_fit
+from judging.runs.judges import check_fit
 
 # What a judge's verdicts depend on: locked once there is a run.
 DECIDING = [
@@ -32,7 +32,7 @@ DECIDING = [
 ]
 
 
-class EndpointForm(forms.ModelForm):
+class EndpointAdminForm(AnyModelForm):
     """An endpoint, checked as the command checks it."""
 
     class Meta:
@@ -63,13 +63,13 @@ class EndpointForm(forms.ModelForm):
         data = super().clean() or self.cleaned_data
         try:
             given = {name: data[name] for name in CHANGEABLE if name in data}
-            data.update(checked({**given, "headers": given.get("headers") or {}}))
+            data.update(clean_settings({**given, "headers": given.get("headers") or {}}))
         except JudgingError as error:
             raise ValidationError(str(error)) from error
         return data
 
 
-class JudgeForm(forms.ModelForm):
+class JudgeAdminForm(AnyModelForm):
     """A judge whose settings fit together."""
 
     class Meta:
@@ -89,10 +89,10 @@ class JudgeForm(forms.ModelForm):
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(admin.ModelAdmin):
+class EndpointAdmin(AnyModelAdmin):
     """Endpoints are set up here or with `add_endpoint`."""
 
-    form = EndpointForm
+    form = EndpointAdminForm
     fields = ["name", "base_url", "model", "key_env", *CHANGEABLE, "supports", "tested_at"]
     list_display = ["name", "model", "base_url", "key_env", "price_prompt", "price_completion", "currency", "tested_at"]
     search_fields = ["name", "model"]
@@ -104,10 +104,10 @@ class EndpointAdmin(admin.ModelAdmin):
 
 
 @admin.register(Judge)
-class JudgeAdmin(admin.ModelAdmin):
+class JudgeAdmin(AnyModelAdmin):
     """Judges; one that has judged is not to be changed, or its verdicts would lose their meaning."""
 
-    form = JudgeForm
+    form = JudgeAdminForm
     list_display = ["name", "method", "endpoint", "order", "combine", "repeats", "negated", "task", "family", "seed"]
     list_filter = ["method", "order"]
     list_select_related = ["endpoint"]
@@ -120,7 +120,7 @@ class JudgeAdmin(admin.ModelAdmin):
         return ["name", *DECIDING]
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+class ReadOnlyAdmin(AnyModelAdmin):
     """Records of what happened: to be looked at."""
 
     show_full_result_count = False

@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from annotation.model_sources import offer_later
+from annotation.separability.model_sources import register_module
 
 
 class JudgingConfig(AppConfig):
@@ -13,4 +13,4 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer the models of endpoints to separability, which stands below and knows of none."""
-        offer_later("judging.services.embedding_models")
+        register_module("judging.embeddings.similarity_models")

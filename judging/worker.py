@@ -1,8 +1,10 @@
-"""The worker process: the queue's own worker, told to stop promptly, and to look after runs and claims meanwhile."""
+"""The worker process: the queue's worker with a prompt stop, and a maintenance thread."""
 
 import logging
 import threading
+import time
 from types import FrameType
+from typing import Any
 
 from django.db import connections
 from django.utils import timezone
@@ -10,34 +12,38 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
-from annotation.services.separability_queue import requeue_separability
-from annotation.services.slots import release_expired
-from judging.services.aspect_tasks import requeue_distilling
-from judging.services.generating_tasks import requeue_generating
-from judging.services.requeue import REQUEUE_SECONDS, requeue_runs
-from judging.services.stopping import WORKER_STOP
-from judging.tasks import distil_aspects, execute_run, generate_texts
+from annotation.hits.slots import release_expired
+from annotation.privacy.retention import erase_expired, erase_traces
+from annotation.separability.queue import requeue_separability
+from judging.aspects.jobs import requeue_distilling
+from judging.aspects.tasks import distil_aspects
+from judging.generation.jobs import requeue_generating
+from judging.generation.tasks import generate_texts
+from judging.jobs.stopping import WORKER_STOP
+from judging.runs.requeue import REQUEUE_SECONDS, requeue_runs
+from judging.runs.tasks import execute_run
 
 log = logging.getLogger(__name__)
-STOP_BY_THEMSELVES = (execute_run.module_path, distil_aspects.module_path, generate_texts.module_path)
+ERASURE_SECONDS = 3600.0
+STOPPABLE_TASKS = (execute_run.module_path, distil_aspects.module_path, generate_texts.module_path)
 
 
 class TandemWorker(Worker):
-    """Stops at the first signal: what asks models between two calls, any other task at once, to be done again later."""
+    """Stops at the first signal: tasks that call models between two calls, others at once, to be requeued."""
 
-    current: DBTaskResult | None = None
+    current: DBTaskResult[Any, Any] | None = None
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
-        """Stop; a second signal ends the process whatever it is doing."""
+        """Stop; a second signal ends the process at once."""
         WORKER_STOP.set()
         self.running = False
-        if self.running_task and self.current and self.current.task_path in STOP_BY_THEMSELVES:
+        if self.running_task and self.current and self.current.task_path in STOPPABLE_TASKS:
             self.reset_signals()
-            return  # a run gives its lease back as well
+            return  # a run also releases its lease
         raise SystemExit(0)
 
-    def run_task(self, db_task_result: DBTaskResult) -> None:
-        """Run a task; one that the stop cut off goes back to the queue."""
+    def run_task(self, db_task_result: DBTaskResult[Any, Any]) -> None:
+        """Run a task; one that was interrupted by the stop is requeued."""
         self.current = db_task_result
         try:
             super().run_task(db_task_result)
@@ -49,10 +55,10 @@ class TandemWorker(Worker):
             )
 
 
-def look_after() -> None:
-    """Put work that lost its worker back into the queue, and free the slots of claims whose time has run out.
+def requeue_and_release() -> None:
+    """Requeue tasks whose worker is gone, and release the slots of expired assignments.
 
-    A claim frees those too, before it looks for a slot; this is for the hours in which nobody claims.
+    A claim releases those too; this is for hours without claims.
     """
     requeue_separability()
     requeue_runs()
@@ -62,29 +68,40 @@ def look_after() -> None:
         pass
 
 
-class Caretaker(threading.Thread):
-    """Looks after runs and claims, at the start and then regularly."""
+def erase_expired_data() -> None:
+    """Erase personal data whose retention time has ended."""
+    erase_expired(at=timezone.now())
+    erase_traces(at=timezone.now())
+
+
+class MaintenanceThread(threading.Thread):
+    """Requeues tasks, releases slots and erases expired data, at the start and then regularly."""
 
     def __init__(self) -> None:
         super().__init__(name="requeue", daemon=True)
         self.ended = threading.Event()
 
     def start(self) -> None:
-        """Look once before the worker asks for its first task, then go on looking beside it."""
-        look_after()
+        """Do it once before the worker takes its first task, then start the thread."""
+        requeue_and_release()
+        erase_expired_data()
         super().start()
 
     def run(self) -> None:
-        """Look until told to end."""
+        """Repeat until told to end."""
+        people_at = time.monotonic() + ERASURE_SECONDS
         while not self.ended.wait(REQUEUE_SECONDS):
             try:
-                look_after()
-            except Exception:  # a database that is away for a moment must not end this thread
+                requeue_and_release()
+                if time.monotonic() >= people_at:
+                    people_at += ERASURE_SECONDS
+                    erase_expired_data()
+            except Exception:  # a database outage must not end this thread
                 log.exception("can't look after runs and claims; trying again")
             finally:
                 connections.close_all()
 
     def end(self) -> None:
-        """Stop looking, and wait until the last look is over."""
+        """Stop, and wait for the thread."""
         self.ended.set()
         self.join()

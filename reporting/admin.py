@@ -1,7 +1,7 @@
-"""What the framework's own apps would show too much of."""
+"""Admin pages of other apps that must not be registered."""
 
 from django.contrib import admin
 from rest_framework.authtoken.models import TokenProxy
 
-# It lists everybody's tokens as they are; a user makes and ends their own on a page that shows it once.
+# It would show every user's token; users manage their own on a page that shows a new token once.
 admin.site.unregister(TokenProxy)

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.conf import settings as django_settings
+from django.db import connection
+from django.test import override_settings
 from hypothesis import settings
 
+from tests import migrated
 from tools.find_chromium import find_chromium
 
 # `make test-llm` and `make test-models` name these: they take models of 130 and 100 MB, and minutes.
@@ -101,6 +104,14 @@ def _sockets_only_to_loopback() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_in_their_folders() -> Iterator[None]:
+    """Serve static files from where they lie, so that no test needs them collected."""
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    with override_settings(STORAGES={**django_settings.STORAGES, "staticfiles": plain}, WHITENOISE_USE_FINDERS=True):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _repeatable_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw each test's keys, codes and seeds from its own name: a test that fails for some of them always fails.
@@ -118,6 +129,14 @@ def _repeatable_draws(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     monkeypatch.setattr(secrets, "randbelow", rng.randrange)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cheap_passwords() -> Iterator[None]:
+    """Hash passwords by MD5: Argon2 is meant to take a tenth of a second and a hundred megabytes each time."""
+    cheap = ["django.contrib.auth.hashers.MD5PasswordHasher", *django_settings.PASSWORD_HASHERS]
+    with override_settings(PASSWORD_HASHERS=cheap):
+        yield
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
@@ -126,17 +145,32 @@ def django_db_modify_db_settings(
 
     The folder belongs to this run and, with xdist, to this worker.
     """
-    for connection in connections.all():
-        if connection.vendor == "sqlite":
-            file = tmp_path_factory.mktemp("database") / f"{connection.alias}.sqlite3"
-            connection.settings_dict["TEST"]["NAME"] = str(file)
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "default.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> bool:
+    """Start from the migrated database of an earlier run, if no migration has changed since."""
+    if connection.vendor == "sqlite":
+        return migrated.take(Path(connection.settings_dict["TEST"]["NAME"]))
+    return bool(request.config.getvalue("reuse_db"))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_keepdb: bool) -> Iterator[None]:
+    """Keep the database for later runs, if it had to be migrated."""
+    if connection.vendor == "sqlite" and not django_db_keepdb:
+        migrated.keep(Path(connection.settings_dict["TEST"]["NAME"]))
+    yield
+    connection.close()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` picks its tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use a database through a fixture only, so that `-m django_db` finds each of them.
 
-    The browser tests of a file stay together on one worker: their browser and its event loop end with the file.
+    Tests that commit are about what an engine does: locks, claims, threads. The browser tests of a file stay together on one worker: their browser and its event loop end with the file.
     """
     for item in items:
         if item.path.is_relative_to(BROWSER_TESTS):
@@ -144,6 +178,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & DATABASE_FIXTURES and item.get_closest_marker("django_db") is None:
             item.add_marker(pytest.mark.django_db)
+        if commits(item):
+            item.add_marker(pytest.mark.engine)
+
+
+def commits(item: pytest.Item) -> bool:
+    """Tell whether a test works outside the transaction that others are rolled back with."""
+    mark = item.get_closest_marker("django_db")
+    return "transactional_db" in getattr(item, "fixturenames", ()) or bool(mark and mark.kwargs.get("transaction"))
 
 
 @pytest.hookimpl(wrapper=True)

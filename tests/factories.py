@@ -9,16 +9,16 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from annotation.formats.study_file import InstanceRow
+from annotation.allocation.claims import claim_hit
+from annotation.annotators.consent import answer_consent
+from annotation.batches.services import create_batch
+from annotation.importing.content import store_instances
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.members.accounts import annotator_for
 from annotation.models import Annotator, Assignment, Batch, RoleGrant, Study
-from annotation.models.groups import main_group
-from annotation.models.study import TaskKind
-from annotation.services.accounts import annotator_for
-from annotation.services.batches import create_batch
-from annotation.services.claims import claim_hit
-from annotation.services.consent import answer_consent
-from annotation.services.content import store_instances
-from annotation.services.votes import save_vote, submit_assignment
+from annotation.models.members import main_group
+from annotation.models.studies import TaskKind
+from annotation.rating.votes import save_vote, submit_assignment
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from judging.clients import Answer, read_answer
+from judging.endpoints.chat_answers import Answer, read_answer
 
 Body = Mapping[str, Any]
 

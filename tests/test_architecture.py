@@ -13,7 +13,8 @@ FOR_ANALYSIS = {"analysis", "numpy", "nltk"}
 _IMPORTERS = {"importlib.import_module", "import_module", "__import__"}
 _ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 _OS_ENVIRONMENT = {f"os.{name}" for name in _ENVIRONMENT}
-STARTERS = {"manage.py", "config/asgi.py", "config/wsgi.py"}
+PREPARED_FOR = {"hits", "annotators", "allocation", "rating"}  # docs/decisions/0008
+STARTERS = {"config/__main__.py", "config/asgi.py", "config/wsgi.py"}
 
 
 def problems(root: Path) -> list[str]:
@@ -54,15 +55,17 @@ def _imports(tree: ast.AST, place: Path) -> Iterator[tuple[int, str]]:
 
 
 def _import_problems(place: Path, module: str) -> Iterator[str]:
-    package, target = place.parts[0], module.split(".")[0]
+    package, target = place.parts[0], module.split(".", maxsplit=1)[0]
     if target in ("tests", "tools", "bench"):
         yield f"imports {module}; the program does not need its tools"
     if package in ORDER and target in ORDER and ORDER.index(target) < ORDER.index(package):
         yield f"imports {module}; {package} stands below {target}"
     elif package == "analysis" and target not in FOR_ANALYSIS and target not in sys.stdlib_module_names:
         yield f"imports {module}; analysis takes NumPy, NLTK and the standard library only"
-    if target == "openai" and place.as_posix() != "judging/clients.py":
-        yield f"imports {module}; only judging/clients.py does"
+    if target == "openai" and place.as_posix() != "judging/endpoints/client.py":
+        yield f"imports {module}; only judging/endpoints/client.py does"
+    if module.startswith("annotation.core.prepared") and not PREPARED_FOR & {*place.parts[1:2]}:
+        yield f"imports {module}; only the rooms {', '.join(sorted(PREPARED_FOR))} do"
     if target == "environ" and place.as_posix() != "config/env.py":
         yield f"imports {module}; only config/env.py reads the environment"
 
@@ -118,12 +121,20 @@ def test_every_package_of_the_order_is_there_to_be_checked() -> None:
         pytest.param("analysis/a.py", "import annotation\n", "stands below annotation", id="analysis up"),
         pytest.param("analysis/a.py", "import django\n", "NumPy", id="analysis with a framework"),
         pytest.param("analysis/a.py", "if x:\n    import scipy.stats\n", "NumPy", id="analysis with SciPy"),
-        pytest.param("judging/judges/a.py", "from openai import OpenAI\n", "only judging/clients.py", id="openai"),
+        pytest.param(
+            "judging/methods/a.py", "from openai import OpenAI\n", "only judging/endpoints/client.py", id="openai"
+        ),
         pytest.param("judging/a.py", "import os\nkey = os.environ['KEY']\n", "a.py:2: reads the env", id="environ"),
         pytest.param("judging/a.py", "import os\nos.getenv('KEY')\n", "reads the environment", id="getenv"),
         pytest.param("judging/a.py", "from os import environ\n", "reads the environment", id="from os"),
         pytest.param("config/settings.py", "import environ\n", "only config/env.py", id="environ package"),
         pytest.param("config/wsgi.py", "import os\nos.environ.setdefault('KEY', '')\n", "reads the env", id="starter"),
+        pytest.param(
+            "annotation/members/a.py",
+            "from annotation.core.prepared import Prepared\n",
+            "only the rooms",
+            id="prepared",
+        ),
         pytest.param("reporting/utils.py", "", "no module is called utils", id="utils"),
         pytest.param("reporting/a.py", "from tests.factories import make_study\n", "does not need", id="tests"),
     ],
@@ -142,10 +153,10 @@ def test_what_is_allowed_is_not_complained_of(tmp_path: Path) -> None:
     allowed = {
         "config/env.py": "import os\nimport environ\nos.environ['A']\n",
         "config/wsgi.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
-        "manage.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
+        "config/__main__.py": "import os\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings')\n",
         "reporting/a.py": "import analysis\nfrom annotation import models\nfrom judging.models import Run\n",
-        "judging/clients.py": "import openai\n",
-        "annotation/services/a.py": "from .b import c\nfrom annotation import d\n",
+        "judging/endpoints/client.py": "import openai\n",
+        "annotation/rating/a.py": "from .b import c\nfrom annotation import d\n",
         "analysis/a.py": "import math\nimport numpy as np\nfrom nltk import stem\nfrom analysis.b import c\n",
     }
     for file, text in allowed.items():

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from html.parser import HTMLParser
@@ -16,7 +17,7 @@ from django.test import Client
 from django.utils import translation
 
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Study
-from annotation.services.votes import lock_first_votes
+from annotation.rating.votes import lock_first_votes
 from tests.factories import (
     NOON,
     add_instances,
@@ -29,6 +30,8 @@ from tests.factories import (
     rate,
 )
 from tools import messages
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-AT,de;q=0.9,en;q=0.5"}
@@ -161,10 +164,11 @@ def test_both_stages_are_german_for_a_german_browser(db: None) -> None:
     assert english_left(first) == english_left(second) == []
 
 
-def test_a_qualification_is_german_for_a_german_browser(db: None) -> None:
-    study = make_study(instances=1)
+@pytest.mark.parametrize("attempts", [1, 2])  # after the last one, and before another one
+def test_a_qualification_is_german_for_a_german_browser(db: None, attempts: int) -> None:
+    study = make_study(instances=1, qualification_attempts=attempts)
     gold = {"better": "alpha", "why": "Weil es kürzer ist."}
-    rows = [row.__class__(**{**row.__dict__, "gold": gold}) for row in instance_rows(instances=1, prefix="gold")]
+    rows = [replace(row, gold=gold) for row in instance_rows(instances=1, prefix="gold")]
     add_instances(study, rows)
     make_batch(study, name="first", purpose="qualification", select="ids", instance_ids=["gold-1"])
     annotator = make_annotator(study)
@@ -298,8 +302,8 @@ class Attributes(HTMLParser):
 def test_what_programs_read_of_a_page_is_the_same_in_every_language(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("batch_form", "extend_form"):  # each new form has a seed of its own
-        monkeypatch.setattr(f"annotation.{module}.new_seed", lambda: 1)
+    for module in ("forms", "extend_form"):  # each new form has a seed of its own
+        monkeypatch.setattr(f"annotation.batches.{module}.new_seed", lambda: 1)
     study.pay_per_hit, study.currency, study.minutes_per_hit = Decimal("0.50"), "EUR", 3
     study.gold_warn_below = 0.85
     study.save()

@@ -12,6 +12,8 @@ from django.test import Client
 from tests.routes import Route, ask, outcome, routes, session_of
 from tests.whole_study import ROLES, Whole, build_whole_study, member
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "roles.md"
 COLUMNS = ("nobody", "annotator", "researcher", "study admin", "site admin", "other group")
 ROW = re.compile(r"^\| `([\w:-]+)` \| `([^`]+)` \| ([A-Z, ]+) \|(.*)\|$", re.M)

@@ -1,23 +1,16 @@
-"""What a web process loads before its first request, and for a rater: nothing that only judges and measures need."""
+"""What a web process loads before its first request: all pages, and nothing that only judges and measures need."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from django.urls import URLPattern, get_resolver
+import pytest
 
-from annotation import urls
-from annotation.lazy_urls import LazyView
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("numpy", "openai", "aiohttp", "pydantic", "nltk", "tokenizers", "analysis.encoders")
-FOR_RATERS = """
-from django.template.loader import get_template
-from django.urls import resolve, reverse
-assert resolve(reverse("annotation:hit", args=["key"])).url_name == "hit"
-get_template("annotation/hit.html")
-"""
+HEAVY = ("openai", "aiohttp", "pydantic", "nltk", "tokenizers", "scipy")
 
 
 def loaded_by(program: str, modules: tuple[str, ...]) -> str:
@@ -34,49 +27,21 @@ def test_web_process_starts_without_models_and_clients() -> None:
     assert loaded_by("", HEAVY) == "[]"
 
 
-def test_raters_need_neither_the_researchers_pages_nor_the_api_nor_the_admin() -> None:
-    elsewhere = (
-        "judging.urls",
-        "reporting.urls",
-        "reporting.api.urls",
-        "config.admin_urls",
-        "annotation.views.batches",
-    )
-    assert loaded_by(FOR_RATERS, (*HEAVY, *elsewhere)) == "[]"
+def test_pages_are_loaded_before_the_server_forks() -> None:
+    pages = ("annotation.batches.views", "judging.urls", "reporting.api.views")
+    assert loaded_by("", pages) == str(list(pages))
+
+
+def test_nothing_that_a_fork_would_break_is_open_when_the_pages_are_loaded() -> None:
+    program = """
+import threading
+from django.db import connections
+assert threading.active_count() == 1, threading.enumerate()
+assert all(connection.connection is None for connection in connections.all(initialized_only=True))
+"""
+    assert loaded_by(program, ()) == "[]"
 
 
 def test_the_list_of_installed_models_loads_nothing_that_speaks_to_models_elsewhere() -> None:
-    program = "from annotation.separability_form import SeparabilityForm; SeparabilityForm().known_models()"
-    assert loaded_by(program, ("openai", "aiohttp", "judging.services.embedding_models")) == "[]"
-
-
-def test_addresses_loaded_later_are_found_and_written() -> None:
-    program = """
-from django.urls import resolve, reverse
-from django.utils.translation import override
-assert resolve("/admin/auth/user/").namespace == "admin"
-for language in ("en", "de"):
-    with override(language):
-        assert reverse("admin:auth_user_changelist") == "/admin/auth/user/"
-        assert reverse("annotation:batch", args=["news", 3]) == "/studies/news/batches/3/"
-        assert reverse("api:study-list") == "/api/v1/studies/"
-"""
-    assert loaded_by(program, ("config.admin_urls", "reporting.api.urls", "judging.urls")) == str(
-        ["config.admin_urls", "reporting.api.urls"]
-    )
-
-
-def test_views_loaded_later_are_there_under_their_names() -> None:
-    later = [one for one in urls.urlpatterns if isinstance(one, URLPattern) and isinstance(one.callback, LazyView)]
-    assert len(later) > 20
-    for pattern in later:
-        view = pattern.callback
-        assert callable(view.__wrapped__), pattern.name  # each is decorated; an unknown name raises here
-
-
-def test_every_namespace_can_be_asked_for_what_it_holds() -> None:
-    resolver = get_resolver()
-    for namespace in ("judging", "reporting", "api", "admin"):
-        _, inside = resolver.namespace_dict[namespace]
-        assert inside.reverse_dict, namespace
-        assert inside.app_dict == {} == inside.namespace_dict, namespace
+    program = "from annotation.separability.forms import SeparabilityForm; SeparabilityForm().known_models()"
+    assert loaded_by(program, ("openai", "aiohttp", "judging.embeddings.similarity_models")) == "[]"

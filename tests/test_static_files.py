@@ -1,74 +1,82 @@
-"""Static files on the wire: which copy goes to whom, and how a browser asks whether its copy is still good."""
+"""Static files as the server sends them: collected, named after their content, compressed, kept by browsers for ever."""
 
 import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.management import call_command
+from django.test import Client, override_settings
 
-pytestmark = pytest.mark.django_db  # closing an answer looks after connections
+from config import settings
 
-PATH = "/static/css/tandem.css"
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # closing an answer looks after connections
+SCRIPTS = sorted((settings.BASE_DIR / "static" / "js").glob("*.js"))
 
 
-def ask(method: str = "get", **headers: str) -> tuple[Any, bytes]:
-    """Ask for the style sheet; return the answer, and its body as it came."""
-    response: Any = getattr(Client(), method)(PATH, headers={name.replace("_", "-"): headers[name] for name in headers})
+@pytest.fixture(scope="module", autouse=True)
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Collect the files into a folder of this module, as a server does when it starts."""
+    folder = tmp_path_factory.mktemp("static")
+    with override_settings(STATIC_ROOT=folder, WHITENOISE_USE_FINDERS=False, STORAGES=settings.STORAGES):
+        call_command("collectstatic", interactive=False, verbosity=0)
+        yield folder
+
+
+def ask(name: str = "css/tandem.css", **headers: str) -> tuple[Any, bytes]:
+    """Ask for a file; return the answer, and its body as it came."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    response: Any = Client().get(staticfiles_storage.url(name), headers=sent)
     body = b"".join(response.streaming_content) if response.streaming else response.content
     response.close()
     return response, body
 
 
-@pytest.mark.parametrize(
-    "accepted",
-    ["", "identity", "gzip;q=0", "gzip; q=0.0", "br, gzip;q=0.000", "*", "gzip;q=0, *", "xgzip", "gzip;q=no"],
-)
-def test_who_takes_no_gzip_gets_none(accepted: str) -> None:
-    response, body = ask(Accept_Encoding=accepted)
-    assert "Content-Encoding" not in response
-    assert b"{" in body
+def test_a_file_is_named_after_its_content_and_kept_for_ever() -> None:
+    response, body = ask()
+    assert re.fullmatch(r"/static/css/tandem\.[0-9a-f]{12}\.css", staticfiles_storage.url("css/tandem.css"))
+    assert body == (settings.BASE_DIR / "static" / "css" / "tandem.css").read_bytes()
+    assert "immutable" in response["Cache-Control"]
 
 
-@pytest.mark.parametrize("accepted", ["gzip", "GZIP", "deflate, gzip, br", "gzip;q=0.1", "br;q=0, gzip ; Q=1.0"])
-def test_who_takes_gzip_gets_it(accepted: str) -> None:
-    response, body = ask(Accept_Encoding=accepted)
-    assert response["Content-Encoding"] == "gzip"
-    assert gzip.decompress(body) == ask()[1]
-
-
-def test_each_copy_has_an_etag_of_its_own() -> None:
-    plain, packed = ask()[0], ask(Accept_Encoding="gzip")[0]
-    assert plain["ETag"] != packed["ETag"]
-    assert packed["ETag"].endswith('"')
+def test_a_file_is_compressed_for_those_who_take_it() -> None:
+    packed, smaller = ask(Accept_Encoding="gzip, deflate, br")
+    plain, body = ask()
+    assert packed["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in plain
+    assert gzip.decompress(smaller) == body
     assert all("Accept-Encoding" in one["Vary"] for one in (plain, packed))
 
 
-@pytest.mark.parametrize("accepted", ["", "gzip"])
-@pytest.mark.parametrize("said", ["{}", "W/{}", '"other", {}', "*"])
-def test_a_copy_that_is_still_good_is_not_sent_again(accepted: str, said: str) -> None:
-    tag = ask(Accept_Encoding=accepted)[0]["ETag"]
-    again, body = ask(Accept_Encoding=accepted, If_None_Match=said.format(tag))
-    assert (again.status_code, again["ETag"], again["Vary"]) == (304, tag, "Accept-Encoding")
-    assert body == b""
+def test_modules_import_each_other_under_hashed_names() -> None:
+    _, body = ask("js/rate.js")
+    assert f'from "./{staticfiles_storage.url("js/outbox.js").rsplit("/")[-1]}"' in body.decode()
+    assert re.search(r"outbox\.[0-9a-f]{12}\.js", body.decode())
 
 
-def test_a_copy_of_the_other_kind_is_not_taken_for_this_one() -> None:
-    plain, packed = ask()[0]["ETag"], ask(Accept_Encoding="gzip")[0]["ETag"]
-    assert ask(Accept_Encoding="gzip", If_None_Match=plain)[0].status_code == 200
-    assert ask(If_None_Match=packed)[0].status_code == 200
-    stale = ask(Accept_Encoding="gzip", If_None_Match='"gone-gzip"')[0]
-    assert (stale.status_code, stale["Content-Encoding"]) == (200, "gzip")
+def test_every_file_that_a_page_loads_is_there() -> None:
+    page = Client().get("/login/").text
+    paths = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+    assert len(paths) >= 3
+    for path in paths:
+        response = Client().get(path)
+        assert response.status_code == 200, path
+        response.close()
 
 
-def test_a_date_will_do_for_browsers_that_keep_no_etag() -> None:
-    since = ask()[0]["Last-Modified"]
-    packed, _ = ask(Accept_Encoding="gzip", If_Modified_Since=since)
-    assert (packed.status_code, packed["ETag"]) == (304, ask(Accept_Encoding="gzip")[0]["ETag"])
+def test_scripts_of_pages_are_modules() -> None:
+    templates = "".join(path.read_text(encoding="utf-8") for path in (settings.BASE_DIR / "templates").rglob("*.html"))
+    own = re.findall(r"<script[^>]*'js/[^>]*>", templates)
+    assert len(own) >= len(SCRIPTS) > 0
+    assert [tag for tag in own if not tag.startswith('<script type="module" src=')] == []
 
 
-def test_head_says_what_get_would() -> None:
-    whole, _ = ask(Accept_Encoding="gzip")
-    head, body = ask("head", Accept_Encoding="gzip")
-    for name in ("ETag", "Content-Encoding", "Content-Length", "Vary"):
-        assert head[name] == whole[name], name
-    assert body == b""
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_share_no_global_and_import_what_is_there(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert set(re.findall(r"\bwindow\.(\w+)", text)) <= {"htmx", "Intl"}
+    for name in re.findall(r'^import .* from "(.*)";$', text, re.MULTILINE):
+        assert (path.parent / name).is_file(), name

@@ -8,11 +8,11 @@ from django import forms
 from django.conf import settings
 from django.utils.functional import Promise
 
-import annotation.batch_form
-import annotation.extend_form
-import annotation.forms
-import annotation.settings_form
-import judging.forms
+import annotation.batches.extend_form
+import annotation.batches.forms
+import annotation.rating.forms
+import annotation.studies.settings_form
+import judging.runs.forms
 from tools import messages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,13 +49,17 @@ def test_no_template_holds_a_text_that_is_not_marked(template: Path) -> None:
 
 FORMS = [
     *(
-        annotation.forms.UploadForm,
-        annotation.forms.NewStudyForm,
-        annotation.batch_form.BatchForm,
-        annotation.extend_form.ExtendForm,
+        annotation.rating.forms.UploadForm,
+        annotation.rating.forms.NewStudyForm,
+        annotation.batches.forms.BatchForm,
+        annotation.batches.extend_form.ExtendForm,
     ),
-    *(annotation.forms.ReturnForm, annotation.settings_form.StudySettingsForm, judging.forms.JudgeForm),
-    judging.forms.RunForm,
+    *(
+        annotation.rating.forms.ReturnForm,
+        annotation.studies.settings_form.StudySettingsForm,
+        judging.runs.forms.JudgeForm,
+    ),
+    judging.runs.forms.RunForm,
 ]
 
 

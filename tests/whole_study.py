@@ -6,7 +6,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from annotation.formats.study_file import InstanceRow
+from annotation.annotators.consent import answer_consent
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.members.accounts import annotator_for
+from annotation.members.groups import create_group
 from annotation.models import (
     Annotator,
     Assignment,
@@ -20,18 +23,15 @@ from annotation.models import (
     RoleGrant,
     Study,
 )
-from annotation.models.people import Role
-from annotation.services.accounts import annotator_for
-from annotation.services.channels import make_channel
-from annotation.services.consent import answer_consent
-from annotation.services.groups import create_group
-from annotation.services.invitations import invite
-from annotation.services.log import log
-from annotation.services.separability import compute_separability
-from annotation.services.studies import record_import
+from annotation.models.members import Role
+from annotation.recruitment.channels import make_channel
+from annotation.recruitment.invitations import invite
+from annotation.separability.services import compute_separability
+from annotation.studies.log import log
+from annotation.studies.services import record_import
 from judging.models import Judge, JudgeRun, PromptFile, TableMaking
-from judging.prompt_text import PromptText
-from judging.services.prompt_files import add_prompt
+from judging.wordings.prompt_files import add_prompt
+from judging.wordings.prompt_text import PromptText
 from tests.factories import add_instances, claim, instance_rows, make_batch, make_study, rate
 from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge

@@ -53,6 +53,7 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
         env = {**os.environ, "TANDEM_DATA_DIR": folder, "LOG_LEVEL": "WARNING"}
         env.pop("DATABASE_URL", None)
         said = manage(env, "demo", "--no-serve", "--port", str(port))
+        manage(env, "collectstatic", "--noinput")
         links = dict(line.split() for line in said.splitlines() if "/login/link/" in line)
         for command in TWO_STAGES:
             manage(env, *command)
@@ -103,13 +104,21 @@ def open_page(browser: Browser, link: str, **options: object) -> Page:
     """Open a page signed in by a link."""
     page = browser.new_context(**options).new_page()  # type: ignore[arg-type]
     page.goto(link)
+    if "/login/link/" in page.url:
+        page.get_by_role("button", name="Sign in as").click()
+        page.wait_for_url(lambda url: "/login/link/" not in url)
     return page
 
 
 def begin(page: Page) -> None:
     """Consent, and get the first HIT."""
     page.get_by_role("button", name="I agree, begin").click()
-    page.locator("form[data-pair]").first.wait_for()
+    wait_for_scripts(page)
+
+
+def wait_for_scripts(page: Page) -> None:
+    """Return when the rating page's scripts have run."""
+    page.locator("[data-card].current").first.wait_for()
 
 
 def rate(page: Page, *choices: str) -> None:
@@ -136,8 +145,10 @@ def first_stage(browser: Browser, address: str, link: str) -> None:
     take(page, "rating-half", at="[data-card] >> nth=1")
     state = page.context.storage_state()
     dark = open_page(browser, f"{address}/rate/", storage_state=state, viewport=DESKTOP, color_scheme="dark")
+    wait_for_scripts(dark)
     take(dark, "rating-dark")
     phone = open_page(browser, f"{address}/rate/", storage_state=state, viewport=PHONE)
+    wait_for_scripts(phone)
     take(phone, "rating-phone", at="[data-card]")
 
 

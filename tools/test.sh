@@ -1,8 +1,25 @@
 #!/bin/sh
-# Everything `make test` does: every test on SQLite, then the database tests again on a throwaway PostgreSQL.
-# Arguments go to pytest in both rounds.
+# Everything `make test` does: every test on SQLite, then those that depend on the engine on a throwaway PostgreSQL.
+#
+# usage: test.sh [PYTEST ARGUMENT ...]        make test
+#        test.sh --all [PYTEST ARGUMENT ...]  make test-all: every database test on PostgreSQL too
+#        test.sh --fast [PYTEST ARGUMENT ...] make test-fast: on SQLite, without the browser and what is slow
+#
+# Arguments go to pytest in every round.
 set -eu
 cd "$(dirname "$0")/.."
+
+on_postgres="engine and django_db"
+if [ "${1:-}" = --all ]; then
+    on_postgres=django_db
+    shift
+elif [ "${1:-}" = --fast ]; then
+    shift
+    sh tools/venv.sh dev
+    . tools/test_environment.sh
+    .venv/bin/python -m pytest -n 2 -m "not slow" --ignore=tests/browser "$@"
+    exit
+fi
 sh tools/setup_tests.sh
 
 . tools/test_environment.sh
@@ -11,6 +28,7 @@ status=0
 echo "== every test, on SQLite =="
 .venv/bin/python -m pytest -n 2 --dist loadgroup "$@" || status=1
 
-echo "== the database tests, on PostgreSQL =="
-.venv/bin/python tools/with_postgres.py .venv/bin/python -m pytest -n 2 -m django_db --ignore=tests/browser "$@" || status=1
+echo "== the tests of \"$on_postgres\", on PostgreSQL =="
+.venv/bin/python tools/with_postgres.py \
+    .venv/bin/python -m pytest -n 2 -m "$on_postgres" --ignore=tests/browser "$@" || status=1
 exit "$status"

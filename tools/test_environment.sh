@@ -12,4 +12,5 @@ ENDPOINT_ALLOWLIST=
 PLATFORM_ALLOWLIST=
 PROMPT_FOLDER=
 export TANDEM_DATA_DIR DATABASE_URL SECRET_KEY ENDPOINT_ALLOWLIST PLATFORM_ALLOWLIST PROMPT_FOLDER
+unset PYTHONDONTWRITEBYTECODE # dozens of tests start programs, which would compile every module again
 unset MAKEFLAGS MAKELEVEL MFLAGS # a make that a test starts is not part of ours

@@ -7,4 +7,4 @@ sh tools/venv.sh dev
 sh tools/get_small_model.sh
 . tools/test_environment.sh
 # A method is one test: that takes minutes, and more beside other work.
-.venv/bin/python -m pytest -o faulthandler_timeout=3600 tests/llm "$@"
+.venv/bin/python -m pytest -o timeout=3600 -o faulthandler_timeout=3700 tests/llm "$@"

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from supervise import Guard
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script finds its own folder only
+from config.serving.supervise import Guard
 
 # Where packages put the server's programs when PATH does not have them; the newest version is taken.
 FOLDERS = (
@@ -56,7 +57,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # leaves by way of every `finally`
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))  # leaves by way of every `finally`
     try:
         programs = find_programs()
         if arguments == ["--check"]:
@@ -224,7 +225,7 @@ def start(
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=guard.register,  # safe: this process has one thread
+            preexec_fn=guard.register,  # noqa: PLW1509  # this process has one thread
             **as_user(owner),
         )
 

@@ -1,4 +1,4 @@
-"""Activations of encoders, in place and a block at a time, so that the steps of one stay in the processor's cache."""
+"""Activation functions, computed in place and in blocks that fit the processor's cache."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -57,7 +57,7 @@ def gelu_by_tanh(x: Floats) -> None:
 
 
 def relu(x: Floats) -> None:
-    """What is below 0 to 0."""
+    """Rectified linear unit, in place."""
     np.maximum(x, np.float32(0), out=x)
 
 

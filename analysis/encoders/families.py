@@ -1,4 +1,4 @@
-"""How families of encoders name their settings and weights, and the one form that these are brought to."""
+"""Names of settings and weights in each family of encoders, and their conversion to `Weights`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ Tensors = Mapping[str, npt.NDArray[Any]]
 class Family:
     """Names of one family.
 
-    prefixes     : what the names of weights may begin with; a model saved with a head has one
-    layer, parts : the names of a layer's weights begin with `layer`, its number filled in; then the part's own
-    after_padding: whether the positions of tokens begin after that of padding, not at 0
+    prefixes      : possible prefixes of weight names; a model saved with a head has one
+    layer, parts  : names of a layer's weights: `layer` with its number, then the name of the part
+    after_padding : whether position ids begin after that of padding, not at 0
     """
 
     prefixes: tuple[str, ...]
@@ -41,19 +41,19 @@ _BERT = MappingProxyType(
         "query": "attention.self.query",
         "key": "attention.self.key",
         "value": "attention.self.value",
-        "mixed": "attention.output.dense",
-        "mixed_norm": "attention.output.LayerNorm",
-        "wide": "intermediate.dense",
-        "narrow": "output.dense",
+        "attention_output": "attention.output.dense",
+        "attention_norm": "attention.output.LayerNorm",
+        "feed_forward_in": "intermediate.dense",
+        "feed_forward_out": "output.dense",
         "norm": "output.LayerNorm",
     }
 )
-_OF_ATTENTION = {"query": "q", "key": "k", "value": "v", "mixed": "o"}
+_OF_ATTENTION = {"query": "q", "key": "k", "value": "v", "attention_output": "o"}
 _MPNET = MappingProxyType(
     {
         **_BERT,
         **{part: f"attention.attn.{name}" for part, name in _OF_ATTENTION.items()},
-        "mixed_norm": "attention.LayerNorm",
+        "attention_norm": "attention.LayerNorm",
     }
 )
 _DISTILBERT = MappingProxyType(
@@ -61,10 +61,10 @@ _DISTILBERT = MappingProxyType(
         "query": "attention.q_lin",
         "key": "attention.k_lin",
         "value": "attention.v_lin",
-        "mixed": "attention.out_lin",
-        "mixed_norm": "sa_layer_norm",
-        "wide": "ffn.lin1",
-        "narrow": "ffn.lin2",
+        "attention_output": "attention.out_lin",
+        "attention_norm": "sa_layer_norm",
+        "feed_forward_in": "ffn.lin1",
+        "feed_forward_out": "ffn.lin2",
         "norm": "output_layer_norm",
     }
 )
@@ -89,11 +89,11 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
     }
 )
 _DEFAULT_EPS = 1e-12
-_PADDING = 1  # its number, where the settings don't say
+_PADDING = 1  # default position id of padding
 
 
 def weights_of(settings: Mapping[str, Any], tensors: Tensors) -> Weights:
-    """Bring settings and weights, as a model's folder holds them, to the form that `token_vectors` takes.
+    """Convert settings and weights from a model's folder to the form that `token_vectors` takes.
 
     settings : `config.json`
     tensors  : weights by name, of any precision
@@ -113,7 +113,7 @@ def weights_of(settings: Mapping[str, Any], tensors: Tensors) -> Weights:
     width, heads, count = (_number(settings, name) for name in (family.width, family.heads, family.count))
     if width % heads:
         raise ShapeError(f"a width of {width} can't be divided among {heads} heads")
-    found = _Reader(family, tensors, width)
+    found = _TensorReader(family, tensors, width)
     return Weights(
         words=found.array("embeddings.word_embeddings.weight", (None, width)),
         positions=_positions(family, settings, found),
@@ -133,8 +133,8 @@ def _number(settings: Mapping[str, Any], name: str) -> int:
     return value
 
 
-class _Reader:
-    """Weights by their names without prefix, each looked at for its shape."""
+class _TensorReader:
+    """Reads weights by their names without prefix, and checks their shapes."""
 
     def __init__(self, family: Family, tensors: Tensors, width: int) -> None:
         words = "embeddings.word_embeddings.weight"
@@ -166,7 +166,7 @@ class _Reader:
         return Norm(self.array(f"{name}.{weight}", (self.width,)), self.array(f"{name}.{bias}", (self.width,)))
 
 
-def _positions(family: Family, settings: Mapping[str, Any], found: _Reader) -> Floats:
+def _positions(family: Family, settings: Mapping[str, Any], found: _TensorReader) -> Floats:
     positions = found.array("embeddings.position_embeddings.weight", (None, found.width))
     if family.after_padding:
         padding = settings.get("pad_token_id")
@@ -176,19 +176,19 @@ def _positions(family: Family, settings: Mapping[str, Any], found: _Reader) -> F
     return positions
 
 
-def _layer(family: Family, found: _Reader, number: int, heads: int) -> Layer:
+def _layer(family: Family, found: _TensorReader, number: int, heads: int) -> Layer:
     names = {part: family.layer.format(number) + name for part, name in family.parts.items()}
     width = found.width
     query, key, value = (found.linear(names[part], width, width) for part in ("query", "key", "value"))
     scale = np.float32(1 / np.sqrt(width // heads))
     return Layer(
-        asked=Linear(
+        qkv=Linear(
             np.concatenate([query.weight * scale, key.weight, value.weight]),
             np.concatenate([query.bias * scale, key.bias, value.bias]),
         ),
-        mixed=found.linear(names["mixed"], width, width),
-        mixed_norm=found.norm(names["mixed_norm"]),
-        wide=(wide := found.linear(names["wide"], width)),
-        narrow=found.linear(names["narrow"], len(wide.weight), width),
+        attention_output=found.linear(names["attention_output"], width, width),
+        attention_norm=found.norm(names["attention_norm"]),
+        feed_forward_in=(feed_forward_in := found.linear(names["feed_forward_in"], width)),
+        feed_forward_out=found.linear(names["feed_forward_out"], len(feed_forward_in.weight), width),
         norm=found.norm(names["norm"]),
     )

@@ -1,4 +1,4 @@
-"""From the vectors of a text's tokens to the one vector of the text."""
+"""Pooling: from token vectors to one vector per text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -14,10 +14,10 @@ from analysis.errors import ShapeError
 Floats = npt.NDArray[np.float32]
 IDs = npt.NDArray[np.int64]
 
-BATCH = 2048  # most tokens that go through together, padding counted
-AT_ONCE = 2  # batches: what one does outside of the matrix products runs beside the products of the other
-FAR = np.float32(-1e30)  # a score whose exponential is 0, and that stays finite when others are added
-_LARGEST_DISTANCE = 128  # of two tokens, for relative positions: greater ones count as this
+BATCH = 2048  # most tokens in a batch, padding included
+PARALLEL_BATCHES = 2  # element-wise work of one overlaps with the matrix products of the other
+MASKED_SCORE = np.float32(-1e30)  # its exponential is 0; finite, so that biases can be added
+_MAX_DISTANCE = 128  # of relative positions; greater ones count as this
 
 
 class Linear(NamedTuple):
@@ -37,11 +37,11 @@ class Norm(NamedTuple):
 class Layer(NamedTuple):
     """One layer. `asked` makes queries, keys and values at once, in this order, queries divided by √(width of a head)."""
 
-    asked: Linear
-    mixed: Linear
-    mixed_norm: Norm
-    wide: Linear
-    narrow: Linear
+    qkv: Linear
+    attention_output: Linear
+    attention_norm: Norm
+    feed_forward_in: Linear
+    feed_forward_out: Linear
     norm: Norm
 
 
@@ -50,8 +50,8 @@ class Weights:
     """All of an encoder.
 
     words     : (tokens, width)
-    positions : (longest text in tokens, width), for the first token on; includes what marks a first sentence
-    relative  : (buckets, heads), added to attention by the distance of two tokens; None where there is no such thing
+    positions : (max_tokens, width), from the first token on; includes the token type embedding of a first sentence
+    relative  : (buckets, heads), relative position bias of the attention; None in families without one
     """
 
     words: Floats
@@ -64,15 +64,15 @@ class Weights:
     relative: Floats | None = None
 
     @property
-    def longest(self) -> int:
+    def max_tokens(self) -> int:
         """Most tokens of a text, special ones counted."""
         return len(self.positions)
 
 
 def token_vectors(weights: Weights, texts: Sequence[Sequence[int]], layers: int | None = None) -> list[Floats]:
-    """Vectors of the tokens of texts after so many layers, all of them by default.
+    """Return the token vectors of texts after a number of layers, by default all.
 
-    texts   : of each the numbers of its tokens, special ones included
+    texts   : token ids of each text, special tokens included
     returns : an array (tokens, width) for each text
     raises  : ShapeError for a text that is too long, or a token that the encoder doesn't have
     source  : Vaswani et al. 2017, Attention is all you need, §3; Devlin et al. 2019, BERT, §3
@@ -87,14 +87,14 @@ def token_vectors(weights: Weights, texts: Sequence[Sequence[int]], layers: int 
             # A copy: a view would keep the padding of the whole batch in memory.
             found[place] = row[: len(texts[place])].copy()
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(PARALLEL_BATCHES) as pool:
         for _ in pool.map(run, batches([len(text) for text in texts])):
             pass
     return found
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts to go through together: of similar length, so that little is padded, the longest first."""
+    """Yield indices of texts to batch together: of similar length, so that little is padded, the longest first."""
     order = sorted((place for place, length in enumerate(lengths) if length), key=lambda place: -lengths[place])
     start = 0
     while start < len(order):
@@ -104,9 +104,9 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _check(weights: Weights, texts: Sequence[Sequence[int]]) -> None:
-    longest = max(map(len, texts), default=0)
-    if longest > weights.longest:
-        raise ShapeError(f"a text has {longest} tokens; this encoder takes {weights.longest} at most")
+    max_tokens = max(map(len, texts), default=0)
+    if max_tokens > weights.max_tokens:
+        raise ShapeError(f"a text has {max_tokens} tokens; this encoder takes {weights.max_tokens} at most")
     highest = max((max(text) for text in texts if len(text)), default=0)
     if highest >= len(weights.words):
         raise ShapeError(f"a text has the token {highest}; this encoder knows {len(weights.words)}, from 0 on")
@@ -115,70 +115,73 @@ def _check(weights: Weights, texts: Sequence[Sequence[int]]) -> None:
 def _forward(weights: Weights, texts: Sequence[Sequence[int]], count: int) -> Floats:
     """Run one batch: (texts, longest text of it, width)."""
     lengths = np.array([len(text) for text in texts])
-    size, longest = len(texts), int(lengths.max())
-    ids = np.zeros((size, longest), np.int64)
+    size, max_tokens = len(texts), int(lengths.max())
+    ids = np.zeros((size, max_tokens), np.int64)
     for row, text in enumerate(texts):
         ids[row, : len(text)] = text
     hidden = weights.words[ids]
-    hidden += weights.positions[:longest]
-    flat = hidden.reshape(size * longest, -1)
+    hidden += weights.positions[:max_tokens]
+    flat = hidden.reshape(size * max_tokens, -1)
     _normalise(flat, weights.norm, weights.eps)
-    added = _added_to_attention(weights, lengths, longest)
+    attention_bias = _attention_bias(weights, lengths, max_tokens)
     for layer in weights.layers[:count]:
-        flat = _layer(weights, layer, flat, (size, longest), added)
-    return flat.reshape(size, longest, -1)
+        flat = _layer(weights, layer, flat, (size, max_tokens), attention_bias)
+    return flat.reshape(size, max_tokens, -1)
 
 
-def _layer(weights: Weights, layer: Layer, x: Floats, shape: tuple[int, int], added: Floats | None) -> Floats:
-    mixed = _linear(_attention(_linear(x, layer.asked), shape, weights.heads, added), layer.mixed)
-    mixed += x
-    _normalise(mixed, layer.mixed_norm, weights.eps)
-    wide = _linear(mixed, layer.wide)
-    ACTIVATIONS[weights.activation](wide.reshape(-1))
-    out = _linear(wide, layer.narrow)
-    out += mixed
+def _layer(weights: Weights, layer: Layer, x: Floats, shape: tuple[int, int], attention_bias: Floats | None) -> Floats:
+    attention_output = _linear(
+        _attention(_linear(x, layer.qkv), shape, weights.heads, attention_bias), layer.attention_output
+    )
+    attention_output += x
+    _normalise(attention_output, layer.attention_norm, weights.eps)
+    feed_forward_in = _linear(attention_output, layer.feed_forward_in)
+    ACTIVATIONS[weights.activation](feed_forward_in.reshape(-1))
+    out = _linear(feed_forward_in, layer.feed_forward_out)
+    out += attention_output
     _normalise(out, layer.norm, weights.eps)
     return out
 
 
-def _attention(asked: Floats, shape: tuple[int, int], heads: int, added: Floats | None) -> Floats:
+def _attention(qkv: Floats, shape: tuple[int, int], heads: int, attention_bias: Floats | None) -> Floats:
     """Mix the values of each text's tokens by the softmax of query times key, in every head."""
-    width = asked.shape[1] // 3
-    parts = asked.reshape(*shape, 3, heads, width // heads).transpose(2, 0, 3, 1, 4)  # (3, texts, heads, tokens, …)
+    width = qkv.shape[1] // 3
+    parts = qkv.reshape(*shape, 3, heads, width // heads).transpose(2, 0, 3, 1, 4)  # (3, texts, heads, tokens, …)
     query, key, value = parts
     scores = query @ key.swapaxes(2, 3)
-    if added is not None:
-        scores += added
+    if attention_bias is not None:
+        scores += attention_bias
     scores -= scores.max(axis=3, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=3, keepdims=True)
-    return (scores @ value).transpose(0, 2, 1, 3).reshape(-1, width)
+    mixed: Floats = (scores @ value).transpose(0, 2, 1, 3).reshape(-1, width)
+    return mixed
 
 
-def _added_to_attention(weights: Weights, lengths: npt.NDArray[np.int64], longest: int) -> Floats | None:
-    """What attention adds: nothing is drawn from padding; the relative positions of tokens, where weights have them."""
-    added: Floats | None = None
-    if lengths.min() < longest:
-        padding = np.arange(longest) >= lengths[:, np.newaxis]
-        added = np.where(padding, FAR, np.float32(0))[:, np.newaxis, np.newaxis, :]
+def _attention_bias(weights: Weights, lengths: npt.NDArray[np.int64], max_tokens: int) -> Floats | None:
+    """Return what is added to attention scores: the mask of padding, and the relative position bias if there is one."""
+    attention_bias: Floats | None = None
+    if lengths.min() < max_tokens:
+        padding = np.arange(max_tokens) >= lengths[:, np.newaxis]
+        attention_bias = np.where(padding, MASKED_SCORE, np.float32(0))[:, np.newaxis, np.newaxis, :]
     if weights.relative is not None:
-        by_distance = weights.relative[_buckets(longest, len(weights.relative))].transpose(2, 0, 1)[np.newaxis]
-        added = by_distance if added is None else added + by_distance
-    return added
+        by_distance = weights.relative[_buckets(max_tokens, len(weights.relative))].transpose(2, 0, 1)[np.newaxis]
+        attention_bias = by_distance if attention_bias is None else attention_bias + by_distance
+    return attention_bias
 
 
-def _buckets(longest: int, count: int) -> IDs:
-    """Number of the bucket of every two positions: half of them for each direction, ever wider ones from half of that.
+def _buckets(max_tokens: int, count: int) -> IDs:
+    """Return the relative position bucket of every two positions.
 
     source : Raffel et al. 2020, T5, §2.1
     """
-    distance = np.arange(longest)[np.newaxis, :] - np.arange(longest)[:, np.newaxis]
+    distance = np.arange(max_tokens)[np.newaxis, :] - np.arange(max_tokens)[:, np.newaxis]
     half = count // 2
     exact = half // 2
     far = np.maximum(np.abs(distance), 1)
-    scaled = np.log(far / exact, dtype=np.float32) / np.log(_LARGEST_DISTANCE / exact) * (half - exact)
-    wide = np.minimum(exact + scaled.astype(np.int64), half - 1)
-    within: IDs = np.where(np.abs(distance) < exact, np.abs(distance), wide)
+    scaled = np.log(far / exact, dtype=np.float32) / np.log(_MAX_DISTANCE / exact) * (half - exact)
+    feed_forward_in = np.minimum(exact + scaled.astype(np.int64), half - 1)
+    within: IDs = np.where(np.abs(distance) < exact, np.abs(distance), feed_forward_in)
     return within + np.where(distance > 0, half, 0)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.similarity.counting import distinct, numbered, overlaps
+from analysis.similarity.counting import distinct, encode_units, overlaps
 from analysis.types import FloatArray, IntArray
 
 ORDER = 4  # the longest n-grams that count
@@ -28,15 +28,15 @@ def pairwise_bleu(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
     source  : Papineni et al. 2002, BLEU; sacrebleu 2, `sentence_bleu` with its defaults, divided by 100: tokenizer
               13a, up to four words, orders that the shorter text has none of left out, exponential smoothing
     """
-    places = distinct(texts_a, texts_b)
-    words = numbered([tokens(text) for text in places.texts])
-    length_a = words.lengths[places.rows_a][:, np.newaxis]
-    length_b = words.lengths[places.rows_b][np.newaxis, :]
+    unique = distinct(texts_a, texts_b)
+    words = encode_units([tokens(text) for text in unique.texts])
+    length_a = words.lengths[unique.rows_a][:, np.newaxis]
+    length_b = words.lengths[unique.rows_b][np.newaxis, :]
     shorter, longer = np.minimum(length_a, length_b), np.maximum(length_a, length_b)
     log_precisions = np.zeros(shorter.shape)
     halvings = np.zeros(shorter.shape)
     matched = np.zeros(shorter.shape, dtype=bool)
-    for n, common in enumerate(overlaps(words, places, ORDER), start=1):
+    for n, common in enumerate(overlaps(words, unique, ORDER), start=1):
         matched |= common > 0
         counted = shorter >= n
         missed = counted & (common == 0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.similarity.counting import Distinct, distinct, numbered, overlaps
+from analysis.similarity.counting import Distinct, distinct, encode_units, overlaps
 from analysis.similarity.exact import plain
 from analysis.types import FloatArray
 
@@ -20,8 +20,8 @@ def pairwise_chargrams(texts_a: Sequence[str], texts_b: Sequence[str], n: int = 
     returns : (len(texts_a), len(texts_b)) in [0, 1], symmetric; 1 for two empty texts, 0 for one beside a text that
               is not
     """
-    places = distinct(texts_a, texts_b)
-    return jaccard([grams(text, n) for text in places.texts], places)
+    unique = distinct(texts_a, texts_b)
+    return jaccard([grams(text, n) for text in unique.texts], unique)
 
 
 def grams(text: str, n: int) -> frozenset[str]:
@@ -30,13 +30,13 @@ def grams(text: str, n: int) -> frozenset[str]:
     return frozenset(line[start : start + n] for start in range(max(1, len(line) - n + 1)) if line)
 
 
-def jaccard(sets: Sequence[frozenset[str]], places: Distinct) -> FloatArray:
+def jaccard(sets: Sequence[frozenset[str]], unique: Distinct) -> FloatArray:
     """Size of the intersection by size of the union of two sets, one set for each of `places.texts`.
 
     returns : (len(rows_a), len(rows_b)) in [0, 1]; 1 for two empty sets
     """
-    numbers = numbered(sets)
-    (common,) = overlaps(numbers, places)
-    union = numbers.lengths[places.rows_a][:, np.newaxis] + numbers.lengths[places.rows_b][np.newaxis, :] - common
+    numbers = encode_units(sets)
+    (common,) = overlaps(numbers, unique)
+    union = numbers.lengths[unique.rows_a][:, np.newaxis] + numbers.lengths[unique.rows_b][np.newaxis, :] - common
     share: FloatArray = np.divide(common, union, out=np.ones(union.shape), where=union > 0)
     return share

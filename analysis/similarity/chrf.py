@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.similarity.counting import distinct, numbered, overlaps
+from analysis.similarity.counting import distinct, encode_units, overlaps
 from analysis.types import FloatArray
 
 ORDER = 6  # the longest n-grams of characters that count
@@ -20,13 +20,13 @@ def pairwise_chrf(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
               directions; 0 where one is empty, also for two empty ones
     source  : Popović 2015, chrF; sacrebleu 2, `sentence_chrf` with its defaults, divided by 100
     """
-    places = distinct(texts_a, texts_b)
-    characters = numbered(["".join(text.split()) for text in places.texts])
-    length_a = characters.lengths[places.rows_a][:, np.newaxis]
-    length_b = characters.lengths[places.rows_b][np.newaxis, :]
+    unique = distinct(texts_a, texts_b)
+    characters = encode_units(["".join(text.split()) for text in unique.texts])
+    length_a = characters.lengths[unique.rows_a][:, np.newaxis]
+    length_b = characters.lengths[unique.rows_b][np.newaxis, :]
     shorter, longer = np.minimum(length_a, length_b), np.maximum(length_a, length_b)
     precision, recall = np.zeros(shorter.shape), np.zeros(shorter.shape)
-    for n, common in enumerate(overlaps(characters, places, ORDER), start=1):
+    for n, common in enumerate(overlaps(characters, unique, ORDER), start=1):
         precision += common / np.maximum(shorter - n + 1, 1)
         recall += common / np.maximum(longer - n + 1, 1)
     orders = np.clip(shorter, 1, ORDER)  # those that both texts have n-grams of

@@ -38,7 +38,7 @@ def distinct(texts_a: Sequence[str], texts_b: Sequence[str]) -> Distinct:
     return Distinct(list(row), np.array(rows_a, dtype=np.int64), np.array(rows_b, dtype=np.int64))
 
 
-def numbered(texts: Iterable[Sequence[Hashable] | frozenset[Hashable]]) -> Sequences:
+def encode_units(texts: Iterable[Sequence[Hashable] | frozenset[Hashable]]) -> Sequences:
     """Give the units of texts numbers from 0, the same to equal ones."""
     number: dict[Hashable, int] = {}
     units: list[int] = []
@@ -49,7 +49,7 @@ def numbered(texts: Iterable[Sequence[Hashable] | frozenset[Hashable]]) -> Seque
     return Sequences(np.array(units, dtype=np.int64), np.array(lengths, dtype=np.int64))
 
 
-def overlaps(sequences: Sequences, places: Distinct, most: int = 1) -> Iterator[FloatArray]:
+def overlaps(sequences: Sequences, unique: Distinct, max_n: int = 1) -> Iterator[FloatArray]:
     """How many n-grams two texts have in common, for n from 1 to `most`; a repeated one counts as often as both have it.
 
     returns : an array (len(rows_a), len(rows_b)) of whole numbers for every n in turn
@@ -60,17 +60,17 @@ def overlaps(sequences: Sequences, places: Distinct, most: int = 1) -> Iterator[
     place = np.arange(len(owner)) - starts[owner]  # of the n-gram's last unit within its text
     grams = units = sequences.units
     kinds = int(units.max(initial=0)) + 1
-    for n in range(1, most + 1):
+    for n in range(1, max_n + 1):
         if n > 1:
             whole = place >= n - 1
             owner, place, units = owner[whole], place[whole], units[whole]
             # An n-gram is the (n−1)-gram that ends one unit earlier, and its last unit.
             grams = grams[np.flatnonzero(whole) - 1] * kinds + units
         grams, item, shared = _items(grams, owner, texts)
-        common = _common(item[item >= 0], owner[item >= 0], shared, texts, places)
+        common = _common(item[item >= 0], owner[item >= 0], shared, texts, unique)
         # A text has all that it has in common with itself, also what no other text has.
-        own = np.maximum(sequences.lengths - n + 1, 0)[places.rows_a][:, np.newaxis]
-        yield np.where(places.rows_a[:, np.newaxis] == places.rows_b[np.newaxis, :], own, common)
+        own = np.maximum(sequences.lengths - n + 1, 0)[unique.rows_a][:, np.newaxis]
+        yield np.where(unique.rows_a[:, np.newaxis] == unique.rows_b[np.newaxis, :], own, common)
 
 
 def _items(grams: IntArray, owner: IntArray, texts: int) -> tuple[IntArray, IntArray, int]:
@@ -100,15 +100,15 @@ def _items(grams: IntArray, owner: IntArray, texts: int) -> tuple[IntArray, IntA
     return renumbered, items, int(shared.sum())
 
 
-def _common(item: IntArray, owner: IntArray, items: int, texts: int, places: Distinct) -> FloatArray:
+def _common(item: IntArray, owner: IntArray, items: int, texts: int, unique: Distinct) -> FloatArray:
     """Count common items by multiplying the tables that say which text has which, a block of items at a time."""
-    same = places.same
-    common = np.zeros((len(places.rows_a), len(places.rows_b)))
+    same = unique.same
+    common = np.zeros((len(unique.rows_a), len(unique.rows_b)))
     step = max(1, BLOCK // max(1, texts))
     for start in range(0, items, step):
         within = (item >= start) & (item < start + step)
         has = np.zeros((texts, min(step, items - start)), dtype=np.float32)  # sums of ones up to 2**24 are exact
         has[owner[within], item[within] - start] = 1
-        left = has[places.rows_a]
-        common += left @ (left if same else has[places.rows_b]).T
+        left = has[unique.rows_a]
+        common += left @ (left if same else has[unique.rows_b]).T
     return common

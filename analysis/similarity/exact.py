@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.similarity.counting import distinct
-from analysis.types import FloatArray
+from analysis.types import BoolArray, FloatArray
 
 
 def pairwise_exact(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
@@ -17,8 +17,9 @@ def pairwise_exact(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray
 
     returns : (len(texts_a), len(texts_b)) of 0 and 1, symmetric; 1 for two empty texts
     """
-    places = distinct([plain(text) for text in texts_a], [plain(text) for text in texts_b])
-    return (places.rows_a[:, np.newaxis] == places.rows_b[np.newaxis, :]).astype(np.float64)
+    unique = distinct([plain(text) for text in texts_a], [plain(text) for text in texts_b])
+    equal: BoolArray = unique.rows_a[:, np.newaxis] == unique.rows_b[np.newaxis, :]
+    return equal.astype(np.float64)
 
 
 def plain(text: str) -> str:

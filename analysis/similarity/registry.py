@@ -60,21 +60,21 @@ NEEDS: Mapping[str, str] = MappingProxyType(  # what a similarity is handed, as 
         "entities": "extractor",
     }
 )
-_IN_WORDS = {"tokens": "vectors of tokens", "encoder": "vectors of texts", "extractor": "named entities"}
+_MODEL_OUTPUTS = {"tokens": "vectors of tokens", "encoder": "vectors of texts", "extractor": "named entities"}
 
 
 def names() -> tuple[str, ...]:
-    """Every name that there is, sorted: ours, those that need a model, and those of installed packages."""
-    return tuple(sorted({*SIMILARITIES, *NEEDS, *_own()}))
+    """All names, sorted: built-in similarities, those that need a model, and those of installed packages."""
+    return tuple(sorted({*SIMILARITIES, *NEEDS, *_installed()}))
 
 
 def needs(name: str) -> str:
-    """What the similarity of that name must be handed: "encoder", "tokens" or "extractor"; "" for nothing.
+    """The kind of model that a similarity needs: "encoder", "tokens" or "extractor"; "" for none.
 
     raises : UnknownValue naming the known ones
     """
-    # Whether a package offers it is asked last: looking through all that are installed takes longer than the rest.
-    if not (name in SIMILARITIES or name in NEEDS or name in _own()):
+    # Installed packages come last: scanning their entry points is slow.
+    if not (name in SIMILARITIES or name in NEEDS or name in _installed()):
         raise UnknownValue(f"unknown similarity {name!r}; known: {', '.join(names())}")
     return NEEDS.get(name, "")
 
@@ -86,8 +86,8 @@ def get(name: str) -> Similarity:
              installed package's can't be loaded
     """
     if needed := needs(name):
-        raise NeedsModel(f"the similarity {name} needs {_IN_WORDS[needed]} from a model, and no model is given")
-    return SIMILARITIES[name] if name in SIMILARITIES else _loaded(_own()[name])
+        raise NeedsModel(f"the similarity {name} needs {_MODEL_OUTPUTS[needed]} from a model, and no model is given")
+    return SIMILARITIES[name] if name in SIMILARITIES else _load(_installed()[name])
 
 
 def with_model(
@@ -120,14 +120,14 @@ def with_model(
 
 
 @cache
-def _own() -> Mapping[str, EntryPoint]:
-    """What installed packages offer, by name; none is loaded before it is asked for, and ours keep their names."""
+def _installed() -> Mapping[str, EntryPoint]:
+    """Entry points of installed packages by name, not yet loaded; they cannot replace built-in names."""
     taken = {*SIMILARITIES, *NEEDS}
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in taken}
 
 
-def _loaded(entry: EntryPoint) -> Similarity:
-    """A package's similarity, whose every answer is looked at before it counts."""
+def _load(entry: EntryPoint) -> Similarity:
+    """Load a package's similarity, wrapped so that its results are checked."""
     try:
         own = entry.load()
     except Exception as error:  # whatever the package's code raises when it is imported

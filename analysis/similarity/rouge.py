@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.similarity.counting import distinct, numbered, overlaps
+from analysis.similarity.counting import distinct, encode_units, overlaps
 from analysis.similarity.stems import stem
 from analysis.types import FloatArray
 
@@ -20,10 +20,10 @@ def pairwise_rouge1(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArra
               digit, since only those make words here
     source  : Lin 2004, ROUGE, §2, as F1 with Porter stems; rouge-score 0.1.2, `rouge1`, `use_stemmer=True`
     """
-    places = distinct(texts_a, texts_b)
-    words = numbered([tokens(text) for text in places.texts])
-    total = words.lengths[places.rows_a][:, np.newaxis] + words.lengths[places.rows_b][np.newaxis, :]
-    (common,) = overlaps(words, places)
+    unique = distinct(texts_a, texts_b)
+    words = encode_units([tokens(text) for text in unique.texts])
+    total = words.lengths[unique.rows_a][:, np.newaxis] + words.lengths[unique.rows_b][np.newaxis, :]
+    (common,) = overlaps(words, unique)
     # With P = common / |b| and R = common / |a|, F1 = 2PR / (P + R) is 2 common / (|a| + |b|).
     f1: FloatArray = np.divide(2 * common, total, out=np.zeros(total.shape), where=total > 0)
     return f1

@@ -1,4 +1,4 @@
-"""Similarities of what texts mean, from a model that is handed in: vectors of texts, of tokens, or names in them."""
+"""Semantic similarities over a model that the caller supplies: text vectors, token vectors, or named entities."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -45,11 +45,11 @@ def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Enc
               holds NaN or infinity
     source  : Ghosh et al. 2024, Compare without Despair, appendix E
     """
-    places = distinct(texts_a, texts_b)
-    written = [row for row, text in enumerate(places.texts) if text.strip()]
-    values = np.eye(len(places.texts))
+    unique = distinct(texts_a, texts_b)
+    written = [row for row, text in enumerate(unique.texts) if text.strip()]
+    values = np.eye(len(unique.texts))
     if written:
-        shown = [places.texts[row] for row in written]
+        shown = [unique.texts[row] for row in written]
         vectors = np.asarray(encoder.encode(shown), dtype=np.float64)
         if vectors.ndim != 2 or len(vectors) != len(shown):
             raise ShapeError(
@@ -62,7 +62,7 @@ def pairwise_cosine(texts_a: Sequence[str], texts_b: Sequence[str], encoder: Enc
         cosines[np.ix_(~has_one, ~has_one)] = 0.0
         np.fill_diagonal(cosines, 1.0)  # of a text with itself, whatever rounding made of it
         values[np.ix_(written, written)] = cosines
-    return _with_empty(values, places)
+    return _with_empty(values, unique)
 
 
 def pairwise_bertscore(
@@ -84,9 +84,9 @@ def pairwise_bertscore(
                      whose vectors hold NaN or infinity
     source         : Zhang et al. 2020, BERTScore, §3; with match_specials bert-score 0.3.13 without idf and baseline
     """
-    places = distinct(texts_a, texts_b)
-    found = _token_vectors(places.texts, tokens, match_specials)
-    values = np.eye(len(places.texts))
+    unique = distinct(texts_a, texts_b)
+    found = _token_vectors(unique.texts, tokens, match_specials)
+    values = np.eye(len(unique.texts))
     if found.rows:
         best = _mean_best_match(found)
         both = best + best.T
@@ -94,7 +94,7 @@ def pairwise_bertscore(
             2 * best * best.T, both, out=np.zeros(both.shape), where=both != 0
         )
         np.fill_diagonal(values, 1.0)  # every token is its own best match, whatever rounding made of it
-    return _with_empty(values, places)
+    return _with_empty(values, unique)
 
 
 def pairwise_entities(texts_a: Sequence[str], texts_b: Sequence[str], extractor: Extractor) -> FloatArray:
@@ -105,16 +105,16 @@ def pairwise_entities(texts_a: Sequence[str], texts_b: Sequence[str], extractor:
     raises  : ShapeError if the extractor gives other than one set a text
     source  : Ghosh et al. 2024, Compare without Despair, appendix E, note 13
     """
-    places = distinct(texts_a, texts_b)
-    shown = [text for text in places.texts if text.strip()]
+    unique = distinct(texts_a, texts_b)
+    shown = [text for text in unique.texts if text.strip()]
     found = extractor(shown) if shown else []
     if len(found) != len(shown):
         raise ShapeError(f"the extractor gave {len(found)} sets of entities for {len(shown)} texts")
     sets = iter(found)
-    named = [frozenset(next(sets)) if text.strip() else frozenset[str]() for text in places.texts]
-    shares = jaccard(named, places)
-    empty = np.array([not text.strip() for text in places.texts], dtype=bool)
-    one_empty = empty[places.rows_a][:, np.newaxis] != empty[places.rows_b][np.newaxis, :]
+    named = [frozenset(next(sets)) if text.strip() else frozenset[str]() for text in unique.texts]
+    shares = jaccard(named, unique)
+    empty = np.array([not text.strip() for text in unique.texts], dtype=bool)
+    one_empty = empty[unique.rows_a][:, np.newaxis] != empty[unique.rows_b][np.newaxis, :]
     return np.where(one_empty, 0.0, shares)
 
 
@@ -172,10 +172,10 @@ def _mean_best_match(found: _TokenVectors) -> FloatArray:
 
 def _blocks(starts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """Runs of texts, as (first, one past the last), whose tokens by all tokens stay within a block."""
-    most = max(1, BLOCK // int(starts[-1]))
+    max_n = max(1, BLOCK // int(starts[-1]))
     edges = [0]
     for text in range(1, len(starts) - 1):
-        if starts[text + 1] - starts[edges[-1]] > most:
+        if starts[text + 1] - starts[edges[-1]] > max_n:
             edges.append(text)
     return list(pairwise([*edges, len(starts) - 1]))
 
@@ -187,11 +187,11 @@ def _directions(vectors: np.ndarray) -> tuple[np.ndarray, npt.NDArray[np.bool_]]
     return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0), norms[:, 0] > 0
 
 
-def _with_empty(values: FloatArray, places: Distinct) -> FloatArray:
+def _with_empty(values: FloatArray, unique: Distinct) -> FloatArray:
     """Lay the values of distinct texts out as the lists ask, empty texts being all the same."""
-    empty = np.array([not text.strip() for text in places.texts], dtype=bool)
+    empty = np.array([not text.strip() for text in unique.texts], dtype=bool)
     values[np.ix_(empty, empty)] = 1.0
-    return values[places.rows_a[:, np.newaxis], places.rows_b[np.newaxis, :]]
+    return values[unique.rows_a[:, np.newaxis], unique.rows_b[np.newaxis, :]]
 
 
 def _check_finite(arrays: Sequence[np.ndarray], texts: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-# The words that the algorithm itself gets wrong, and what NLTK makes of them.
+# Exceptions to the algorithm, as in NLTK.
 _IRREGULAR = {
     "skies": "sky",
     "sky": "sky",

@@ -1,26 +1,29 @@
-"""What the API shows of a batch, and what it takes for making, extending and copying one."""
+"""Serializers of batches, and of requests to make, extend and copy them."""
 
 from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
 
+from annotation.batches.changes import LONGEST_REASON
+from annotation.batches.sampling import LONGEST_LEASE, MOST_CHECKS, MOST_HITS, MOST_PAIRS, MOST_RATERS, MOST_SEED
+from annotation.batches.services import notices_of
 from annotation.models import Batch
 from annotation.models.separability import LONGEST_LABEL
-from annotation.services.batch_changes import LONGEST_REASON
-from annotation.services.choosing import LONGEST_LEASE, MOST_CHECKS, MOST_HITS, MOST_PAIRS, MOST_RATERS, MOST_SEED
 
 SELECT = "all, random:N, top:N, stratified:BxN, importance:N, or ids (with instance_ids)."
 
 
 def _one_of(*values: str, default: Any = serializers.empty) -> serializers.RegexField:
-    """Take one of these words; no enumeration of the schema, where equal names with other words would collide."""
-    told: dict[str, Any] = {"invalid": f"This must be one of {', '.join(values)}."}
+    """A field for one of these values; a pattern, since enums with the same field name collide in the schema."""
+    message: dict[str, Any] = {"invalid": f"This must be one of {', '.join(values)}."}
     pattern = f"^({'|'.join(values)})$"
-    return serializers.RegexField(pattern, required=default is serializers.empty, default=default, error_messages=told)
+    return serializers.RegexField(
+        pattern, required=default is serializers.empty, default=default, error_messages=message
+    )
 
 
-class BatchSerializer(serializers.ModelSerializer):
+class BatchSerializer(serializers.ModelSerializer[Batch]):
     """HITs published together."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
@@ -37,8 +40,21 @@ class BatchSerializer(serializers.ModelSerializer):
         ]
 
 
-class ChoiceSerializer(serializers.Serializer):
-    """Which instances."""
+class ChangedBatchSerializer(BatchSerializer):
+    """A batch after it was made or changed, with notices for its admin."""
+
+    notices = serializers.SerializerMethodField()
+
+    class Meta(BatchSerializer.Meta):
+        fields = [*BatchSerializer.Meta.fields, "notices"]
+
+    def get_notices(self, batch: Batch) -> list[str]:
+        """Return the notices that the pages show."""
+        return notices_of(batch)
+
+
+class ChoiceSerializer(serializers.Serializer[Any]):
+    """How instances are selected."""
 
     select = serializers.CharField(required=False, max_length=60, help_text=SELECT)
     instance_ids: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
@@ -70,15 +86,15 @@ class NewBatchSerializer(ChoiceSerializer):
     status = _one_of(Batch.Status.OPEN.value, Batch.Status.DRAFT.value, default=Batch.Status.OPEN.value)
 
 
-class StatusSerializer(serializers.Serializer):
-    """The state that a batch is to have."""
+class StatusSerializer(serializers.Serializer[Any]):
+    """The new status of a batch."""
 
     status = _one_of(Batch.Status.OPEN.value, Batch.Status.PAUSED.value, Batch.Status.CLOSED.value)
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=LONGEST_REASON)
 
 
 class ExtensionSerializer(ChoiceSerializer):
-    """What a batch is to get more of, and why."""
+    """An extension of a batch, and why."""
 
     more_raters = serializers.IntegerField(required=False, default=0, min_value=0, max_value=MOST_RATERS)
     reason = serializers.CharField(required=False, max_length=LONGEST_REASON, help_text="Not needed for a preview.")
@@ -90,8 +106,8 @@ class ExtensionSerializer(ChoiceSerializer):
     )
 
 
-class BatchCopySerializer(serializers.Serializer):
-    """A batch after the pattern of another one."""
+class BatchCopySerializer(serializers.Serializer[Any]):
+    """A copy of a batch."""
 
     name = serializers.CharField(max_length=200)
     dataset = serializers.CharField(required=False, max_length=100)
@@ -102,8 +118,8 @@ class BatchCopySerializer(serializers.Serializer):
     status = _one_of(Batch.Status.OPEN.value, Batch.Status.DRAFT.value, default=Batch.Status.DRAFT.value)
 
 
-class BarSerializer(serializers.Serializer):
-    """One bin of separability; the undefined ones have no bounds."""
+class BarSerializer(serializers.Serializer[Any]):
+    """One bin of separability; that of undefined values has no bounds."""
 
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
@@ -111,8 +127,8 @@ class BarSerializer(serializers.Serializer):
     left = serializers.IntegerField()
 
 
-class WorkSerializer(serializers.Serializer):
-    """How much work; null where it is not known, or has no fixed number. Money is text."""
+class WorkSerializer(serializers.Serializer[Any]):
+    """Workload; null where it is unknown or unbounded. Money is text."""
 
     hits = serializers.IntegerField()
     pairs = serializers.IntegerField()
@@ -128,7 +144,7 @@ class WorkSerializer(serializers.Serializer):
 
 
 class ForecastSerializer(WorkSerializer):
-    """What a batch would be."""
+    """The forecast of a batch."""
 
     seed = serializers.IntegerField()
     pool = serializers.IntegerField()
@@ -139,8 +155,8 @@ class ForecastSerializer(WorkSerializer):
     histogram = BarSerializer(many=True)
 
 
-class ExtensionForecastSerializer(serializers.Serializer):
-    """What an extension would be: of more raters, of further HITs, or null."""
+class ExtensionForecastSerializer(serializers.Serializer[Any]):
+    """The forecast of an extension: by raters, by HITs, or null."""
 
     more_raters = WorkSerializer(allow_null=True)
     more_hits = ForecastSerializer(allow_null=True)

@@ -1,4 +1,4 @@
-"""What a request to the API carries, as plain values; what can't be read or is too much is refused in JSON."""
+"""Read and check the bodies of API requests."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.request import Request
 
-from annotation.errors import BadFields
-from annotation.formats.lines import unstorable
+from annotation.core.errors import BadFields
+from annotation.core.lines import unstorable_key
 
 
 def user_of(request: Request) -> User:
-    """Return the account that asks; for views that let nobody else in."""
+    """Return the signed-in user."""
     if not isinstance(request.user, User):
         raise NotAuthenticated
     return request.user
 
 
 class TooLarge(APIException):
-    """The body is larger than a form may be."""
+    """The body exceeds the limit for forms."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_detail = "the request is too large; texts are read in from files"
@@ -30,9 +30,9 @@ class TooLarge(APIException):
 
 
 def body_of(request: Request) -> dict[str, Any]:
-    """Return the values that a request carries, by name.
+    """Return a request's values by name.
 
-    Raises: TooLarge; ParseError for anything but an object, and for text that no database takes.
+    Raises: TooLarge; ParseError for anything but an object, and for text that the database can't store.
     """
     if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise TooLarge
@@ -44,7 +44,7 @@ def body_of(request: Request) -> dict[str, Any]:
         data = {name: values[0] if len(values) == 1 else values for name, values in data.lists()}
     if not isinstance(data, dict):
         raise ParseError("send an object: names and values")
-    if unstorable({"": data}) is not None:
+    if unstorable_key({"": data}) is not None:
         raise ParseError("a text holds characters that can't be stored")
     return dict(data)
 
@@ -60,20 +60,20 @@ def checked(form: forms.BaseForm) -> dict[str, Any]:
 
 
 def texts_of(data: dict[str, Any], *names: str) -> dict[str, str]:
-    """Take texts out of what a request carries; one that is left out, or null, is empty.
+    """Pop texts from a request's values; missing and null ones are empty.
 
-    Raises: BadFields for a value of another kind.
+    Raises: BadFields for a value of another type.
     """
-    taken = {name: data.pop(name, None) for name in names}
-    if wrong := [name for name, value in taken.items() if not isinstance(value, str | None)]:
+    texts = {name: data.pop(name, None) for name in names}
+    if wrong := [name for name, value in texts.items() if not isinstance(value, str | None)]:
         raise BadFields({name: ["This must be a text."] for name in wrong})
-    return {name: value or "" for name, value in taken.items()}
+    return {name: value or "" for name, value in texts.items()}
 
 
-def read(kind: type[serializers.Serializer], request: Request) -> dict[str, Any]:
-    """Return the checked values of a request.
+def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    """Return a request's validated values.
 
-    Raises: BadFields, also for names that mean nothing here: a mistyped one is no wish for the default.
+    Raises: BadFields, also for unknown names, which may be mistyped.
     """
     data = body_of(request)
     known = kind().fields
@@ -81,12 +81,12 @@ def read(kind: type[serializers.Serializer], request: Request) -> dict[str, Any]
         raise BadFields({name: ["There is no such field here."] for name in unknown})
     serializer = kind(data=data)
     if not serializer.is_valid():
-        raise BadFields({name: _words(problems) for name, problems in serializer.errors.items()})
+        raise BadFields({name: _flatten(problems) for name, problems in serializer.errors.items()})
     return dict(serializer.validated_data)
 
 
-def _words(problems: Any) -> list[str]:
-    """Flatten what is wrong with a field: that of a list is told by place."""
+def _flatten(problems: Any) -> list[str]:
+    """Flatten a field's errors; those of a list are prefixed with the index."""
     if isinstance(problems, dict):
-        return [f"{place}: {word}" for place, told in problems.items() for word in _words(told)]
+        return [f"{place}: {word}" for place, nested in problems.items() for word in _flatten(nested)]
     return [str(problem) for problem in problems]

@@ -1,25 +1,30 @@
-"""The same domain errors as JSON."""
+"""Domain errors as JSON responses."""
 
 from typing import Any
 
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as default_handler
 
-from annotation.errors import AmendmentNeeded, AnnotationError, BadFields, BadFile, SettingFixed
-from annotation.middleware import shown, status_of
+from annotation.core.errors import AmendmentNeeded, AnnotationError, BadFields, BadFile, SettingFixed
+from annotation.core.middleware import error_text, status_of
+from annotation.core.unavailable import HEADERS, UNAVAILABLE, log_unavailable, message_for
 
-MOST_LINES = 1000  # of a bad file: who has more looks at the file first
+MOST_LINES = 1000  # listed of a bad file
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Answer a domain error with its own words; leave everything else to the framework."""
+    """Handle domain errors and an unavailable database; leave others to the framework."""
     if isinstance(error, AnnotationError):
-        return Response({"detail": shown(error), **_more(error)}, status=status_of(error))
+        return Response({"detail": error_text(error), **_more(error)}, status=status_of(error))
+    if isinstance(error, UNAVAILABLE):
+        request = context["request"]
+        log_unavailable(request, error)
+        return Response({"detail": message_for(request.method)}, status=503, headers=HEADERS)
     return default_handler(error, context)
 
 
 def _more(error: AnnotationError) -> dict[str, Any]:
-    """What a program needs beside the words: which lines, which fields."""
+    """Return an error's lines or fields, for programs."""
     if isinstance(error, BadFile):
         listed = [{"number": line.number, "reason": line.reason} for line in error.lines[:MOST_LINES]]
         return {"lines": listed, "bad_lines": len(error.lines)}

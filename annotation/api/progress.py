@@ -1,4 +1,4 @@
-"""Watching a batch through the API."""
+"""Progress of a batch in the API."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.study_serializers import refusals
-from annotation.batch_raters import MOST_SORTED, raters_of
-from annotation.batch_status import batch_status, slots_of
+from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
+from annotation.monitoring.batch_status import batch_status, slots_of
 
 
-class BatchProgress(GenericViewSet):
-    """How far a batch is, and who rates it how."""
+class BatchProgress(GenericViewSet[Any]):
+    """Endpoints for a batch's progress and raters."""
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
     @action(detail=True, pagination_class=None)
@@ -27,9 +27,9 @@ class BatchProgress(GenericViewSet):
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
     @action(detail=True, pagination_class=None)
     def raters(self, request: Request, pk: str) -> Response:
-        """Return who rates the batch, by code: speed, sides, ties, checks, agreement, flags, pay due.
+        """Return the batch's raters, by code: speed, sides, ties, checks, agreement, flags, pay due.
 
-        Of batches with more than half a million ratings not `thorough`: without speed and agreement.
+        Batches with more than half a million ratings are not `thorough`: without speed and agreement.
         """
         batch, now = self.get_object(), timezone.now()
         thorough = slots_of(batch, now).filled * batch.pairs_per_hit <= MOST_SORTED

@@ -1,4 +1,4 @@
-"""Separability through the API: starting a computation, and watching it."""
+"""Separability in the API: start computations, and list them."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ from annotation.api.bodies import read, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
 from annotation.models.separability import LONGEST_MODEL
-from annotation.services.separability_jobs import SeparabilityRequest
-from annotation.services.separability_measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
-from annotation.services.separability_queue import start_separability
+from annotation.separability.jobs import SeparabilityRequest
+from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
+from annotation.separability.queue import start_separability
 
 MOST_JOBS = 50  # that are listed
 
 
-class SeparabilityRequestSerializer(serializers.Serializer):
-    """What is to be computed; everything may be left out."""
+class SeparabilityRequestSerializer(serializers.Serializer[Any]):
+    """What to compute; every field is optional."""
 
     similarity = serializers.CharField(
         required=False, max_length=60, help_text="By meaning if a model is installed, else by words."
@@ -41,8 +41,8 @@ class SeparabilityRequestSerializer(serializers.Serializer):
     )
 
 
-class SeparabilityJobSerializer(serializers.ModelSerializer):
-    """A computation that was asked for, and how many of how many matchups have their alignments."""
+class SeparabilityJobSerializer(serializers.ModelSerializer[SeparabilityJob]):
+    """A requested computation, and its progress in matchups with alignments."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
     asked = serializers.JSONField(read_only=True)
@@ -53,7 +53,7 @@ class SeparabilityJobSerializer(serializers.ModelSerializer):
         fields = ["id", "study", "asked", "status", "done", "total", "message", "asked_at", "finished_at"]
 
 
-class SeparabilityRunSerializer(serializers.ModelSerializer):
+class SeparabilityRunSerializer(serializers.ModelSerializer[SeparabilityRun]):
     """Separability of one configuration by one measure."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
@@ -69,7 +69,7 @@ class SeparabilityRunSerializer(serializers.ModelSerializer):
         ]
 
 
-class AlignmentSerializer(serializers.ModelSerializer):
+class AlignmentSerializer(serializers.ModelSerializer[Alignment]):
     """Raw alignments of one matchup and its separability; null where undefined, with the reason."""
 
     study = serializers.CharField(source="run.study.slug", read_only=True)
@@ -84,13 +84,13 @@ class AlignmentSerializer(serializers.ModelSerializer):
         ]
 
 
-class SeparabilitySetup(GenericViewSet):
-    """Having separability computed, by whoever reads the study."""
+class SeparabilitySetup(GenericViewSet[Any]):
+    """Endpoints for separability, open to readers of the study."""
 
     @extend_schema(responses={200: SeparabilityJobSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def separability(self, request: Request, slug: str) -> Response:
-        """List what was asked for lately, the latest first, with how far each is."""
+        """List the latest computations with their progress."""
         study: Study = self.get_object()
         return Response(SeparabilityJobSerializer(study.separability_jobs.all()[:MOST_JOBS], many=True).data)
 
@@ -99,18 +99,18 @@ class SeparabilitySetup(GenericViewSet):
     )
     @separability.mapping.post
     def start_separability(self, request: Request, slug: str) -> Response:
-        """Have a worker compute separability; asking again while it does that changes nothing."""
+        """Queue a computation of separability; the same request while it is pending changes nothing."""
         study: Study = self.get_object()
-        sent = read(SeparabilityRequestSerializer, request)
-        asked = SeparabilityRequest(
-            similarity=sent.get("similarity") or default_similarity(sent["model"]).similarity,
-            group=sent["group"],
-            model=sent["model"],
-            samples=sent["samples"],
-            cross_pairs=sent["cross"],
-            seed=sent["seed"],
-            dataset=sent["dataset"],
-            systems=tuple(sent.get("systems", ())),
+        data = read(SeparabilityRequestSerializer, request)
+        separability_request = SeparabilityRequest(
+            similarity=data.get("similarity") or default_similarity(data["model"]).similarity,
+            group=data["group"],
+            model=data["model"],
+            samples=data["samples"],
+            cross_pairs=data["cross"],
+            seed=data["seed"],
+            dataset=data["dataset"],
+            systems=tuple(data.get("systems", ())),
         )
-        job, _ = start_separability(study, asked, by=user_of(request))
+        job, _ = start_separability(study, separability_request, by=user_of(request))
         return Response(SeparabilityJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)

@@ -1,4 +1,4 @@
-"""Setting studies up through the API: what the pages do, checked by the same forms and done by the same services."""
+"""Set-up of studies in the API, by the forms and services of the pages."""
 
 from typing import Any
 
@@ -12,51 +12,51 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.access import MANAGERS
 from annotation.api.bodies import body_of, checked, texts_of, user_of
 from annotation.api.study_serializers import (
+    ChangedStudySerializer,
     CopySerializer,
     EventSerializer,
     NewStudySerializer,
     ReasonSerializer,
-    StudySerializer,
     StudySettingsSerializer,
     UploadedSerializer,
     UploadSerializer,
     refusals,
 )
-from annotation.errors import BadFields
-from annotation.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
+from annotation.core.errors import BadFields
+from annotation.importing.copying import copy_study
+from annotation.importing.new_studies import create_study, settings_of
+from annotation.importing.uploads import read_upload
+from annotation.members.permissions import MANAGERS
+from annotation.members.study_groups import group_of_copy, groups_of_new_study
 from annotation.models import Study
-from annotation.services.archive import archive_study, restore_study
-from annotation.services.copying import copy_study
-from annotation.services.new_studies import create_study, settings_of
-from annotation.services.studies import save_settings
-from annotation.services.uploads import read_upload
-from annotation.settings_form import checked_settings, reason_field
-from annotation.study_groups import group_of_copy, groups_of_new_study
-from annotation.study_log import events_of
+from annotation.rating.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
+from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.log_entries import events_of
+from annotation.studies.services import save_settings
+from annotation.studies.settings_form import checked_settings, reason_field
 
 
-class StudySetup(GenericViewSet):
-    """Making, changing, copying and archiving studies, reading files into them, and their log."""
+class StudySetup(GenericViewSet[Any]):
+    """Endpoints that make, change, copy and archive studies, import files, and list the log."""
 
     def _managed(self) -> Study:
-        """Return the study if this user is a study admin of it; a reader is refused, a stranger finds nothing."""
+        """Return the study to its study admins; 403 for readers, 404 for others."""
         study: Study = self.get_object()
-        if not Study.objects.seen_by(self.request.user, *MANAGERS).filter(pk=study.pk).exists():
+        if not Study.objects.visible_to(self.request.user, *MANAGERS).filter(pk=study.pk).exists():
             raise PermissionDenied("only study admins may change a study")
         return study
 
-    def _shown(self, study: Study, code: int = status.HTTP_200_OK) -> Response:
+    def _response(self, study: Study, code: int = status.HTTP_200_OK) -> Response:
         where = (
             {"Location": reverse("api:study-detail", args=[study.slug])} if code == status.HTTP_201_CREATED else None
         )
-        return Response(self.get_serializer(Study.objects.get(pk=study.pk)).data, status=code, headers=where)
+        return Response(ChangedStudySerializer(Study.objects.get(pk=study.pk)).data, status=code, headers=where)
 
-    @extend_schema(request=NewStudySerializer, responses={201: StudySerializer, **refusals(409, 413, 422)})
+    @extend_schema(request=NewStudySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
-        """Make a study, from a template or from nothing; whoever makes it is a study admin of it."""
+        """Make a study, from a template or blank; its maker becomes its study admin."""
         groups = groups_of_new_study(user_of(request))
         data = body_of(request)
         names = checked(NewStudyForm(texts_of(data, "slug", "group", "template"), groups=groups))
@@ -69,16 +69,16 @@ class StudySetup(GenericViewSet):
             template=names["template"],
             by=user_of(request),
         )
-        return self._shown(study, status.HTTP_201_CREATED)
+        return self._response(study, status.HTTP_201_CREATED)
 
-    @extend_schema(request=StudySettingsSerializer, responses={200: StudySerializer, **refusals(409, 413, 422)})
+    @extend_schema(request=StudySettingsSerializer, responses={200: ChangedStudySerializer, **refusals(409, 413, 422)})
     def partial_update(self, request: Request, slug: str) -> Response:
         """Change settings of a study; once rating has begun, as an amendment, which needs `amendment_reason`."""
         study = self._managed()
         data = body_of(request)
         reason = _reason(data, "amendment_reason")
         save_settings(study=study, by=user_of(request), reason=reason, **checked_settings(study, data))
-        return self._shown(study)
+        return self._response(study)
 
     @extend_schema(
         request={"multipart/form-data": UploadSerializer},
@@ -86,17 +86,17 @@ class StudySetup(GenericViewSet):
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
     def import_file(self, request: Request, slug: str) -> Response:
-        """Read a file into a study, whole or not at all; reading the same file again changes nothing."""
+        """Import a file into a study, whole or not at all; importing it again changes nothing."""
         study = self._managed()
         form = UploadForm(request.POST, request.FILES)
         checked(form)
-        _, said = read_upload(slug=study.slug, **file_of(form))
-        return Response({"study": study.slug, "detail": said})
+        _, summary = read_upload(slug=study.slug, **file_of(form))
+        return Response({"study": study.slug, "detail": summary})
 
-    @extend_schema(request=CopySerializer, responses={201: StudySerializer, **refusals(409, 413, 422)})
+    @extend_schema(request=CopySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"])
     def copy(self, request: Request, slug: str) -> Response:
-        """Make a study with the settings of this one, and its instances if asked; never its ratings."""
+        """Make a study with the settings of this one, and optionally its instances; never its ratings."""
         study: Study = self.get_object()
         groups = groups_of_new_study(user_of(request))
         data = body_of(request)
@@ -107,28 +107,28 @@ class StudySetup(GenericViewSet):
             raise BadFields({"with_instances": ["This must be true or false."]})
         names["group"] = names["group"] or group_of_copy(user_of(request), study).slug
         form = CopyStudyForm({**names, "with_instances": with_instances}, study=study, groups=groups)
-        return self._shown(copy_study(study=study, by=user_of(request), **checked(form)), status.HTTP_201_CREATED)
+        return self._response(copy_study(study=study, by=user_of(request), **checked(form)), status.HTTP_201_CREATED)
 
-    @extend_schema(request=ReasonSerializer, responses={200: StudySerializer, **refusals(413, 422)})
+    @extend_schema(request=ReasonSerializer, responses={200: ChangedStudySerializer, **refusals(413, 422)})
     @action(detail=True, methods=["post"])
     def archive(self, request: Request, slug: str) -> Response:
-        """Put a study into the archive: nothing of it is given out any more. Nothing is deleted."""
+        """Archive a study: its HITs can no longer be claimed. Nothing is deleted."""
         study = self._managed()
         archive_study(study=study, by=user_of(request), reason=_only_reason(request))
-        return self._shown(study)
+        return self._response(study)
 
-    @extend_schema(request=ReasonSerializer, responses={200: StudySerializer, **refusals(413, 422)})
+    @extend_schema(request=ReasonSerializer, responses={200: ChangedStudySerializer, **refusals(413, 422)})
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, slug: str) -> Response:
-        """Take a study out of the archive."""
+        """Restore an archived study."""
         study = self._managed()
         restore_study(study=study, by=user_of(request), reason=_only_reason(request))
-        return self._shown(study)
+        return self._response(study)
 
     @extend_schema(responses={200: EventSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, filter_backends=[])
     def log(self, request: Request, slug: str) -> Response:
-        """List what was decided about a study, the latest first; nothing about raters who have withdrawn."""
+        """List a study's log, the latest entry first; without raters who have withdrawn."""
         page = self.paginate_queryset(events_of(self.get_object()))
         return self.get_paginated_response(EventSerializer(page, many=True).data)
 

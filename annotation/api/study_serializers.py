@@ -1,4 +1,4 @@
-"""What the API takes and shows of a study's set-up. The pages' forms do the checking; these say what it looks like."""
+"""Serializers of studies, for output and for the schema; the pages' forms validate requests."""
 
 from typing import Any
 
@@ -6,12 +6,13 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from annotation.models import Event, Study
-from annotation.settings_form import StudySettingsForm
-from annotation.study_templates import TEMPLATES
+from annotation.quality.qualification import too_few_hits
+from annotation.studies.presets import TEMPLATES
+from annotation.studies.settings_form import StudySettingsForm
 
 
-class StudySerializer(serializers.ModelSerializer):
-    """A study: what its raters are told and asked, how they are paid and checked."""
+class StudySerializer(serializers.ModelSerializer[Study]):
+    """A study with its settings."""
 
     group = serializers.CharField(source="group.slug", read_only=True)
     arms: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -23,15 +24,28 @@ class StudySerializer(serializers.ModelSerializer):
             *("guidelines", "consent_text", "consent_version", "content_warning", "contact", "language"),
             *("render_markdown", "ties_allowed", "pair_order", "protocol", "arms", "arm_unit", "balance_arms"),
             *("reason_min_length", "pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
-            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
-            *("qualification_share", "qualification_attempts", "check_pairs_needed"),
+            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late", "keep_personal_days"),
+            *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
             *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
             *("seed", "created_at", "archived_at"),
         ]
 
 
-class RefusalSerializer(serializers.Serializer):
-    """Why a request was refused; `fields` and `lines` where it is about fields, or lines of a file."""
+class ChangedStudySerializer(StudySerializer):
+    """A study after a change, with notices for its admin."""
+
+    notices = serializers.SerializerMethodField()
+
+    class Meta(StudySerializer.Meta):
+        fields = [*StudySerializer.Meta.fields, "notices"]
+
+    def get_notices(self, study: Study) -> list[str]:
+        """Return the notices that the pages show."""
+        return [notice for notice in (too_few_hits(study),) if notice]
+
+
+class RefusalSerializer(serializers.Serializer[Any]):
+    """Why a request was refused; with `fields`, or `lines` of a file, if it is about these."""
 
     detail = serializers.CharField()
     fields = serializers.DictField(  # type: ignore[assignment]
@@ -41,8 +55,8 @@ class RefusalSerializer(serializers.Serializer):
     bad_lines = serializers.IntegerField(required=False)
 
 
-class StudySettingsSerializer(serializers.ModelSerializer):
-    """Settings of a study, those to be changed; and why, once rating has begun."""
+class StudySettingsSerializer(serializers.ModelSerializer[Study]):
+    """Settings of a study to be changed; and why, once rating has begun."""
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
     amendment_reason = serializers.CharField(required=False, help_text="Needed once rating has begun.")
@@ -53,8 +67,8 @@ class StudySettingsSerializer(serializers.ModelSerializer):
         extra_kwargs = {name: {"required": False} for name in StudySettingsForm.Meta.fields if name != "arms"}
 
 
-class NewStudySerializer(serializers.ModelSerializer):
-    """A study to be made: its short name, and whatever its template is not to decide."""
+class NewStudySerializer(serializers.ModelSerializer[Study]):
+    """A study to be made: its short name, and settings that override its template's."""
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
     template = serializers.ChoiceField(choices=list(TEMPLATES), required=False)
@@ -66,8 +80,8 @@ class NewStudySerializer(serializers.ModelSerializer):
         extra_kwargs = {name: {"required": False} for name in StudySettingsForm.Meta.fields if name != "arms"}
 
 
-class CopySerializer(serializers.Serializer):
-    """A copy to be made."""
+class CopySerializer(serializers.Serializer[Any]):
+    """A copy of a study."""
 
     slug = serializers.SlugField(max_length=80)
     title = serializers.CharField(required=False, max_length=200)
@@ -75,14 +89,14 @@ class CopySerializer(serializers.Serializer):
     with_instances = serializers.BooleanField(required=False)
 
 
-class ReasonSerializer(serializers.Serializer):
-    """Why something is done."""
+class ReasonSerializer(serializers.Serializer[Any]):
+    """The reason of a change."""
 
     reason = serializers.CharField(required=False)
 
 
-class UploadSerializer(serializers.Serializer):
-    """A file to be read into a study."""
+class UploadSerializer(serializers.Serializer[Any]):
+    """A file to be imported into a study."""
 
     kind = serializers.ChoiceField(choices=["study", "mturk", "ratings", "tables"])
     file = serializers.FileField()
@@ -91,15 +105,15 @@ class UploadSerializer(serializers.Serializer):
     system_2 = serializers.CharField(required=False)
 
 
-class UploadedSerializer(serializers.Serializer):
-    """What came of a file."""
+class UploadedSerializer(serializers.Serializer[Any]):
+    """The result of an import."""
 
     study = serializers.CharField()
     detail = serializers.CharField()
 
 
-class EventSerializer(serializers.ModelSerializer):
-    """One decision about a study; raters by their codes, nobody else by name."""
+class EventSerializer(serializers.ModelSerializer[Event]):
+    """One entry of a study's log, with raters by their codes."""
 
     batch = serializers.CharField(source="batch.name", default=None, read_only=True)
     annotator = serializers.CharField(source="annotator.code", default=None, read_only=True)
@@ -112,8 +126,8 @@ class EventSerializer(serializers.ModelSerializer):
 
 
 def refusals(*codes: int) -> dict[int, Any]:
-    """Return what the schema says of answers that refuse, with these codes beside those that every address has."""
-    told = {
+    """Return the schema's error responses: these status codes, and those of every endpoint."""
+    descriptions = {
         400: "Not readable: no JSON, no object, or text that can't be stored.",
         401: "No token, or not a valid one.",
         403: "Not a study admin of this study; or of a session, without its CSRF token.",
@@ -123,4 +137,4 @@ def refusals(*codes: int) -> dict[int, Any]:
         415: "A media type that is not taken.",
         422: "Values that can't be taken, or lines of a file; nothing was stored.",
     }
-    return {code: OpenApiResponse(RefusalSerializer, told[code]) for code in (400, 401, 403, 404, 415, *codes)}
+    return {code: OpenApiResponse(RefusalSerializer, descriptions[code]) for code in (400, 401, 403, 404, 415, *codes)}

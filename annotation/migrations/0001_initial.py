@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import annotation.keys
+import annotation.core.keys
 
 
 class Migration(migrations.Migration):
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ("pairs_per_hit", models.PositiveIntegerField()),
                 ("raters_per_hit", models.PositiveIntegerField()),
                 ("selection", models.JSONField(default=dict, help_text="How the instances were chosen.")),
-                ("seed", models.PositiveIntegerField(default=annotation.keys.new_seed)),
+                ("seed", models.PositiveIntegerField(default=annotation.core.keys.new_seed)),
                 (
                     "status",
                     models.CharField(
@@ -91,7 +91,10 @@ class Migration(migrations.Migration):
             name="Study",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key", models.CharField(default=annotation.keys.new_key, editable=False, max_length=32, unique=True)),
+                (
+                    "key",
+                    models.CharField(default=annotation.core.keys.new_key, editable=False, max_length=32, unique=True),
+                ),
                 ("slug", models.SlugField(max_length=80, unique=True)),
                 ("title", models.CharField(help_text="For researchers only: raters never see it.", max_length=200)),
                 (
@@ -122,7 +125,7 @@ class Migration(migrations.Migration):
                 ("consent_version", models.PositiveIntegerField(default=1)),
                 ("contact", models.CharField(blank=True, help_text="How raters reach the researcher.", max_length=200)),
                 ("ties_allowed", models.BooleanField(default=True, help_text="Offer “no preference”.")),
-                ("seed", models.PositiveIntegerField(default=annotation.keys.new_seed)),
+                ("seed", models.PositiveIntegerField(default=annotation.core.keys.new_seed)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
@@ -193,7 +196,10 @@ class Migration(migrations.Migration):
             name="Hit",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key", models.CharField(default=annotation.keys.new_key, editable=False, max_length=64, unique=True)),
+                (
+                    "key",
+                    models.CharField(default=annotation.core.keys.new_key, editable=False, max_length=64, unique=True),
+                ),
                 ("position", models.PositiveIntegerField(help_text="Seeded random place in the queue.")),
                 (
                     "external_id",
@@ -217,7 +223,10 @@ class Migration(migrations.Migration):
             name="Assignment",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key", models.CharField(default=annotation.keys.new_key, editable=False, max_length=32, unique=True)),
+                (
+                    "key",
+                    models.CharField(default=annotation.core.keys.new_key, editable=False, max_length=32, unique=True),
+                ),
                 (
                     "state",
                     models.CharField(
@@ -229,7 +238,7 @@ class Migration(migrations.Migration):
                 (
                     "seed",
                     models.PositiveIntegerField(
-                        default=annotation.keys.new_seed, help_text="Draws the sides and the order of the pairs."
+                        default=annotation.core.keys.new_seed, help_text="Draws the sides and the order of the pairs."
                     ),
                 ),
                 ("claimed_at", models.DateTimeField(default=django.utils.timezone.now, null=True)),
@@ -305,7 +314,10 @@ class Migration(migrations.Migration):
             name="Pair",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key", models.CharField(default=annotation.keys.new_key, editable=False, max_length=32, unique=True)),
+                (
+                    "key",
+                    models.CharField(default=annotation.core.keys.new_key, editable=False, max_length=32, unique=True),
+                ),
                 ("index", models.PositiveIntegerField()),
                 (
                     "generation_a",

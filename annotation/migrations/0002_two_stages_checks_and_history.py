@@ -5,7 +5,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-import annotation.keys
+import annotation.core.keys
 
 
 class Migration(migrations.Migration):
@@ -447,7 +447,7 @@ class Migration(migrations.Migration):
             model_name="assignment",
             name="seed",
             field=models.PositiveIntegerField(
-                default=annotation.keys.new_seed, help_text="Draws the displays' seeds and the tables."
+                default=annotation.core.keys.new_seed, help_text="Draws the displays' seeds and the tables."
             ),
         ),
         migrations.AlterField(

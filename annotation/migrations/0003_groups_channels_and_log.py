@@ -4,7 +4,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import annotation.keys
+import annotation.core.keys
 
 
 class Migration(migrations.Migration):
@@ -18,7 +18,10 @@ class Migration(migrations.Migration):
             name="Channel",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key", models.CharField(default=annotation.keys.new_key, editable=False, max_length=32, unique=True)),
+                (
+                    "key",
+                    models.CharField(default=annotation.core.keys.new_key, editable=False, max_length=32, unique=True),
+                ),
                 (
                     "kind",
                     models.CharField(

@@ -1,10 +1,14 @@
-"""The tables of people rating, split by noun."""
+"""The database tables of people rating; each module is named after the room that writes its tables.
 
-from annotation.models.content import ComparisonTable, Generation, Instance, Matchup, Pair, System
-from annotation.models.events import Event, Message
-from annotation.models.groups import ResearchGroup
-from annotation.models.people import Annotator, Consent, QualificationResult, RoleGrant
-from annotation.models.protocol import ArmDraw
+May use core.
+"""
+
+from annotation.models.allocation import ArmDraw
+from annotation.models.annotators import Annotator, Consent, Message
+from annotation.models.hits import Batch, Hit, HitPair, Slot
+from annotation.models.importing import ComparisonTable, Generation, Instance, Matchup, Pair, System
+from annotation.models.members import ResearchGroup, RoleGrant
+from annotation.models.quality import QualificationResult
 from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChange
 from annotation.models.recruitment import (
     Channel,
@@ -14,10 +18,8 @@ from annotation.models.recruitment import (
     Submission,
     WebhookEvent,
 )
-from annotation.models.separability import Alignment, SeparabilityJob, SeparabilityRun, StagedAlignment
-from annotation.models.study import ImportRecord, Study
-from annotation.models.vectors import TextVector
-from annotation.models.work import Batch, Hit, HitPair, Slot
+from annotation.models.separability import Alignment, SeparabilityJob, SeparabilityRun, StagedAlignment, TextVector
+from annotation.models.studies import Event, ImportRecord, Study
 
 __all__ = [
     "Alignment",

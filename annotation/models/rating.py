@@ -1,4 +1,4 @@
-"""What people answered: claims on HITs, what was on which side, and the votes in study order."""
+"""Assignments, what each rater was shown on which side, votes and flags."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -8,10 +8,10 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.keys import new_key, new_seed
-from annotation.models.content import ComparisonTable, Pair
-from annotation.models.people import Annotator
-from annotation.models.work import Hit
+from annotation.core.keys import new_key, new_seed
+from annotation.models.annotators import Annotator
+from annotation.models.hits import Hit
+from annotation.models.importing import ComparisonTable, Pair
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -21,7 +21,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
     """Assignments by holder and state."""
 
     def held_by(self, user: "AbstractBaseUser | AnonymousUser") -> "AssignmentQuerySet":
-        """Return this user's own assignments; nobody else's are ever shown to a rater."""
+        """Return this user's own assignments."""
         return self.filter(annotator__user_id=user.pk) if user.pk else self.none()
 
     def present(self) -> "AssignmentQuerySet":
@@ -29,11 +29,11 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(annotator__withdrawn_at=None)
 
     def claimed(self) -> "AssignmentQuerySet":
-        """Return assignments that somebody is at."""
+        """Return assignments under way."""
         return self.filter(state=Assignment.State.CLAIMED)
 
     def counted(self) -> "AssignmentQuerySet":
-        """Return submitted assignments that fill a slot and were not excluded, nor their annotator."""
+        """Return submitted assignments that fill a slot, unless they or their annotator are excluded."""
         return self.present().filter(
             state=Assignment.State.SUBMITTED, slot__isnull=False, excluded=False, annotator__excluded=False
         )
@@ -44,7 +44,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """One annotator's claim on one HIT; a lease until it is submitted."""
+    """One annotator's claim on one HIT: a lease until it is submitted."""
 
     class State(models.TextChoices):
         CLAIMED = "claimed", "Claimed"
@@ -53,7 +53,7 @@ class Assignment(models.Model):
         RETURNED = "returned", "Given back"
 
     class Purpose(models.TextChoices):
-        """Only ratings hold a slot; the others are asked in order to know the rater, and enter no rating set."""
+        """Only ratings hold a slot and enter rating sets; the others assess the rater."""
 
         RATING = "rating", "Rating"
         QUALIFICATION = "qualification", "Qualification"
@@ -74,7 +74,9 @@ class Assignment(models.Model):
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.CLAIMED)
     purpose = models.CharField(max_length=15, choices=Purpose.choices, default=Purpose.RATING)
-    attempt = models.PositiveSmallIntegerField(default=1, help_text="Above 1: this annotator has had the HIT before.")
+    attempt = models.PositiveSmallIntegerField(
+        default=1, help_text="At the qualification; else above 1 where the annotator has had the HIT before."
+    )
     repeat_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
     arm = models.CharField(max_length=50, blank=True, help_text="In a two-stage study: what the second stage shows.")
     seed = models.PositiveIntegerField(default=new_seed, help_text="Draws the displays' seeds and the tables.")
@@ -112,7 +114,7 @@ class Assignment(models.Model):
         ]
         indexes = [
             models.Index(fields=["expires_at"], condition=Q(state="claimed"), name="assignment_lease"),
-            # Counts what a rater has done without looking at each; an index of the annotator alone is in it.
+            # For counts per rater; it includes an index of the annotator alone.
             models.Index(fields=["annotator", "state", "purpose"], name="assignment_of_annotator"),
         ]
 
@@ -121,7 +123,7 @@ class Assignment(models.Model):
 
 
 class Display(models.Model):
-    """One pair as this annotator sees it: its place on the page and which side shows system A."""
+    """One pair as this annotator sees it: its position on the page and the side that shows system A."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="displays")
     pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="displays")
@@ -188,7 +190,7 @@ class Rating(models.Model):
 
 
 class VoteChange(models.Model):
-    """One choice as it came in: rows are added, never changed, so that every vote's history can be read."""
+    """The history of votes: one row per received choice; rows are added, never changed."""
 
     display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="changes")
     stage = models.CharField(max_length=10, choices=Rating.Stage.choices)
@@ -213,7 +215,7 @@ class VoteChange(models.Model):
 
 
 class Flag(models.Model):
-    """What an annotator reports about a pair, or about one row of the comparison table beside it."""
+    """An annotator's report about a pair, or about one row of the comparison table beside it."""
 
     class Kind(models.TextChoices):
         EMPTY = "empty", _("A text is empty or cut off")

@@ -1,21 +1,26 @@
-"""Where raters come from: channels, who came through them, and what was agreed with a platform."""
+"""Recruitment channels, their participants and submissions, and requests to platforms."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.keys import new_key
-from annotation.models.people import Annotator
+from annotation.core.keys import new_key
+from annotation.models.annotators import Annotator
+from annotation.models.hits import Batch
 from annotation.models.rating import Assignment
-from annotation.models.study import Study
-from annotation.models.work import Batch
+from annotation.models.studies import Study
+
+
+def channel_kinds() -> list[tuple[str, Any]]:
+    """Choices of `Channel.kind`: the built-in kinds, then those that further adapters add."""
+    return [*Channel.Kind.choices, *Channel.added_kinds.items()]
 
 
 class Channel(models.Model):
-    """One way into a study, run by the adapter of its kind."""
+    """One way into a study, handled by the adapter of its kind."""
 
     class Kind(models.TextChoices):
         ACCOUNTS = "accounts", _("Accounts: one-time links, or self-registration")
@@ -23,12 +28,14 @@ class Channel(models.Model):
         PROLIFIC = "prolific", _("Prolific")
         MTURK = "mturk", _("Amazon Mechanical Turk")
 
+    added_kinds: ClassVar[dict[str, Any]] = {}  # label by kind
+
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="channels")
     batch = models.ForeignKey(
         Batch, null=True, blank=True, on_delete=models.CASCADE, related_name="channels", help_text="Only this one."
     )
-    kind = models.CharField(max_length=12, choices=Kind.choices)
+    kind = models.CharField(max_length=12, choices=channel_kinds)
     name = models.CharField(max_length=100)
     is_open = models.BooleanField(default=False)
     options: models.JSONField[Any, Any] = models.JSONField(
@@ -45,7 +52,7 @@ class Channel(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes one person a rater of the study, once."""
+    """A one-time link that makes its owner a rater of the study."""
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="invitations")
     annotator = models.OneToOneField(Annotator, on_delete=models.CASCADE, related_name="invitation")
@@ -62,7 +69,7 @@ class Invitation(models.Model):
 
 
 class Participant(models.Model):
-    """Who came through a channel, under the platform's name for them, which no page or export of ratings shows."""
+    """An annotator's id on the platform, which no page or export of ratings shows."""
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="participants")
     annotator = models.OneToOneField(Annotator, on_delete=models.CASCADE, related_name="participant")
@@ -112,7 +119,7 @@ class Submission(models.Model):
 
 
 class PlatformAction(models.Model):
-    """Something asked of a platform, once: the key makes a second try the same request."""
+    """A request to a platform; `key` makes retries idempotent."""
 
     class State(models.TextChoices):
         PENDING = "pending", _("Not answered yet")
@@ -139,7 +146,7 @@ class PlatformAction(models.Model):
 
 
 class WebhookEvent(models.Model):
-    """A platform's message as it came in, kept once however often it is sent."""
+    """A webhook message, stored once however often the platform sends it."""
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="webhook_events")
     event_id = models.CharField(max_length=200)

@@ -1,4 +1,4 @@
-"""How distinguishable two systems are on each instance, as computed once and kept."""
+"""Computed alignments and separability of matchups, and the jobs that compute them."""
 
 from django.conf import settings
 from django.db import models
@@ -6,17 +6,17 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from annotation.models.content import Matchup, System
-from annotation.models.study import Study
+from annotation.models.importing import Matchup, System
+from annotation.models.studies import Study
 
 LONGEST_MODEL = 300
 LONGEST_LABEL = 500
-SHORT_FINGERPRINT = 8  # characters of it that a label shows at the least
-_NOT_DRAWN = -1  # stands for an empty setting in the constraint, where a database takes no empty one for another
+SHORT_FINGERPRINT = 8  # characters in a label, at least
+_NOT_DRAWN = -1  # replaces NULL in the constraint, since NULLs are never equal
 
 
 class Measured(models.Model):
-    """By what alignments are computed: two runs that differ in one of these stand side by side."""
+    """Settings of the measure by which alignments are computed; runs that differ in one of them coexist."""
 
     similarity = models.CharField(max_length=60)
     model = models.CharField(
@@ -41,26 +41,26 @@ class Measured(models.Model):
 
     @property
     def measure(self) -> tuple[str, str, str, int | None, int | None, int | None]:
-        """What has to be the same in runs whose alignments are compared or put together."""
+        """The settings that must be equal in runs whose alignments are compared or combined."""
         return (self.similarity, self.model, self.model_fingerprint, self.samples, self.cross_pairs, self.seed)
 
     @property
     def is_drawn(self) -> bool:
-        """Tell whether only some of the generations, or of the cross pairs, were compared."""
+        """Tell whether only a sample of the generations or cross pairs was compared."""
         return self.samples is not None or self.cross_pairs is not None
 
     @property
     def label(self) -> str:
-        """Name the measure as people read it: `bertscore (small), 3 generations, seed 1`."""
+        """The measure's label, as in `bertscore (small), 3 generations, seed 1`."""
         return self.label_with(0)
 
     def is_called(self, name: str) -> bool:
-        """Tell whether this is its label, with or without the beginning of the model's fingerprint."""
+        """Tell whether `name` is the label, with or without a prefix of the model's fingerprint."""
         lengths = range(SHORT_FINGERPRINT, len(self.model_fingerprint) + 1)
         return name == self.label or any(name == self.label_with(length) for length in lengths)
 
     def label_with(self, characters: int) -> str:
-        """Name the measure with so many characters of its model's fingerprint, which tell two of one name apart."""
+        """Return the label with so many characters of the fingerprint, which distinguishes models of one name."""
         model = ", ".join(part for part in (self.model, self.model_fingerprint[:characters]) if part)
         parts = [f"{self.similarity} ({model})" if self.model else self.similarity]
         parts += [f"{self.samples} generations"] if self.samples else []
@@ -104,7 +104,7 @@ class SeparabilityRun(Measured):
 
 
 class RawAlignment(models.Model):
-    """Mean similarities of one matchup, and the digest of the texts that they are of."""
+    """Mean similarities of one matchup, and the digest of its texts."""
 
     digest = models.CharField(
         max_length=64, blank=True, default="", help_text="Of the measure and the texts: tells when to compute again."
@@ -118,7 +118,7 @@ class RawAlignment(models.Model):
 
 
 class Alignment(RawAlignment):
-    """Mean similarities of one matchup, raw, and its separability on normalised ones; empty where undefined."""
+    """Raw mean similarities of one matchup, and the separability of the normalised ones; NULL where undefined."""
 
     run = models.ForeignKey(SeparabilityRun, on_delete=models.CASCADE, related_name="alignments")
     matchup = models.ForeignKey(Matchup, on_delete=models.CASCADE, related_name="alignments")
@@ -133,15 +133,15 @@ class Alignment(RawAlignment):
 
     @property
     def why_undefined(self) -> str:
-        """Why there is no separability; empty where there is one."""
+        """Why there is no separability; empty if there is one."""
         single = [name for name, value in (("A", self.self_a), ("B", self.self_b)) if value is None]
         return f"system {' and system '.join(single)} with a single generation" if single else ""
 
 
 class StagedAlignment(RawAlignment):
-    """An alignment of a computation that is under way, or was cut off: the next one takes it over.
+    """A partial result of a computation that is under way or was interrupted; the next one reuses it.
 
-    No number is read from here: rows go as soon as the computation that they are part of is stored as a whole.
+    Not read by findings. Rows are deleted when the whole computation has been stored.
     """
 
     measure_sha256 = models.CharField(max_length=64)
@@ -158,11 +158,9 @@ class StagedAlignment(RawAlignment):
 
 
 class SeparabilityJob(models.Model):
-    """A computation that was asked for on the web, and how far the worker is with it."""
+    """A computation requested on the web, with the worker's progress."""
 
     class Status(models.TextChoices):
-        """Where it is."""
-
         QUEUED = "queued"
         RUNNING = "running"
         DONE = "done"
@@ -196,5 +194,21 @@ class SeparabilityJob(models.Model):
 
     @property
     def is_under_way(self) -> bool:
-        """Tell whether it isn't over."""
+        """Tell whether the job is queued or running."""
         return self.status in (self.Status.QUEUED, self.Status.RUNNING)
+
+
+class TextVector(models.Model):
+    """The vector of one text by one model; the text itself is not stored here."""
+
+    model = models.CharField(max_length=64, help_text="Fingerprint: SHA-256 of weights and settings.")
+    text_sha256 = models.CharField(max_length=64)
+    vector = models.BinaryField(help_text="Little-endian float32.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["model", "text_sha256"], name="text_vector_once_per_model")]
+
+    def __str__(self) -> str:
+        return f"{self.text_sha256[:12]} by {self.model[:12]}"

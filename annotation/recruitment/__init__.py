@@ -1,12 +1,4 @@
-"""Where raters come from: one interface, and an adapter for each kind of channel.
+"""Where annotators come from: channels, one adapter a kind of channel, invitations, limits for arrivals.
 
-Importing this package registers the adapters.
+May use annotators, members, quality, separability and the rooms below them; platforms lie in rooms of their own inside.
 """
-
-from annotation.recruitment import accounts as accounts
-from annotation.recruitment import anonymous as anonymous
-from annotation.recruitment import mturk as mturk
-from annotation.recruitment import prolific as prolific
-from annotation.recruitment.base import ADAPTERS, Adapter, Farewell, Outcome, Panel, adapter_of, register
-
-__all__ = ["ADAPTERS", "Adapter", "Farewell", "Outcome", "Panel", "adapter_of", "register"]

@@ -1,9 +1,8 @@
-"""Accounts: one-time links that an admin gives out, and, where a study wants it, self-registration."""
+"""The accounts channel: one-time links that an admin hands out, and optional self-registration."""
 
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
@@ -13,26 +12,34 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.access import client_ip
-from annotation.channel_counts import invitation_counts, raters_of_channel
-from annotation.errors import ClaimRefused
+from annotation.annotators.participants import new_username, refuse_closed
+from annotation.core.errors import ClaimRefused
+from annotation.core.generic_bases import AnyUserCreationForm
+from annotation.core.http import client_ip
+from annotation.members.usernames import self_registered_name
 from annotation.models import Channel
-from annotation.recruitment.arriving import about, lead_on, participant_of_session, sign_in, too_many, turn_away
+from annotation.recruitment.arrival_limits import TooManyArrivals, register_account
+from annotation.recruitment.arriving import (
+    participant_of_session,
+    public_context,
+    redirect_to_work,
+    refusal_page,
+    sign_in,
+    too_many_requests,
+)
 from annotation.recruitment.base import Adapter, Panel, register
-from annotation.recruitment.options import OpenDoorForm
-from annotation.registered_names import registered_name
-from annotation.services.arrivals import TooManyArrivals, register_account
-from annotation.services.attempts import note_attempt
-from annotation.services.invitations import LONGEST_DAYS, VALID_DAYS
-from annotation.services.participants import new_username, refuse_shut
+from annotation.recruitment.channel_counts import invitation_counts, raters_of_channel, rows_of
+from annotation.recruitment.invitations import LONGEST_DAYS, VALID_DAYS
+from annotation.recruitment.options import ArrivalLimitsForm
+from annotation.recruitment.registration_limits import note_attempt
 
 OFF, PASSWORD, NAME = "off", "password", "name"
 MOST_AT_ONCE = 1_000  # links on one page; the command makes more
 MOST_SHOWN = 200
 
 
-class AccountsOptionsForm(OpenDoorForm):
-    """Whether people may register by themselves, and how."""
+class AccountsOptionsForm(ArrivalLimitsForm):
+    """Whether and how people may register themselves."""
 
     registration = forms.ChoiceField(
         label=_("Self-registration"),
@@ -42,19 +49,19 @@ class AccountsOptionsForm(OpenDoorForm):
             (PASSWORD, _("With a user name and a password")),
             (NAME, _("With a name only: this browser is known afterwards, no other")),
         ],
-        help_text=_("Whoever has the address may join. The two limits below hold for them, not for those invited."),
+        help_text=_("Anybody with the address may join. The two limits below apply to them, not to those invited."),
     )
     field_order = ("registration",)
 
     def clean_registration(self) -> str:
-        """Return what was chosen; off where nothing was."""
+        """Default to off."""
         return self.cleaned_data["registration"] or OFF
 
 
-class PasswordForm(UserCreationForm):
-    """A user name, and a password typed twice, that Django's validators accept.
+class PasswordForm(AnyUserCreationForm):
+    """User name and password, checked by Django's validators.
 
-    The name is one within the channel: the account gets it with the channel's key.
+    Names are unique within a channel: the account's user name ends in the channel's key.
     """
 
     def __init__(self, *args: Any, channel: Channel, **kwargs: Any) -> None:
@@ -62,19 +69,20 @@ class PasswordForm(UserCreationForm):
         self.channel, self.typed = channel, ""
 
     def clean_username(self) -> str:
-        """Return the name that the account gets, if nobody in the channel has it in another spelling."""
+        """Return the account's user name, if the channel has none that is equal ignoring case and form."""
         self.typed = self.cleaned_data["username"]
-        self.cleaned_data["username"] = registered_name(self.typed, self.channel.key)
+        self.cleaned_data["username"] = self_registered_name(self.typed, self.channel.key)
         return super().clean_username()
 
     def save(self, commit: bool = True) -> User:
-        """Keep the name as it was typed too: it is what the study's admins call the rater."""
+        """Store the name as typed, too, for the study's admins."""
         self.instance.first_name = self.typed
-        return super().save(commit)
+        user: User = super().save(commit)
+        return user
 
 
 class NameForm(forms.Form):
-    """What the study's admins may call a rater, so that they know whom to give a new link."""
+    """A rater's name, by which the study's admins know whom to give a new link."""
 
     name = forms.CharField(
         label=_("Your name"),
@@ -85,7 +93,7 @@ class NameForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """How many links, good for how long."""
+    """Number of links and days until they expire."""
 
     count = forms.IntegerField(label=_("How many"), min_value=1, max_value=MOST_AT_ONCE, initial=10)
     days = forms.IntegerField(
@@ -94,53 +102,54 @@ class InviteForm(forms.Form):
 
 
 class ReissueForm(forms.Form):
-    """Who gets a new link."""
+    """The rater who gets a new link."""
 
     rater = forms.CharField(label=_("Code of the rater"), max_length=200)
 
 
 @register
 class Accounts(Adapter):
-    """Raters with an account here: nameless ones behind a link, or those that people make for themselves."""
+    """Raters with accounts on this server: made with a link, or by self-registration."""
 
     kind = Channel.Kind.ACCOUNTS
+    summary = _(
+        "For people you know or can write to: each gets a link that works once. Self-registration can be switched on."
+    )
     options_form = AccountsOptionsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
-        """Let somebody register, where the study allows it; elsewhere there is no such page."""
+        """Let a visitor register where the channel allows it; else a 404."""
         how = channel.options.get("registration", OFF)
         if how == OFF:
             raise Http404("no self-registration")
         if participant_of_session(request, channel) is not None:
-            return lead_on()
+            return redirect_to_work()
         try:
-            refuse_shut(channel)
+            refuse_closed(channel)
             return self._register(request, channel, how)
         except TooManyArrivals as refusal:
-            return too_many(request, channel, str(refusal), refusal.retry_after)
+            return too_many_requests(request, channel, str(refusal), refusal.retry_after)
         except ClaimRefused as refusal:
-            return turn_away(request, channel, str(refusal))
+            return refusal_page(request, channel, str(refusal))
 
     def panel(self, channel: Channel) -> Panel:
-        """Show the invitations' states, who came, and the forms for new links."""
-        raters = raters_of_channel(channel)
+        """Show invitation counts, the raters, and the forms for new links."""
         context = {
             "registration": channel.options.get("registration", OFF) != OFF,
             "invitations": invitation_counts(channel, timezone.now()),
-            "raters": raters[:MOST_SHOWN],
-            "more": max(raters.count() - MOST_SHOWN, 0),
+            **rows_of(raters_of_channel(channel), MOST_SHOWN),
             "invite_form": InviteForm(auto_id="invite_%s"),
             "reissue_form": ReissueForm(auto_id="reissue_%s"),
         }
         return Panel("annotation/recruitment/_accounts_panel.html", context)
 
     def _register(self, request: HttpRequest, channel: Channel, how: str) -> HttpResponse:
-        """Show the form, or make the account that it asks for and sign it in."""
+        """Show the form, or make the account and sign it in."""
         sent = request.POST if request.method == "POST" else None
         form = PasswordForm(sent, channel=channel) if how == PASSWORD else NameForm(sent)
         if request.method == "POST":
             address, now = client_ip(request), timezone.now()
-            note_attempt(channel=channel, address=address, at=now)  # before a name is looked up, or a password hashed
+            note_attempt(channel=channel, address=address, at=now)  # before the costly steps
             if form.is_valid():
                 try:
                     rater = register_account(channel=channel, user=_account(channel, form), address=address, at=now)
@@ -148,14 +157,14 @@ class Accounts(Adapter):
                     form.add_error("username", _("Somebody has just taken that name. Please choose another."))
                 else:
                     sign_in(request, rater.annotator)
-                    return lead_on()
-        context = about(channel, channel_key=channel.key, form=form, by_password=how == PASSWORD)
+                    return redirect_to_work()
+        context = public_context(channel, channel_key=channel.key, form=form, by_password=how == PASSWORD)
         return render(request, "annotation/recruitment/register.html", context, status=422 if form.is_bound else 200)
 
 
-def _account(channel: Channel, form: forms.Form | UserCreationForm[User]) -> User:
-    """Return the account that a form describes, not stored yet; hashing its password takes a while."""
-    if isinstance(form, UserCreationForm):
+def _account(channel: Channel, form: forms.Form | PasswordForm) -> User:
+    """Return the unsaved account of a valid form; hashes the password, which is slow."""
+    if isinstance(form, PasswordForm):
         return form.save(commit=False)
     name = form.cleaned_data["name"]
     return User(username=new_username(channel), first_name=name, password=make_password(None))

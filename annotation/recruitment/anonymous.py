@@ -1,8 +1,7 @@
-"""The anonymous link: one address for everybody, and a cookie that knows a person's browser again."""
+"""The anonymous channel: one address for everybody, and a cookie that recognizes the browser."""
 
 import secrets
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -10,16 +9,25 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from annotation.access import client_ip
-from annotation.channel_counts import raters_of_channel
-from annotation.errors import ClaimRefused
+from annotation.annotators.participants import refuse_closed
+from annotation.core.errors import ClaimRefused
+from annotation.core.http import client_ip
 from annotation.models import Annotator, Channel, Participant
-from annotation.recruitment.arriving import KEPT, about, lead_on, participant_of_session, sign_in, too_many, turn_away
-from annotation.recruitment.base import Adapter, Farewell, Outcome, Panel, register
-from annotation.recruitment.options import OpenDoorForm
-from annotation.services.arrivals import TooManyArrivals, join_by_link
-from annotation.services.participants import refuse_shut
+from annotation.recruitment.arrival_limits import TooManyArrivals, join_by_link
+from annotation.recruitment.arriving import (
+    SESSION_LIFETIME,
+    participant_of_session,
+    public_context,
+    redirect_to_work,
+    refusal_page,
+    sign_in,
+    too_many_requests,
+)
+from annotation.recruitment.base import Adapter, CompletionMessage, Panel, WorkOutcome, register
+from annotation.recruitment.channel_counts import raters_of_channel, rows_of
+from annotation.recruitment.options import ArrivalLimitsForm
 
 _SALT = "tandem.anonymous"
 MOST_SHOWN = 200
@@ -29,51 +37,55 @@ MOST_SHOWN = 200
 class Anonymous(Adapter):
     """Anybody with the address may join, without a name.
 
-    Opening the address makes nobody a rater, so that programs that look at links make none; its button does. The
-    browser is given a signed random id beforehand: a button that is pressed twice makes one rater, and whoever comes
-    back with it is the same rater, also when their session has ended.
+    Only the page's button makes a rater: GET does not, so that link previews make none. The browser first gets a
+    cookie with a signed random id: pressing twice makes one rater, and a browser that returns with it is the same
+    rater, also when their session has ended.
     """
 
     kind = Channel.Kind.ANONYMOUS
-    options_form = OpenDoorForm
+    summary = gettext_lazy("One address for everybody, for a list, a poster or a class. Nobody is asked for a name.")
+    options_form = ArrivalLimitsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
-        """Lead a known browser on; show others the button, and make a rater of whoever presses it."""
+        """Redirect a known browser to its work; show others the button, whose POST makes a rater."""
         known = participant_of_session(request, channel) or _participant_of_cookie(request, channel)
         if known is not None and _may_lead_on(request, known):
             return _welcome(request, channel, known)
         try:
             if known is None:
-                refuse_shut(channel)
+                refuse_closed(channel)
             if request.method == "POST":
                 drawn = _id_in_cookie(request, channel) or _new_id()
                 now = timezone.now()
                 known = join_by_link(channel=channel, external_id=drawn, address=client_ip(request), at=now)
                 return _welcome(request, channel, known)
         except TooManyArrivals as refusal:
-            return too_many(request, channel, str(refusal), refusal.retry_after)
+            return too_many_requests(request, channel, str(refusal), refusal.retry_after)
         except ClaimRefused as refusal:
-            return turn_away(request, channel, str(refusal))
-        context = about(channel, is_known=known is not None)
+            return refusal_page(request, channel, str(refusal))
+        context = public_context(channel, is_known=known is not None)
         response = render(request, "annotation/recruitment/join.html", context)
         _set_cookie(response, channel, known.external_id if known else _id_in_cookie(request, channel) or _new_id())
         return response
 
     def panel(self, channel: Channel) -> Panel:
-        """Show the address and who came."""
-        raters = raters_of_channel(channel)
-        context: dict[str, Any] = {"raters": raters[:MOST_SHOWN], "more": max(raters.count() - MOST_SHOWN, 0)}
+        """Show the address and the raters."""
+        context = rows_of(raters_of_channel(channel), MOST_SHOWN)
         return Panel("annotation/recruitment/_anonymous_panel.html", context)
 
-    def farewell(self, *, annotator: Annotator, outcome: Outcome, at: datetime) -> Farewell | None:
-        """Tell those who did all that there was how to come back: they have no account to remember."""
-        if outcome != Outcome.COMPLETED:
+    def completion_message(
+        self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
+    ) -> CompletionMessage | None:
+        """Tell raters who have finished how to come back."""
+        if outcome not in (WorkOutcome.COMPLETED, WorkOutcome.TIMED_OUT):
             return None
-        return Farewell(_("Thank you. Should there be more to rate, the same link leads you on, in this browser."))
+        return CompletionMessage(
+            _("Thank you. Should there be more to rate, the same link leads you on, in this browser.")
+        )
 
 
 def _may_lead_on(request: HttpRequest, known: Participant) -> bool:
-    """Tell whether a known browser goes on at once: not if somebody else is signed in there, who has to say so first."""
+    """Tell whether to redirect a known browser at once: not if another user is signed in, who has to confirm first."""
     user = known.annotator.user
     if user is None or not user.is_active:
         return False
@@ -81,13 +93,13 @@ def _may_lead_on(request: HttpRequest, known: Participant) -> bool:
 
 
 def _welcome(request: HttpRequest, channel: Channel, known: Participant) -> HttpResponse:
-    """Sign a participant in, unless they are, and lead them on."""
+    """Sign a participant in unless they are, and redirect them to their work."""
     user = known.annotator.user
     if user is None or not user.is_active:
-        return turn_away(request, channel, _("Your place in this study is no longer there."))
+        return refusal_page(request, channel, _("Your place in this study is no longer there."))
     if request.user.pk != user.pk:
         sign_in(request, known.annotator)
-    response = lead_on()
+    response = redirect_to_work()
     _set_cookie(response, channel, known.external_id)
     return response
 
@@ -104,18 +116,18 @@ def _cookie(channel: Channel) -> str:
 
 
 def _id_in_cookie(request: HttpRequest, channel: Channel) -> str | None:
-    """Return the id that this server gave to the browser; None for one that somebody made up, or that is too old."""
-    named = request.get_signed_cookie(_cookie(channel), default="", salt=_SALT, max_age=KEPT)
+    """Return the id that this server gave to the browser; None if forged or expired."""
+    named = request.get_signed_cookie(_cookie(channel), default="", salt=_SALT, max_age=SESSION_LIFETIME)
     return named or None
 
 
 def _set_cookie(response: HttpResponse, channel: Channel, external_id: str) -> None:
-    """Keep a browser's id there, for this channel's address only and out of reach of scripts; each visit renews it."""
+    """Set the cookie with a browser's id, for this channel's address only; each visit renews it."""
     response.set_signed_cookie(
         _cookie(channel),
         external_id,
         salt=_SALT,
-        max_age=KEPT,
+        max_age=SESSION_LIFETIME,
         path=reverse("annotation:join", args=[channel.key]),
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,

@@ -1,4 +1,4 @@
-"""What every way into a study has to answer: who came, what the channel's page shows, and where people go at the end."""
+"""The adapter that each kind of recruitment channel implements, and the registry of adapters."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -9,27 +9,38 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.functional import Promise
 
-from annotation.errors import Unacceptable
+from annotation.core.errors import Unacceptable
 from annotation.models import Annotator, Assignment, Channel
 
 
-class Outcome(StrEnum):
-    """How somebody's work in a study came to its end."""
+class ClaimKind(StrEnum):
+    """Why a rater is about to get a slot of a HIT."""
 
-    COMPLETED = "completed"  # they did what there was to do for them
+    NEW = "new"  # a HIT that they have not had
+    RESUMED = "resumed"  # they return to an unfinished HIT whose lease expired
+    SENT = "sent"  # votes arrive for a HIT whose lease expired
+
+
+class WorkOutcome(StrEnum):
+    """How a rater's work in a study ended."""
+
+    COMPLETED = "completed"  # at least one HIT counts or is paid
     SCREENED_OUT = "screened-out"  # they declined consent, or did not pass the qualification
-    TIMED_OUT = "timed-out"  # their time ran out, and others have their place
-    NOTHING = "nothing"  # there was nothing for them from the start
+    TIMED_OUT = "timed-out"  # their time ran out, and no HIT counts or is paid
+    NOTHING = "nothing"  # there was no HIT for them
 
 
 @dataclass(frozen=True)
-class Farewell:
-    """What a rater is told at the end, and the way back to where they came from.
+class CompletionMessage:
+    """The message shown to a rater at the end, and the way back to the platform they came from.
 
-    url    : a link that they follow; empty when there is none
-    action : where a form with `fields` is sent to, for platforms that want one; its origin has to be allowed by the page
+    url    : a link back; empty without one
+    leaves : they return to the platform, so nothing else on the page may tell them to wait
+    action : address of a form with `fields`, for platforms that need one; the page's policy has to allow its origin
     """
 
     text: str
@@ -38,11 +49,12 @@ class Farewell:
     code: str = ""
     action: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
+    leaves: bool = False
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What the page of one channel shows below its settings."""
+    """What a channel's page shows below its settings."""
 
     template: str
     context: Mapping[str, Any]
@@ -51,38 +63,46 @@ class Panel:
 class Adapter(ABC):
     """One kind of channel. An adapter holds no state: everything is in the channel's rows."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # at most 12 characters
+    label: ClassVar[str | Promise] = ""  # of a kind that is not in `Channel.Kind`
+    summary: ClassVar[str | Promise] = ""  # one sentence for the page that offers the kinds
     options_form: ClassVar[type[forms.Form]] = forms.Form  # its cleaned data become the channel's options
 
     def problems(self, channel: Channel) -> dict[str, list[str]]:
-        """Return what is wrong with a channel's options that the form can't know, by field."""
+        """Return the problems of a channel's options that the form alone can't find, by field."""
         return {}
 
     @abstractmethod
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
-        """Answer whoever opened the channel's address: sign them in and lead them on, or say why not."""
+        """Answer a request to the channel's address: sign the visitor in and redirect to their work, or say why not."""
 
     @abstractmethod
     def panel(self, channel: Channel) -> Panel:
-        """Return what an admin sees of the channel: its address, who came, what can be done."""
+        """Return what an admin sees of the channel: its address, its raters, its actions."""
 
     def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
-        """Do what a button of the panel asks for, and return one line that says what came of it.
+        """Do a panel's action, and return a one-line message with the result.
 
         Raises: Unacceptable for an action that this kind doesn't have, or data that can't be taken.
         """
-        raise Unacceptable(f"{action!r} is nothing that a channel of this kind does")
+        raise Unacceptable(f"channels of this kind have no action {action!r}")
 
-    def hits_left(self, *, annotator: Annotator, channel: Channel) -> int | None:
-        """Return how many further HITs this channel lets an annotator have; None for no limit of its own."""
+    def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
+        """Return how many further HITs this channel lets an annotator have; None without a limit of its own."""
         most = channel.options.get("most_hits")
         if most is None:
             return None
-        had = annotator.assignments.filter(state__in=(Assignment.State.CLAIMED, Assignment.State.SUBMITTED))
-        return int(most) - had.exclude(purpose=Assignment.Purpose.QUALIFICATION).count()
+        taken = annotator.assignments.filter(state__in=(Assignment.State.CLAIMED, Assignment.State.SUBMITTED))
+        return int(most) - taken.exclude(purpose=Assignment.Purpose.QUALIFICATION).count()
 
-    def farewell(self, *, annotator: Annotator, outcome: Outcome, at: datetime) -> Farewell | None:
-        """Return what somebody who came through this channel is told at the end; None for nothing of its own."""
+    def work_of(self, annotator: Annotator) -> QuerySet[Assignment]:
+        """Return the HITs that an outcome is about, without the qualification: all of a rater's, or those of one visit."""
+        return annotator.assignments.exclude(purpose=Assignment.Purpose.QUALIFICATION)
+
+    def completion_message(
+        self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
+    ) -> CompletionMessage | None:
+        """Return the message for a rater at the end; None without one."""
         return None
 
 
@@ -90,10 +110,12 @@ ADAPTERS: dict[str, Adapter] = {}
 
 
 def register(adapter: type[Adapter]) -> type[Adapter]:
-    """Make an adapter the one of its kind."""
+    """Register an adapter for its kind."""
     if adapter.kind in ADAPTERS:
         raise ValueError(f"there are two adapters of kind {adapter.kind}")
     ADAPTERS[adapter.kind] = adapter()
+    if adapter.kind not in Channel.Kind.values:
+        Channel.added_kinds[adapter.kind] = adapter.label or adapter.kind
     return adapter
 
 

@@ -1,4 +1,4 @@
-"""Settings that channels of every kind have, and those of channels that anybody with the address may come through."""
+"""Base forms of channel options: for all channels, for open ones, and for platforms."""
 
 from typing import Any, ClassVar
 
@@ -6,14 +6,14 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from annotation.services.arrivals import MOST_RATERS, PER_ADDRESS, PLATFORM_MOST_RATERS, PLATFORM_PER_ADDRESS
-from annotation.services.platform_access import ceiling_problem
+from annotation.recruitment.arrival_limits import MOST_RATERS, PER_ADDRESS, PLATFORM_MOST_RATERS, PLATFORM_PER_ADDRESS
+from annotation.recruitment.platform_access import ceiling_problem
 
 LARGEST = 1_000_000
 
 
 class ChannelOptionsForm(forms.Form):
-    """What may be set for any channel. An adapter's form gets these fields even where it doesn't name them."""
+    """Options of every channel; added to each adapter's form."""
 
     most_hits = forms.IntegerField(
         label=_("Most HITs for one rater"),
@@ -24,8 +24,8 @@ class ChannelOptionsForm(forms.Form):
     )
 
 
-class OpenDoorForm(ChannelOptionsForm):
-    """How many may come where nobody is asked who they are; an empty field means what it begins with."""
+class ArrivalLimitsForm(ChannelOptionsForm):
+    """Limits on unverified newcomers; an empty field means the default."""
 
     usual: ClassVar[dict[str, int]] = {"per_address": PER_ADDRESS, "most_raters": MOST_RATERS}
 
@@ -50,16 +50,16 @@ class OpenDoorForm(ChannelOptionsForm):
             self.fields[name].initial = number
 
     def clean_per_address(self) -> int:
-        """Return the limit that holds: there is always one."""
+        """Return the limit, by default the usual one."""
         return self.cleaned_data["per_address"] or self.usual["per_address"]
 
     def clean_most_raters(self) -> int:
-        """Return the limit that holds: there is always one."""
+        """Return the limit, by default the usual one."""
         return self.cleaned_data["most_raters"] or self.usual["most_raters"]
 
 
-class PlatformDoorForm(OpenDoorForm):
-    """How many a platform may send whom it hasn't vouched for, and how much a bonus may be at most."""
+class PlatformLimitsForm(ArrivalLimitsForm):
+    """Limits on a platform's unverified newcomers, and on bonuses."""
 
     usual: ClassVar[dict[str, int]] = {"per_address": PLATFORM_PER_ADDRESS, "most_raters": PLATFORM_MOST_RATERS}
     usual_bonus_cap: ClassVar[str] = "5.00"
@@ -72,7 +72,7 @@ class PlatformDoorForm(OpenDoorForm):
         )
 
     def clean_bonus_cap(self) -> str:
-        """Return the cap that holds: there is always one, and the server has one above all."""
+        """Return the cap, by default the usual one; refuse one above the server's."""
         given: str = self.cleaned_data["bonus_cap"]
         if given and (problem := ceiling_problem(given)):
             raise ValidationError(problem)

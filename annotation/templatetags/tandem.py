@@ -1,13 +1,23 @@
 """Template filters shared by all pages."""
 
+from datetime import UTC, datetime
+
 from django import template
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from annotation import markdown
-from annotation.models.study import DEFAULT_CONSENT
+from annotation.core import markdown
+from annotation.core.default_labels import side_name, stacked_label, translate_default
+from annotation.core.shown_text import shown_text
+from annotation.models.studies import DEFAULT_CONSENT
 
 register = template.Library()
+register.filter("translate_default", translate_default)
+register.filter("side_name", side_name)
+register.filter("stacked", stacked_label)
+register.filter("shown_text", shown_text)
+_FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "date": "DATE_FORMAT"}
 
 
 @register.filter
@@ -18,17 +28,29 @@ def as_markdown(text: str) -> SafeString:
 
 @register.filter
 def isolated(text: str) -> SafeString:
-    """Keep a study's own words, which may run from right to left, apart from the words around them."""
+    """Isolate a study's own text, which may run from right to left, from the text around it."""
     return format_html("<bdi>{}</bdi>", text)
 
 
 @register.filter
+def local_time(moment: datetime, shown: str = "datetime") -> SafeString:
+    """Show a time in UTC, which a script replaces by the browser's time zone."""
+    utc = moment.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-local="{}">{} UTC</time>',
+        utc.isoformat(),
+        shown,
+        date_format(utc, _FORMATS[shown]),
+    )
+
+
+@register.filter
 def is_default_consent(text: str) -> bool:
-    """Tell whether a consent text is the one that every study begins with; it is in English."""
+    """Tell whether a consent text is the English default."""
     return text == DEFAULT_CONSENT
 
 
 @register.filter
 def number(value: float | None, places: int = 3) -> str:
-    """Show a number, or a dash where there is none: missing is never 0."""
+    """Show a number, or a dash for None."""
     return "–" if value is None else f"{value:.{places}f}"

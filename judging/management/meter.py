@@ -1,19 +1,19 @@
-"""What a run shows in the terminal while it goes on."""
+"""The progress display of a run in the terminal."""
 
 import shutil
 import time
 from collections import deque
 from typing import Any
 
-from judging.services.pricing import money
-from judging.services.progress import Progress
+from judging.core.pricing import money
+from judging.jobs.progress import Progress
 
 BAR = 24  # characters
-LOOK_BACK = 30.0  # seconds that the rate is taken over: it follows the endpoint, and does not jump
+RATE_WINDOW = 30.0  # seconds, for a smooth rate
 
 
 class Meter:
-    """Writes progress: one line that moves on a terminal, else a line now and then."""
+    """Writes progress: one line that is updated on a terminal, else a line every few seconds."""
 
     def __init__(self, out: Any) -> None:
         self.out = out
@@ -23,7 +23,7 @@ class Meter:
         self.seen: deque[tuple[float, int]] = deque()
 
     def __call__(self, progress: Progress) -> None:
-        """Write the state unless that was done just now."""
+        """Write the progress unless it was written just now."""
         now = time.monotonic()
         if not self.seen:
             self.seen.append((now, progress.done))
@@ -32,13 +32,13 @@ class Meter:
             self.write(progress, now)
 
     def close(self, progress: Progress) -> None:
-        """Write the last state."""
+        """Write the final progress."""
         self.write(progress, time.monotonic())
         if self.moving:
             self.out.write("")
 
     def write(self, progress: Progress, now: float) -> None:
-        """Write one line, no longer than the terminal is wide."""
+        """Write one line, cut to the terminal's width."""
         line = line_of(progress, self.rate(progress, now), bar=self.moving)
         if self.moving:
             width = shutil.get_terminal_size().columns - 1
@@ -47,16 +47,16 @@ class Meter:
             self.out.write(line)
 
     def rate(self, progress: Progress, now: float) -> float:
-        """Return the cells filled in a second, of late."""
+        """Return the recent rate of filled cells per second."""
         self.seen.append((now, progress.done))
-        while len(self.seen) > 2 and self.seen[1][0] <= now - LOOK_BACK:
+        while len(self.seen) > 2 and self.seen[1][0] <= now - RATE_WINDOW:
             self.seen.popleft()
         began, before = self.seen[0]
         return (progress.done - before) / max(now - began, 0.001)
 
 
 def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
-    """Say how far a run is, how fast it goes, what it has spent, and what went wrong."""
+    """Format progress, rate, time left, usage and failures."""
     share = progress.done / progress.total if progress.total else 1.0
     drawn = f"[{'#' * round(BAR * share):<{BAR}}] " if bar else ""
     parts = [f"{drawn}{progress.done}/{progress.total} done", f"{rate:.1f} a second"]
@@ -76,7 +76,7 @@ def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time to the two largest units."""
+    """Format a duration in its two largest units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

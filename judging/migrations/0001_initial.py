@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-import annotation.keys
+import annotation.core.keys
 
 
 class Migration(migrations.Migration):
@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
                         blank=True, default=dict, help_text="Temperature and the like, sent with each call."
                     ),
                 ),
-                ("seed", models.PositiveIntegerField(default=annotation.keys.new_seed)),
+                ("seed", models.PositiveIntegerField(default=annotation.core.keys.new_seed)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "endpoint",

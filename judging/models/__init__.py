@@ -1,9 +1,16 @@
-"""The tables of judging, split by noun."""
+"""The database tables of judging; each module is named after the room that writes its tables.
 
+May use no other room.
+"""
+
+from judging.models.aspects import AspectSet
+from judging.models.embeddings import Embedding
+from judging.models.endpoints import Endpoint
 from judging.models.generation import GenerationRun
-from judging.models.judge import Endpoint, Judge, PromptFile
-from judging.models.run import Completion, JudgeRun, Judgment, ProviderBatch, RationaleMark, RunWorker
-from judging.models.tables import AspectSet, Embedding, TableCheck, TableMaking
+from judging.models.review import RationaleMark
+from judging.models.runs import Completion, Judge, JudgeRun, Judgment, ProviderBatch, RunWorker
+from judging.models.tables import TableCheck, TableMaking
+from judging.models.wordings import PromptFile
 
 __all__ = [
     "AspectSet",

@@ -4,11 +4,11 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.models import Study
-from judging.models.judge import Endpoint
+from judging.models.endpoints import Endpoint
 
 
 class GenerationRun(models.Model):
-    """One system whose texts are sampled here: everything that decides them, what they took, and how far it is.
+    """The sampling of one system's texts: its settings, usage and progress.
 
     The settings never change once a text is stored: another temperature is another system.
     """

@@ -1,5 +1,6 @@
-"""How verdicts, shares and money are written on the judges' pages. What isn't known is said to be unknown, never 0."""
+"""Template filters for verdicts, proportions and money on the judges' pages. Unknown values are shown as such, never as 0."""
 
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -8,26 +9,28 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from judging.core.pricing import is_above
 from judging.models import JudgeRun
-from judging.services.pair_filters import filter_of
+from judging.runs.pair_filters import filter_of
 
-if TYPE_CHECKING:  # raters' pages load each library of tags, and need no numpy
-    from judging.shares import Share
+if TYPE_CHECKING:  # raters' pages load all tag libraries, and must not load NumPy
+    from judging.core.proportions import Proportion
 
 register = template.Library()
+register.filter(is_above)
 SMALL = Decimal("0.01")
 
 
 @register.filter
 def entries(named: dict[str, Any]) -> list[tuple[str, Any]]:
-    """List what a dictionary holds. A template's own `.items` would be the entry of that name, where there is one."""
+    """Return a dictionary's items; `.items` in a template would look up a key of that name first."""
     return list(named.items())
 
 
 @register.filter
 def verdict_word(verdict: float | None) -> str:
     """Write a verdict in study order: A, tie, B; a missing one in words."""
-    if verdict is None or verdict != verdict:
+    if verdict is None or math.isnan(verdict):
         return pgettext("no verdict", "none")
     return {-1: "A", 0: _("tie"), 1: "B"}[int(verdict)]
 
@@ -80,8 +83,8 @@ def judged_pairs(run: JudgeRun) -> str:
     return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
 
 
-@register.inclusion_tag("judging/_share.html")
-def share(found: "Share", of: str, why: str) -> dict[str, Any]:
+@register.inclusion_tag("judging/core/_share.html")
+def share(found: "Proportion", of: str, why: str) -> dict[str, Any]:
     """Show a share with its interval and n; an undefined one as a dash with the reason.
 
     of : what it is a share of, in words; why : what to say when there is no value

@@ -5,8 +5,8 @@ from typing import Any
 
 from django import template
 
-from judging.mark_form import SOUND, UNSOUND, MarkForm
 from judging.models import Judgment, RationaleMark
+from judging.review.forms import SOUND, UNSOUND, MarkForm
 
 register = template.Library()
 

@@ -3,8 +3,8 @@
 from django import template
 
 from annotation.models import Study
+from judging.generation.sampled_systems import run_by_system
 from judging.models import GenerationRun
-from judging.sampled import run_by_system
 
 register = template.Library()
 

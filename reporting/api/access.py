@@ -1,4 +1,4 @@
-"""Who may read what through the API: readers of a study, its rows; nobody learns of another study's."""
+"""Permissions of the API: readers of a study see its rows, and no others."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from annotation.access import READERS, holds_any
+from annotation.members.permissions import READERS, has_any_role
 from annotation.models import (
     Alignment,
     Annotator,
@@ -28,7 +28,7 @@ from annotation.models import (
 )
 from judging.models import Completion, JudgeRun, Judgment
 
-# From a row to its study. A completion may serve several studies: it is seen with any of them.
+# Lookup from a row to its study. A completion may serve several studies, and is visible with any of them.
 STUDY_PATHS: dict[type[Model], str] = {
     System: "study",
     Instance: "study",
@@ -49,7 +49,7 @@ STUDY_PATHS: dict[type[Model], str] = {
     Judgment: "run__study",
     Completion: "judgments__run__study",
 }
-# From a row of what somebody did to whoever did it: who took consent back is in none of the lists.
+# Lookup from a row to its annotator: rows of annotators who withdrew consent are in no list.
 ANNOTATOR_PATHS: dict[type[Model], str] = {
     Annotator: "",
     Assignment: "annotator__",
@@ -65,8 +65,8 @@ class IsReader(BasePermission):
     message = "only researchers and admins may use the API"
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Tell whether the user reads any study at all; which rows they see is the queryset's affair."""
-        return bool(request.user.is_authenticated) and holds_any(request.user, *READERS)
+        """Tell whether the user may read any study; the querysets restrict the rows."""
+        return bool(request.user.is_authenticated) and has_any_role(request.user, *READERS)
 
 
 class IsSiteAdmin(BasePermission):
@@ -79,25 +79,22 @@ class IsSiteAdmin(BasePermission):
         return bool(request.user.is_superuser)
 
 
-def seen_by(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Keep the rows of the studies that `user` may read; of people who have withdrawn, none."""
+def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep the rows of the studies that `user` may read, without those of annotators who withdrew."""
     if rows.model in ANNOTATOR_PATHS:
         rows = rows.filter(**{f"{ANNOTATOR_PATHS[rows.model]}withdrawn_at": None})
-    studies = Study.objects.seen_by(user, *READERS).order_by()
+    studies = Study.objects.visible_to(user, *READERS).order_by()
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": studies.values("pk")}))
 
 
 def in_study(user: Any, rows: QuerySet[Any], slug: str) -> QuerySet[Any]:
-    """Keep the rows of one study; none when `user` may not read it.
-
-    A completion serves every study that asked the same: its rows would tell who else did.
-    """
-    study = Study.objects.seen_by(user, *READERS).order_by().filter(slug=slug)
+    """Keep the rows of one study; none when `user` may not read it."""
+    study = Study.objects.visible_to(user, *READERS).order_by().filter(slug=slug)
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": study.values("pk")}))
 
 
 def _in_studies(rows: QuerySet[Any], condition: Q) -> QuerySet[Any]:
     if rows.model is Completion:
-        # By a subquery: a join would list a completion once for every judgment that it answered.
+        # A subquery, since a join would repeat a completion for each of its judgments.
         return rows.filter(pk__in=Completion.objects.filter(condition).order_by().values("pk"))
     return rows.filter(condition)

@@ -9,7 +9,7 @@ from judging.models import Judge
 from reporting.api.access import in_study
 
 
-class StudyFilter(filters.FilterSet):
+class StudyFilter(filters.FilterSet):  # type: ignore[misc]  # without types
     """By the slug of the study."""
 
     study = filters.CharFilter(method="of_study", label="Slug of the study")
@@ -105,7 +105,7 @@ class JudgmentFilter(StudyFilter):
     pair = filters.CharFilter(field_name="pair__key", label="Key of the pair")
 
 
-class JudgeFilter(filters.FilterSet):
+class JudgeFilter(filters.FilterSet):  # type: ignore[misc]  # without types
     """By method and family."""
 
     class Meta:

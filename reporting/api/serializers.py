@@ -1,4 +1,4 @@
-"""What the API shows of each row. Names rather than numbers where a row has a name; never a person, never a key."""
+"""Serializers of the API's rows. Related rows appear by name; no serializer holds a person's name or an API key."""
 
 from dataclasses import asdict
 from typing import Any
@@ -20,17 +20,17 @@ from annotation.models import (
     System,
     VoteChange,
 )
-from judging.checked_tables import check_pair
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunWorker, TableMaking
+from judging.tables.checked_tables import check_pair
 
 
-class ProblemSerializer(serializers.Serializer):
+class ProblemSerializer(serializers.Serializer[Any]):
     """Why a request was refused."""
 
     detail = serializers.CharField()
 
 
-class InStudySerializer(serializers.ModelSerializer):
+class InStudySerializer(serializers.ModelSerializer[Any]):
     """A row that belongs to a study directly."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
@@ -55,7 +55,7 @@ class InstanceSerializer(InStudySerializer):
         fields = ["id", "study", "instance_id", "dataset", "source", "gold", "metadata", "position"]
 
 
-class GenerationSerializer(serializers.ModelSerializer):
+class GenerationSerializer(serializers.ModelSerializer[Generation]):
     """One output of a system for an instance."""
 
     study = serializers.CharField(source="instance.study.slug", read_only=True)
@@ -67,7 +67,7 @@ class GenerationSerializer(serializers.ModelSerializer):
         fields = ["id", "study", "instance_id", "system", "index", "text"]
 
 
-class MatchupSerializer(serializers.ModelSerializer):
+class MatchupSerializer(serializers.ModelSerializer[Matchup]):
     """One instance with two systems."""
 
     study = serializers.CharField(source="instance.study.slug", read_only=True)
@@ -81,7 +81,7 @@ class MatchupSerializer(serializers.ModelSerializer):
         fields = ["id", "study", "instance_id", "dataset", "system_a", "system_b"]
 
 
-class PairSerializer(serializers.ModelSerializer):
+class PairSerializer(serializers.ModelSerializer[Pair]):
     """Two generations of one matchup, in study order."""
 
     study = serializers.CharField(source="matchup.instance.study.slug", read_only=True)
@@ -94,7 +94,7 @@ class PairSerializer(serializers.ModelSerializer):
         fields = ["key", "study", "instance_id", "matchup", "index", "generation_a_index", "generation_b_index"]
 
 
-class HitSerializer(serializers.ModelSerializer):
+class HitSerializer(serializers.ModelSerializer[Hit]):
     """A page of pairs."""
 
     study = serializers.CharField(source="batch.study.slug", read_only=True)
@@ -106,7 +106,7 @@ class HitSerializer(serializers.ModelSerializer):
         fields = ["key", "study", "batch", "matchup", "position", "external_id", "inclusion_probability", "pairs"]
 
 
-class AssignmentSerializer(serializers.ModelSerializer):
+class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
     """One annotator's claim on one HIT."""
 
     study = serializers.CharField(source="hit.batch.study.slug", read_only=True)
@@ -123,7 +123,7 @@ class AssignmentSerializer(serializers.ModelSerializer):
         ]
 
 
-class RatingSerializer(serializers.ModelSerializer):
+class RatingSerializer(serializers.ModelSerializer[Rating]):
     """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
 
     study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
@@ -142,7 +142,7 @@ class RatingSerializer(serializers.ModelSerializer):
         ]
 
 
-class HistorySerializer(serializers.ModelSerializer):
+class HistorySerializer(serializers.ModelSerializer[VoteChange]):
     """A choice as it came in, in study order; the last one of a pair and stage is the rating."""
 
     study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
@@ -151,17 +151,21 @@ class HistorySerializer(serializers.ModelSerializer):
     pair = serializers.CharField(source="display.pair.key", read_only=True)
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
+    table_of = serializers.CharField(
+        read_only=True,
+        help_text="What that table was made of: this pair, other texts of its source, or another source.",
+    )
 
     class Meta:
         model = VoteChange
         fields = [
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason"),
-            *("shown_table", "received_at", "chosen_at", "page", "active_seconds", "wall_seconds", "late"),
-            "software_version",
+            *("shown_table", "table_of", "received_at", "chosen_at", "page", "active_seconds", "wall_seconds"),
+            *("late", "software_version"),
         ]
 
 
-class FlagSerializer(serializers.ModelSerializer):
+class FlagSerializer(serializers.ModelSerializer[Flag]):
     """What a rater reported about a pair, or about a row (from 0) of the table beside it."""
 
     study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
@@ -227,7 +231,7 @@ class TableDetailSerializer(ComparisonTableSerializer):
         return making.record if making else None
 
 
-class EndpointSerializer(serializers.ModelSerializer):
+class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
     """A service that judges ask; the variable's name, never the key in it, and headers by their names alone."""
 
     headers = serializers.SerializerMethodField()
@@ -246,7 +250,7 @@ class EndpointSerializer(serializers.ModelSerializer):
         return sorted(endpoint.headers)
 
 
-class JudgeSerializer(serializers.ModelSerializer):
+class JudgeSerializer(serializers.ModelSerializer[Judge]):
     """An auto-rater and its settings."""
 
     endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None)
@@ -261,7 +265,7 @@ class JudgeSerializer(serializers.ModelSerializer):
         ]
 
 
-class RunWorkerSerializer(serializers.ModelSerializer):
+class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
     """A process at work on a run; alive while its heartbeat is fresh. Where it runs is not told."""
 
     class Meta:
@@ -297,7 +301,7 @@ class JudgeRunSerializer(InStudySerializer):
         ]
 
 
-class JudgmentSerializer(serializers.ModelSerializer):
+class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     """One presentation of one pair to a judge; verdict, probability and scores in study order.
 
     Tokens and cost are of the calls made for it, without what came from the cache; null is unknown.
@@ -317,7 +321,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
         ]
 
 
-class CompletionSerializer(serializers.ModelSerializer):
+class CompletionSerializer(serializers.ModelSerializer[Completion]):
     """A raw answer of an endpoint."""
 
     request = serializers.JSONField(read_only=True)

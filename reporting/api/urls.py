@@ -1,10 +1,11 @@
-"""Addresses of the API."""
+"""URLs of the API."""
 
 from django.urls import path
 from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
 
+app_name = "api"
 router = DefaultRouter()
 router.include_format_suffixes = False
 router.register("studies", views.StudyViewSet)

@@ -1,4 +1,4 @@
-"""Lists and rows of everything in the studies that a user may read; what may be changed is done by the apps below."""
+"""Viewsets of the API: the rows of the studies that a user may read; the annotation app adds the writing actions."""
 
 from typing import Any, TypeVar
 
@@ -11,13 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
-from annotation.access import READERS
 from annotation.api.batch_serializers import BatchSerializer
 from annotation.api.batches import BatchSetup
 from annotation.api.progress import BatchProgress
 from annotation.api.separability import AlignmentSerializer, SeparabilityRunSerializer, SeparabilitySetup
 from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
+from annotation.members.permissions import READERS
 from annotation.models import (
     Alignment,
     Annotator,
@@ -36,19 +36,20 @@ from annotation.models import (
     System,
     VoteChange,
 )
+from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
-from judging.sharing import judges_seen_by
 from reporting.api import filters, serializers
-from reporting.api.access import IsReader, IsSiteAdmin, seen_by
-from reporting.findings import findings_under
-from reporting.separability_numbers import distinguishable
-from reporting.separability_rows import THRESHOLDS
-from reporting.table_effect import table_effect
-from reporting.views.query import filters_of
-from reporting.views.separability import look_of as separability_look
-from reporting.views.table_effect import look_of
+from reporting.api.access import IsReader, IsSiteAdmin, visible_to
+from reporting.exports.rows import TABLE_OF
+from reporting.findings.query import filters_of
+from reporting.findings.study_findings import findings_under
+from reporting.separability.arrays import THRESHOLDS
+from reporting.separability.distributions import distinguishable
+from reporting.separability.views import filters_of as separability_filters
+from reporting.table_effect.effects import table_effect
+from reporting.table_effect.views import filters_of as table_effect_filters
 
-View = TypeVar("View", bound=type[ReadOnlyModelViewSet])
+View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
 OF_DISPLAY = ("display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair")
 REFUSALS: dict[int, Any] = {
@@ -76,7 +77,7 @@ SEPARABILITY_PARAMETERS = [
 
 
 def documented(view: View) -> View:
-    """Declare what a viewset answers, refusals included."""
+    """Add a viewset's responses, errors included, to the schema."""
     serializer: Any = view.serializer_class  # type: ignore[misc]
     wrong = OpenApiResponse(OpenApiTypes.OBJECT, "A filter has a value that it can't have.")
     return extend_schema_view(
@@ -85,19 +86,19 @@ def documented(view: View) -> View:
     )(view)
 
 
-class StudyRows(ReadOnlyModelViewSet):
-    """Rows of studies; those of studies that the user may not read do not exist for them."""
+class StudyRows(ReadOnlyModelViewSet[Any]):
+    """Rows of the studies that the user may read."""
 
     permission_classes = [IsReader]
     filterset_class: Any = filters.StudyFilter
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return what this user may see, in a fixed order so that pages do not overlap."""
-        return seen_by(self.request.user, super().get_queryset()).order_by("pk")
+        """Return the rows that this user may see, in a fixed order for pagination."""
+        return visible_to(self.request.user, super().get_queryset()).order_by("pk")
 
 
 @documented
-class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet):
+class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet[Study]):
     """Studies, by slug."""
 
     permission_classes = [IsReader]
@@ -108,7 +109,7 @@ class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet):
 
     def get_queryset(self) -> QuerySet[Study]:
         """Return the studies that this user may read."""
-        return Study.objects.seen_by(self.request.user, *READERS).select_related("group").order_by("slug")
+        return Study.objects.visible_to(self.request.user, *READERS).select_related("group").order_by("slug")
 
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
     @action(detail=True, pagination_class=None)
@@ -122,14 +123,14 @@ class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet):
     def table_effect(self, request: Request, slug: str) -> Response:
         """Return what comparison tables change, as `manage.py table_effect --format json` prints it."""
         study = self.get_object()
-        return Response(table_effect(study, look_of(study, request.query_params)))
+        return Response(table_effect(study, table_effect_filters(study, request.query_params)))
 
     @extend_schema(parameters=SEPARABILITY_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
     @action(detail=True, pagination_class=None)
     def distinguishable(self, request: Request, slug: str) -> Response:
         """Return separability with scenarios and advice, as `manage.py separability_advice --format json` prints it."""
         study = self.get_object()
-        return Response(distinguishable(study, separability_look(study, request.query_params)))
+        return Response(distinguishable(study, separability_filters(study, request.query_params)))
 
 
 @documented
@@ -239,7 +240,7 @@ class RatingViewSet(StudyRows):
 class HistoryViewSet(StudyRows):
     """Every change of a vote, as it came in."""
 
-    queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table")
+    queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
     serializer_class = serializers.HistorySerializer
     filterset_class = filters.RatingFilter
 
@@ -271,12 +272,12 @@ class ComparisonTableViewSet(StudyRows):
     filterset_class = filters.TableFilter
 
     def get_serializer_class(self) -> type[serializers.ComparisonTableSerializer]:
-        """Check a table where one alone is asked for: a list of thousands would wait for it."""
+        """Include the checks of a single table only: for a list they take too long."""
         return serializers.TableDetailSerializer if self.action == "retrieve" else self.serializer_class
 
 
 @documented
-class JudgeViewSet(ReadOnlyModelViewSet):
+class JudgeViewSet(ReadOnlyModelViewSet[Judge]):
     """Judges, by name: those that ran in the user's groups, and those that never ran."""
 
     permission_classes = [IsReader]
@@ -287,12 +288,12 @@ class JudgeViewSet(ReadOnlyModelViewSet):
     lookup_value_regex = KEY
 
     def get_queryset(self) -> QuerySet[Judge]:
-        """Return the judges that this user may know of."""
+        """Return the judges that this user may see."""
         return judges_seen_by(self.request.user).select_related("endpoint", "prompt_file").order_by("name")
 
 
 @documented
-class EndpointViewSet(ReadOnlyModelViewSet):
+class EndpointViewSet(ReadOnlyModelViewSet[Endpoint]):
     """Endpoints that judges ask, by name; for site admins."""
 
     permission_classes = [IsSiteAdmin]

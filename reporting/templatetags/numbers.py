@@ -1,4 +1,4 @@
-"""How findings' numbers are written on pages."""
+"""Template filters and tags that format numbers of findings."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ UNDEFINED = "—"
 
 @register.filter
 def decimals(value: float | None, digits: int = 3) -> str:
-    """Write a number with a fixed number of decimals; an undefined one as a dash."""
+    """Format a number with a fixed number of decimals; an undefined one as a dash."""
     return UNDEFINED if value is None else f"{value:z.{digits}f}"
 
 
 @register.filter
 def words(name: str) -> str:
-    """Write a key such as `win_loss_rate` as words."""
+    """Convert a key such as `win_loss_rate` to words."""
     return name.replace("_", " ")
 
 
-@register.inclusion_tag("reporting/_estimate.html")
+@register.inclusion_tag("reporting/core/_estimate.html")
 def estimate(found: dict[str, Any]) -> dict[str, Any]:
     """Show an estimate with its interval and n; an undefined one as a dash with the reason."""
     return {"found": found}

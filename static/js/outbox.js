@@ -1,357 +1,422 @@
 // No choice is lost: each is written into this browser before it is sent, and stays there until the server has answered.
 // Without this file the page still works: htmx saves the choices, and without htmx the forms do.
-(function () {
-  "use strict";
-  const hit = document.getElementById("hit");
-  if (!hit) return;
-  const words = hit.dataset;
-  const PREFIX = `tandem:${words.owner}:`; // a shared computer may keep choices of several people
-  const SLOW = 2500; // after so many ms the rater is told that a choice waits, and may go on
-  const TIMEOUT = 15000;
-  const LONGEST_PAUSE = 30000;
-  const line = document.getElementById("outbox");
 
-  const memory = new Map(); // what localStorage holds too, unless the browser refuses it
-  const inFlight = new Map(); // key of a pair → id of the entry on its way
-  const late = new Set(); // keys whose rater has been told that they wait
-  const waiters = new Map(); // key → functions to call when its choice is saved or seen to wait
-  let pause = 1000;
-  let timer = 0;
-  let flushing = false;
-  let wanted = ""; // id of the form that goes on when nothing waits any more
-  let leaving = false;
+const words = document.getElementById("hit").dataset;
+const PREFIX = `tandem:${words.owner}:`; // a shared computer may keep choices of several people
+const SLOW = 2500; // after so many ms the rater is told that a choice waits, and may go on
+const TIMEOUT = 15000;
+const LONGEST_PAUSE = 30000;
+const line = document.getElementById("outbox");
 
-  // The entries
+const memory = new Map(); // what localStorage holds too, unless the browser refuses it
+const inFlight = new Map(); // key of a pair → id of the entry on its way
+const late = new Set(); // keys whose rater has been told that they wait
+const waiters = new Map(); // key → functions to call when its choice is saved or seen to wait
+let pause = 1000;
+let timer = 0;
+let flushing = false;
+let wanted = ""; // id of the form that goes on when nothing waits any more
+let leaving = false;
 
-  function inStorage(use) {
-    try {
-      use(localStorage);
-    } catch {
-      // Storage is off or full: choices wait in this page only.
-    }
+// Without scripts a pair's fields belong to the form that ends the HIT; here each pair has a form of its own.
+function separate(page) {
+  for (const field of page.querySelectorAll("form[data-pair] [form]")) {
+    field.name = field.name.split("-")[0];
+    field.removeAttribute("form");
   }
+  return page;
+}
+separate(document);
 
-  function put(key, entry) {
-    memory.set(key, entry);
-    inStorage((storage) => storage.setItem(key, JSON.stringify(entry)));
+// The entries
+
+function inStorage(use) {
+  try {
+    use(localStorage);
+  } catch {
+    // Storage is off or full: choices wait in this page only.
   }
+}
 
-  function drop(key, id) {
-    if (memory.get(key)?.id !== id) return; // the rater has chosen again meanwhile
-    memory.delete(key);
-    inStorage((storage) => storage.removeItem(key));
-  }
+function put(key, entry) {
+  memory.set(key, entry);
+  inStorage((storage) => storage.setItem(key, JSON.stringify(entry)));
+}
 
-  const keyOf = (form) => PREFIX + form.getAttribute("action") + form.dataset.pair;
-  const voteForm = (element) => element?.closest?.("form[data-pair]");
-  const formOf = (key) => [...document.querySelectorAll("form[data-pair]")].find((form) => keyOf(form) === key);
-  const here = () => [...memory.keys()].filter(formOf);
+function drop(key, id) {
+  if (memory.get(key)?.id !== id) return; // the rater has chosen again meanwhile
+  memory.delete(key);
+  inStorage((storage) => storage.removeItem(key));
+}
 
-  function note(form) {
-    const fields = Object.fromEntries(new FormData(form));
-    delete fields.csrfmiddlewaretoken;
-    const times = window.tandem?.times?.(form) ?? {};
-    const id = `${Date.now()}.${Math.random()}`;
-    const chosen = { chosen_at: new Date().toISOString(), ...times };
-    put(keyOf(form), { id, action: form.getAttribute("action"), fields: { ...fields, ...chosen } });
-  }
+const keyOf = (form) => PREFIX + form.getAttribute("action") + form.dataset.pair;
+const voteForm = (element) => element?.closest?.("form[data-pair]");
+const formOf = (key) => [...document.querySelectorAll("form[data-pair]")].find((form) => keyOf(form) === key);
+const here = () => [...memory.keys()].filter(formOf);
 
-  // What the rater sees
+function note(form) {
+  const fields = Object.fromEntries(new FormData(form));
+  delete fields.csrfmiddlewaretoken;
+  fields.chosen_at = new Date().toISOString();
+  form.dispatchEvent(new CustomEvent("noted", { bubbles: true, detail: fields })); // rate.js adds the times
+  put(keyOf(form), { id: `${Date.now()}.${Math.random()}`, action: form.getAttribute("action"), fields });
+}
 
-  function say(form, text, state) {
-    const saved = form.querySelector(".saved");
-    form.classList.remove("rated");
-    saved.className = `saved ${state}`;
-    saved.replaceChildren(text);
-    if (state === "error") saved.setAttribute("role", "alert");
-  }
+// What the rater sees
 
-  function announce(form, text) {
-    document.getElementById("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
-  }
+function say(form, text, state) {
+  const saved = form.querySelector(".saved");
+  form.classList.remove("rated");
+  saved.className = `saved ${state}`;
+  saved.replaceChildren(text);
+  if (state === "error") saved.setAttribute("role", "alert");
+}
 
-  const WAITS_FOR = { // what the rater has to do first
-    401: { text: words.signedOut, address: words.signInAddress, name: words.signIn },
-    consent: { text: words.consent, address: location.pathname, name: words.consentLink }, // it leads to the question
-  };
+function announce(form, text) {
+  document.getElementById("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
+}
 
-  function linkTo(address, name) {
-    const link = document.createElement("a");
-    link.href = address;
-    link.textContent = name;
-    link.addEventListener("click", () => (leaving = true));
-    return link;
-  }
+const WAITS_FOR = { // what the rater has to do first
+  401: { text: words.signedOut, address: words.signInAddress, name: words.signIn },
+  consent: { text: words.consent, address: location.pathname, name: words.consentLink }, // it leads to the question
+};
 
-  function sayWaiting(form, status) {
-    const { text, address, name } = WAITS_FOR[status] ?? { text: words.waiting };
-    if (!late.has(keyOf(form))) announce(form, words.waiting);
-    late.add(keyOf(form));
-    say(form, text, "waiting");
-    if (address) form.querySelector(".saved").append(" ", linkTo(address, name));
-  }
+function linkTo(address, name) {
+  const link = document.createElement("a");
+  link.href = address;
+  link.textContent = name;
+  link.addEventListener("click", () => (leaving = true));
+  return link;
+}
 
-  function tellElsewhere(...parts) {
-    const told = document.getElementById("refused");
-    told.replaceChildren(...parts);
-    told.hidden = false;
-  }
+function sayWaiting(form, status) {
+  const { text, address, name } = WAITS_FOR[status] ?? { text: words.waiting };
+  if (!late.has(keyOf(form))) announce(form, words.waiting);
+  late.add(keyOf(form));
+  say(form, text, "waiting");
+  if (address) form.querySelector(".saved").append(" ", linkTo(address, name));
+}
 
-  function paint() {
-    const waiting = [...memory.keys()].filter((key) => late.has(key) || !formOf(key)).length;
-    const text = [waiting && words.queue.replace("{}", waiting), wanted && words.queueThen].filter(Boolean).join(" ");
-    line.textContent = text;
-    line.hidden = !text;
-  }
+function tellElsewhere(...parts) {
+  const told = document.getElementById("refused");
+  told.replaceChildren(...parts);
+  told.hidden = false;
+}
 
-  function restore(form, entry) {
-    const radio = form.querySelector(`input[name=choice][value="${CSS.escape(entry.fields.choice)}"]`);
-    if (radio) radio.checked = true;
-    const reason = form.elements.reason;
-    if (reason) reason.value = entry.fields.reason ?? "";
-    form.dispatchEvent(new Event("restored", { bubbles: true }));
-  }
+function paint() {
+  const waiting = [...memory.keys()].filter((key) => late.has(key) || !formOf(key)).length;
+  const text = [waiting && words.queue.replace("{}", waiting), wanted && words.queueThen].filter(Boolean).join(" ");
+  line.textContent = text;
+  line.hidden = !text;
+}
 
-  function messageOf(html, otherwise) {
-    const found = new DOMParser().parseFromString(html, "text/html");
-    const message = found.querySelector("[role=alert] .preserve, [role=alert]");
-    return message?.textContent.trim() || otherwise;
-  }
+function restore(form, entry) {
+  const radio = form.querySelector(`input[name=choice][value="${CSS.escape(entry.fields.choice)}"]`);
+  if (radio) radio.checked = true;
+  const reason = form.elements.reason;
+  if (reason) reason.value = entry.fields.reason ?? "";
+  form.dispatchEvent(new Event("restored", { bubbles: true }));
+}
 
-  // Sending by htmx
+function messageOf(html, otherwise) {
+  const found = new DOMParser().parseFromString(html, "text/html");
+  const message = found.querySelector("[role=alert] .preserve, [role=alert]");
+  return message?.textContent.trim() || otherwise;
+}
 
-  const token = () => /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
-  const isAnswer = (status) => (status >= 200 && status < 300) || [404, 409, 422].includes(status);
+// Sending by htmx
 
-  function statusOf(detail) {
-    const { xhr, requestConfig } = detail;
-    const answered = xhr.status && new URL(xhr.responseURL, location.href).pathname;
-    if (answered && answered !== new URL(requestConfig.path, location.href).pathname) return 401;
-    return xhr.getResponseHeader("X-Tandem-Wait") ?? xhr.status;
-  }
+const token = () => /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
+const isAnswer = (status) => (status >= 200 && status < 300) || [404, 409, 422].includes(status);
 
-  function settle(key) {
-    for (const resolve of waiters.get(key) ?? []) resolve();
-    waiters.delete(key);
-  }
+function statusOf(detail) {
+  const { xhr, requestConfig } = detail;
+  const answered = xhr.status && new URL(xhr.responseURL, location.href).pathname;
+  if (answered && answered !== new URL(requestConfig.path, location.href).pathname) return 401;
+  return xhr.getResponseHeader("X-Tandem-Wait") ?? xhr.status;
+}
 
-  // Before htmx hears of it, since it may drop the event while an earlier choice is on its way.
-  document.addEventListener("change", (event) => {
-    const form = voteForm(event.target);
-    if (form && event.target.name === "choice" && !("second" in form.dataset)) note(form);
-  }, true);
-  document.addEventListener("submit", (event) => {
-    if (event.target.matches("form[data-pair]")) note(event.target);
-  }, true);
+function settle(key) {
+  for (const resolve of waiters.get(key) ?? []) resolve();
+  waiters.delete(key);
+}
 
-  document.addEventListener("htmx:configRequest", (event) => {
-    const { elt, parameters } = event.detail;
-    if (token() && parameters.csrfmiddlewaretoken) parameters.csrfmiddlewaretoken = token(); // new since a sign-in
-    const form = voteForm(elt);
-    const entry = form && memory.get(keyOf(form));
-    if (!entry) return;
-    for (const [name, value] of Object.entries(entry.fields)) parameters[name] = value;
-    const key = keyOf(form);
-    inFlight.set(key, entry.id);
-    if (!late.has(key)) say(form, words.saving, "");
-    setTimeout(() => {
-      const now = formOf(key);
-      if (inFlight.get(key) !== entry.id || !now) return;
-      sayWaiting(now);
-      settle(key);
-      paint();
-    }, SLOW);
-  });
+// Before htmx hears of it, since it may drop the event while an earlier choice is on its way.
+document.addEventListener("change", (event) => {
+  const form = voteForm(event.target);
+  if (form && event.target.name === "choice" && !("second" in form.dataset)) note(form);
+}, true);
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("form[data-pair]")) note(event.target);
+}, true);
 
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    const { requestConfig, xhr } = event.detail;
-    if (!voteForm(requestConfig.elt)) return;
-    const whole = xhr.responseText.includes("hit-status"); // a refusal may come as a message alone
-    if (!isAnswer(statusOf(event.detail)) || !whole) event.detail.shouldSwap = false;
-  });
-
-  document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    const sender = detail.requestConfig.elt; // which the answer may have replaced; detail.elt is what is left there
-    if (!sender.matches("form[data-pair]")) return;
-    const key = keyOf(sender);
-    const id = inFlight.get(key);
-    inFlight.delete(key);
-    const status = statusOf(detail);
-    if (isAnswer(status)) answered(sender, id, status, detail.xhr.responseText);
-    else failed(key, status);
-    if (late.has(key) || !memory.has(key)) settle(key); // else a newer choice is still to be sent
+document.addEventListener("htmx:configRequest", (event) => {
+  const { elt, parameters } = event.detail;
+  if (token() && parameters.csrfmiddlewaretoken) parameters.csrfmiddlewaretoken = token(); // new since a sign-in
+  const form = voteForm(elt);
+  const entry = form && memory.get(keyOf(form));
+  if (!entry) return;
+  for (const [name, value] of Object.entries(entry.fields)) parameters[name] = value;
+  const key = keyOf(form);
+  inFlight.set(key, entry.id);
+  if (!late.has(key)) say(form, words.saving, "");
+  setTimeout(() => {
+    const now = formOf(key);
+    if (inFlight.get(key) !== entry.id || !now) return;
+    sayWaiting(now);
+    settle(key);
     paint();
-  });
+  }, SLOW);
+});
 
-  function answered(sender, id, status, html) {
-    const key = keyOf(sender);
-    const form = formOf(key); // its successor, which came with the answer
-    pause = 1000;
-    late.delete(key);
-    drop(key, id);
-    if (status >= 400) {
-      wanted = "";
-      if (form && !html.includes("hit-status")) say(form, messageOf(html, words.refused), "error");
-    } else {
-      announce(sender, words.saved);
-    }
-    const newer = memory.get(key);
-    if (newer && form) {
-      newer.fields.version = form.elements.version.value;
-      put(key, newer);
-      restore(form, newer);
-      say(form, words.saving, "");
-    }
-    setTimeout(() => { // when htmx is done with this request
-      if (newer && form) window.htmx.trigger(form, "resend");
-      if (memory.size) flush();
-      else goOn();
-    });
-  }
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { requestConfig, xhr } = event.detail;
+  if (!voteForm(requestConfig.elt)) return;
+  const whole = xhr.responseText.includes("hit-status"); // a refusal may come as a message alone
+  if (!isAnswer(statusOf(event.detail)) || !whole) event.detail.shouldSwap = false;
+});
 
-  function failed(key, status) {
-    if (formOf(key)) sayWaiting(formOf(key), status);
-    later();
-  }
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  const sender = detail.requestConfig.elt; // which the answer may have replaced; detail.elt is what is left there
+  if (!sender.matches("form[data-pair]")) return;
+  const key = keyOf(sender);
+  const id = inFlight.get(key);
+  inFlight.delete(key);
+  const status = statusOf(detail);
+  if (isAnswer(status)) answered(sender, id, status, detail.xhr.responseText);
+  else failed(key, status, detail.xhr.getResponseHeader("Retry-After"));
+  if (late.has(key) || !memory.has(key)) settle(key); // else a newer choice is still to be sent
+  paint();
+});
 
-  // Sending again
-
-  function later() {
-    clearTimeout(timer);
-    timer = setTimeout(flush, pause);
-    pause = Math.min(pause * 2, LONGEST_PAUSE);
-  }
-
-  async function flush() {
-    if (flushing) return;
-    flushing = true;
-    clearTimeout(timer);
-    try {
-      for (const key of [...memory.keys()]) {
-        const form = formOf(key);
-        if (inFlight.has(key)) continue;
-        if (form) {
-          window.htmx.trigger(form, "resend");
-          if (inFlight.has(key)) await settled(form, true);
-        } else if (memory.has(key)) await sendElsewhere(key, memory.get(key));
-        if (late.has(key) && memory.has(key)) { // the timer is set: no use in trying the others now
-          const entry = memory.get(key);
-          memory.delete(key);
-          memory.set(key, entry); // and next time they come first: what fails for ever must not hold them back
-          break;
-        }
-      }
-    } finally {
-      flushing = false;
-    }
-    paint();
-    goOn();
-  }
-
-  async function sendElsewhere(key, entry) {
-    try {
-      const answer = await fetch(entry.action, {
-        method: "POST",
-        body: new URLSearchParams({ ...entry.fields, owner: words.owner }),
-        headers: { "HX-Request": "true", "X-CSRFToken": token() },
-        redirect: "manual",
-        signal: AbortSignal.timeout(TIMEOUT),
-      });
-      if (answer.headers.has("X-Tandem-Wait")) {
-        tellElsewhere(words.consent, " ", linkTo(new URL("..", answer.url), words.consentLink));
-        return later();
-      }
-      if (!isAnswer(answer.status)) return later();
-      drop(key, entry.id);
-      if (!answer.ok) tellElsewhere(`${words.refusedElsewhere} ${messageOf(await answer.text(), words.refused)}`);
-    } catch {
-      later();
-    }
-  }
-
-  /** Wait until a pair's choice is on the server or, unless `answer`, visibly waiting. */
-  function settled(form, answer = false) {
-    const key = keyOf(form);
-    if (!answer && (!inFlight.has(key) || late.has(key))) return Promise.resolve();
-    return new Promise((resolve) => waiters.set(key, [...(waiters.get(key) ?? []), resolve]));
-  }
-
-  function goOn() {
-    const form = wanted && document.getElementById(wanted);
-    if (!form || here().length) return;
+function answered(sender, id, status, html) {
+  const key = keyOf(sender);
+  const form = formOf(key); // its successor, which came with the answer
+  pause = 1000;
+  late.delete(key);
+  drop(key, id);
+  if (status >= 400) {
     wanted = "";
-    form.requestSubmit();
+    if (form && !html.includes("hit-status")) say(form, messageOf(html, words.refused), "error");
+    if (status === 409) setTimeout(compare); // other pairs may have been changed there too
+  } else {
+    announce(sender, words.saved);
   }
-
-  document.addEventListener("submit", (event) => {
-    const form = event.target;
-    if (!form.matches("[data-leaves]")) return;
-    const { csrfmiddlewaretoken } = form.elements;
-    if (token() && csrfmiddlewaretoken) csrfmiddlewaretoken.value = token();
-    if (!here().length && navigator.onLine && !leaving) {
-      leaving = true; // and a second click sends nothing more
-      return;
-    }
-    event.preventDefault();
-    if (leaving) return;
-    if (here().length) {
-      wanted = form.id;
-      flush();
-      paint();
-    } else {
-      line.textContent = words.offline;
-      line.hidden = false;
-    }
-  });
-
-  addEventListener("beforeunload", (event) => {
-    if (here().length && !leaving) event.preventDefault();
-  });
-  addEventListener("pageshow", () => (leaving = false));
-  function now() {
-    if (!memory.size) return paint();
-    pause = 1000;
-    flush();
+  const newer = memory.get(key);
+  if (newer && form) {
+    newer.fields.version = form.elements.version.value;
+    put(key, newer);
+    restore(form, newer);
+    say(form, words.saving, "");
   }
-  addEventListener("online", now);
-  document.addEventListener("visibilitychange", () => document.hidden || now());
-
-  // Another tab of this browser has sent what waits here, or took it back: ask the server what holds.
-  addEventListener("storage", ({ key, newValue }) => {
-    if (!key?.startsWith(PREFIX) || newValue !== null || !memory.has(key)) return;
-    memory.delete(key);
-    const form = formOf(key);
-    if (form && late.delete(key) && !inFlight.has(key)) window.htmx.trigger(form, "resend");
-    paint();
+  setTimeout(() => { // when htmx is done with this request
+    if (newer && form) window.htmx.trigger(form, "resend");
+    if (memory.size) flush();
+    else goOn();
   });
+}
 
-  function read(text) {
-    try {
-      const { id, action, fields } = JSON.parse(text);
-      return id && action && fields?.pair_key && { id, action, fields };
-    } catch {
-      return null; // not of this file, or cut off
-    }
-  }
+function failed(key, status, wait) {
+  if (formOf(key)) sayWaiting(formOf(key), status);
+  later(wait);
+}
 
-  inStorage((storage) => {
-    for (const name of Object.keys(storage).filter((one) => one.startsWith(PREFIX))) {
-      const entry = read(storage.getItem(name));
-      if (entry) memory.set(name, entry);
-      else storage.removeItem(name);
+// Small forms beside the votes: nothing is kept of them, but a failure is told
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { requestConfig, xhr } = event.detail;
+  if (requestConfig.elt.matches("form[data-small]") && xhr.status >= 400) event.detail.shouldSwap = false;
+});
+document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr, successful } }) => {
+  if (!elt.matches("form[data-small]")) return;
+  const problem = elt.querySelector(".problem");
+  problem.hidden = successful;
+  if (!successful) problem.textContent = messageOf(xhr.responseText, words.notSent);
+});
+
+// Sending again
+
+/** Try again after a pause; `wait` is what the server asks for in seconds (a date, as proxies send, is no number). */
+function later(wait) {
+  clearTimeout(timer);
+  pause = Math.min(Math.max(pause, Number(wait) * 1000 || 0), LONGEST_PAUSE);
+  timer = setTimeout(flush, pause);
+  pause = Math.min(pause * 2, LONGEST_PAUSE);
+}
+
+async function flush() {
+  if (flushing) return;
+  flushing = true;
+  clearTimeout(timer);
+  try {
+    for (const key of [...memory.keys()]) {
+      const form = formOf(key);
+      if (inFlight.has(key)) continue;
+      if (form) {
+        window.htmx.trigger(form, "resend");
+        if (inFlight.has(key)) await settled(form, true);
+      } else if (memory.has(key)) await sendElsewhere(key, memory.get(key));
+      if (late.has(key) && memory.has(key)) { // the timer is set: no use in trying the others now
+        const entry = memory.get(key);
+        memory.delete(key);
+        memory.set(key, entry); // and next time they come first: what fails for ever must not hold them back
+        break;
+      }
     }
-  });
-  // What was chosen before this file had arrived: nobody has heard of it yet.
-  for (const form of document.querySelectorAll("form[data-pair]:not([data-second])")) {
-    const chosen = form.querySelector("input[name=choice]:checked");
-    if (chosen && !chosen.defaultChecked && !memory.has(keyOf(form))) note(form);
-  }
-  for (const key of here()) {
-    restore(formOf(key), memory.get(key));
-    sayWaiting(formOf(key));
+  } finally {
+    flushing = false;
   }
   paint();
-  addEventListener("load", () => memory.size && flush());
-  setInterval(() => memory.size && flush(), LONGEST_PAUSE); // whatever became of its timer
-  window.tandem = { ...window.tandem, settled, messageOf };
-})();
+  goOn();
+}
+
+async function sendElsewhere(key, entry) {
+  try {
+    const answer = await fetch(entry.action, {
+      method: "POST",
+      body: new URLSearchParams({ ...entry.fields, owner: words.owner }),
+      headers: { "HX-Request": "true", "X-CSRFToken": token() },
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT),
+    });
+    if (answer.headers.has("X-Tandem-Wait")) {
+      tellElsewhere(words.consent, " ", linkTo(new URL("..", answer.url), words.consentLink));
+      return later();
+    }
+    if (!isAnswer(answer.status)) return later(answer.headers.get("Retry-After"));
+    drop(key, entry.id);
+    if (!answer.ok) tellElsewhere(`${words.refusedElsewhere} ${messageOf(await answer.text(), words.refused)}`);
+  } catch {
+    later();
+  }
+}
+
+/** Wait until a pair's choice is on the server or, unless `answer`, visibly waiting. */
+export function settled(form, answer = false) {
+  const key = keyOf(form);
+  if (!answer && (!inFlight.has(key) || late.has(key))) return Promise.resolve();
+  return new Promise((resolve) => waiters.set(key, [...(waiters.get(key) ?? []), resolve]));
+}
+
+function goOn() {
+  const form = wanted && document.getElementById(wanted);
+  if (!form || here().length) return;
+  wanted = "";
+  form.requestSubmit();
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches("[data-leaves]")) return;
+  const { csrfmiddlewaretoken } = form.elements;
+  if (token() && csrfmiddlewaretoken) csrfmiddlewaretoken.value = token();
+  if (!here().length && navigator.onLine && !leaving) {
+    leaving = true; // and a second click sends nothing more
+    return;
+  }
+  event.preventDefault();
+  if (leaving) return;
+  if (here().length) {
+    wanted = form.id;
+    flush();
+    paint();
+  } else {
+    line.textContent = words.offline;
+    line.hidden = false;
+  }
+});
+
+addEventListener("beforeunload", (event) => {
+  if (here().length && !leaving) event.preventDefault();
+});
+addEventListener("pageshow", ({ persisted }) => {
+  leaving = false;
+  if (persisted) compare();
+});
+function now() {
+  if (!memory.size) return paint();
+  pause = 1000;
+  flush();
+}
+addEventListener("online", now);
+document.addEventListener("visibilitychange", () => document.hidden || now());
+
+// What another tab or another device has changed meanwhile: the server knows, and is asked when the rater comes back
+
+let away = false;
+let comparing = false;
+const leave = () => (away = true);
+const comeBack = () => away && !document.hidden && compare();
+addEventListener("blur", leave);
+addEventListener("focus", comeBack);
+document.addEventListener("visibilitychange", () => (document.hidden ? leave() : comeBack()));
+
+async function compare() {
+  if (comparing || leaving) return;
+  away = false;
+  comparing = true;
+  try {
+    const address = location.pathname === words.address ? location.pathname + location.search : words.address;
+    const answer = await fetch(address, { redirect: "manual", signal: AbortSignal.timeout(TIMEOUT) });
+    if (answer.ok) update(separate(new DOMParser().parseFromString(await answer.text(), "text/html")));
+    else if (answer.type === "opaqueredirect") tellElsewhere(words.wentOn, " ", linkTo(address, words.loadAgain));
+  } catch {
+    away = true; // and is asked the next time
+  } finally {
+    comparing = false;
+  }
+}
+
+function update(page) {
+  const versionOf = (form) => form?.elements.version.value;
+  const both = [...document.querySelectorAll("form[data-pair]")].map((form) => [form, page.getElementById(form.id)]);
+  const changed = both.filter(([form, held]) => versionOf(form) !== versionOf(held) && !memory.has(keyOf(form)));
+  const moved = ([form, held]) => !held || "second" in { ...form.dataset, ...held.dataset };
+  if (changed.some(moved)) return tellElsewhere(words.wentOn, " ", linkTo(words.address, words.loadAgain));
+  for (const [form, held] of changed) {
+    held.querySelector(".saved").append(" ", words.elsewhere);
+    window.htmx.swap(form, held.outerHTML, { swapStyle: "outerHTML", settleDelay: 0 });
+    announce(held, words.elsewhere);
+  }
+  const [foot, now] = [document, page].map((one) => one.getElementById("hit-status"));
+  if (changed.length) window.htmx.swap(foot, now.outerHTML, { swapStyle: "outerHTML", settleDelay: 0 });
+}
+
+// Another tab of this browser has sent what waits here, or took it back: ask the server what holds.
+addEventListener("storage", ({ key, newValue }) => {
+  if (!key?.startsWith(PREFIX) || newValue !== null) return;
+  if (!memory.has(key)) return formOf(key) && compare();
+  memory.delete(key);
+  const form = formOf(key);
+  if (form && late.delete(key) && !inFlight.has(key)) window.htmx.trigger(form, "resend");
+  paint();
+});
+
+function read(text) {
+  try {
+    const { id, action, fields } = JSON.parse(text);
+    return id && action && fields?.pair_key && { id, action, fields };
+  } catch {
+    return null; // not of this file, or cut off
+  }
+}
+
+inStorage((storage) => {
+  for (const name of Object.keys(storage).filter((one) => one.startsWith(PREFIX))) {
+    const entry = read(storage.getItem(name));
+    if (entry) memory.set(name, entry);
+    else storage.removeItem(name);
+  }
+});
+// What was chosen before this file had arrived: nobody has heard of it yet.
+for (const form of document.querySelectorAll("form[data-pair]:not([data-second])")) {
+  const chosen = form.querySelector("input[name=choice]:checked");
+  if (chosen && !chosen.defaultChecked && !memory.has(keyOf(form))) note(form);
+}
+for (const key of here()) {
+  restore(formOf(key), memory.get(key));
+  sayWaiting(formOf(key));
+}
+paint();
+addEventListener("load", () => memory.size && flush());
+setInterval(() => memory.size && flush(), LONGEST_PAUSE); // whatever became of its timer

@@ -1,187 +1,333 @@
 // The pair that the rater is at: it is marked, takes the keys, and its time is counted.
-(function () {
-  "use strict";
-  const hit = document.getElementById("hit");
-  if (!hit) return;
-  const IDLE = 30000; // ms without input after which nobody is thought to be there
-  const SEEN = 60; // pixels of a card in view that make it one that is looked at
-  const TYPING = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=hidden])";
-  const dialog = document.getElementById("keys");
-  const keysOn = document.getElementById("tool-keys");
-  const cards = () => [...document.querySelectorAll("[data-card]")];
-  const formIn = (card) => card?.querySelector("form[data-pair]");
-  let touched = null; // id of the card that had the focus or the pointer last
-  let moving = false;
+import { settled } from "./outbox.js";
 
-  // The current pair
+const hit = document.getElementById("hit");
+const IDLE = 30000; // ms without input after which nobody is thought to be there
+const ASLEEP = 2000; // ms between two ticks of a second after which the machine is thought to have slept
+const KEPT = 14 * 24 * 3600 * 1000; // ms for which the times of another HIT are kept
+const MOST = 0.9; // the share of a card that is as good as all of it
+const TYPING = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=hidden])";
+const words = hit.dataset;
+const byId = (id) => document.getElementById(id);
+const dialog = byId("keys");
+const keysOn = byId("tool-keys");
+const cards = () => [...document.querySelectorAll("[data-card]")];
+const formIn = (card) => card?.querySelector("form[data-pair]");
+const chosenIn = (card) => card.querySelector("input[name=choice]:checked");
 
-  function inView(card) {
-    const { top, bottom } = card.getBoundingClientRect();
-    return Math.min(bottom, innerHeight) - Math.max(top, 0);
+// The current pair: the one that the rater has turned to, until they scroll on; else the one that fills the window
+
+let turned = null; // id of the card that was turned to
+let seen = 0; // most pixels of it in view since
+
+/** What the bars at the window's edges leave free for pairs. */
+function readingArea() {
+  const pairs = hit.querySelector(".pairs").getBoundingClientRect();
+  let [top, bottom] = [0, innerHeight];
+  for (const bar of document.querySelectorAll(".source, #outbox, #hit-status")) {
+    const box = bar.getBoundingClientRect();
+    if (box.right <= pairs.left || box.left >= pairs.right) continue; // beside the pairs, or hidden
+    const above = bar.id === "outbox" ? box.top < innerHeight / 2 : bar.matches(".source");
+    if (above) top = Math.max(top, box.bottom);
+    else bottom = Math.min(bottom, box.top);
   }
+  return { top, bottom };
+}
 
-  function current() {
-    const all = cards();
-    const last = all.find((card) => card.id === touched);
-    if (last && inView(last) > SEEN) return last;
-    return all.reduce((best, card) => (best && inView(best) >= inView(card) ? best : card), null);
+function inView(card, area) {
+  const { top, bottom } = card.getBoundingClientRect();
+  return Math.max(0, Math.min(bottom, area.bottom) - Math.max(top, area.top));
+}
+
+const readable = (card, area) => inView(card, area) >= Math.min(card.offsetHeight * MOST, (area.bottom - area.top) / 2);
+
+function turnTo(card) {
+  if (!card) return;
+  turned = card.id;
+  seen = 0;
+  look();
+}
+
+function current() {
+  const [all, area] = [cards(), readingArea()];
+  const last = all.find((card) => card.id === turned);
+  const now = last ? inView(last, area) : 0;
+  if (now > 0 && now >= seen * MOST) {
+    seen = Math.max(seen, now);
+    return last;
   }
+  turned = null;
+  // Of those that can be read one without a choice comes first; a card is never higher than 1e6 pixels.
+  const weigh = (card) => inView(card, area) + (!chosenIn(card) && readable(card, area) ? 1e6 : 0);
+  const before = all.find((card) => nameOf(formIn(card)) === at) ?? all[0] ?? null; // stays where none weighs more
+  return all.reduce((best, card) => (weigh(best) >= weigh(card) ? best : card), before);
+}
 
-  function mark() {
-    const now = current();
-    for (const card of cards()) card.classList.toggle("current", card === now);
-  }
-
-  function touch(event) {
-    const card = event.target.closest?.("[data-card]");
-    if (card) touched = card.id;
-    mark();
-  }
-  document.addEventListener("focusin", touch);
-  document.addEventListener("pointerdown", touch);
-  let asked = false;
-  function markSoon() {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => {
-      asked = false;
-      mark();
-    });
-  }
-  addEventListener("scroll", markSoon, { passive: true });
-  addEventListener("resize", markSoon);
-
-  // Its time
-
-  const BOOK = `tandem:times:${hit.dataset.assignment}`;
-  const nameOf = (form) => form.dataset.pair + ("second" in form.dataset ? ":2" : "");
-  let book = {};
-  try {
-    book = JSON.parse(sessionStorage.getItem(BOOK)) ?? {};
-  } catch {
-    // Without storage a reload begins to count anew.
-  }
-  let input = Date.now();
-  let counted = Date.now();
-
-  function count() {
-    const now = Date.now();
-    const passed = Math.min(now - counted, 2000); // more means that the machine slept
-    counted = now;
-    if (document.hidden) return;
-    for (const card of cards().filter((one) => inView(one) > SEEN)) book[nameOf(formIn(card))] ??= { since: now, active: 0 };
-    const entry = current() && book[nameOf(formIn(current()))];
-    if (entry && now - input < IDLE) entry.active += passed;
-    try {
-      sessionStorage.setItem(BOOK, JSON.stringify(book));
-    } catch {
-      // As above.
-    }
-  }
-
-  function times(form) {
+/** Mark the current pair, and count its time from now on. */
+function look() {
+  const card = current();
+  for (const one of cards()) one.classList.toggle("current", one === card);
+  const name = card && nameOf(formIn(card));
+  if (card && name !== at) {
     count();
-    const entry = book[nameOf(form)] ?? { since: Date.now(), active: 0 };
-    const seconds = (ms) => (ms / 1000).toFixed(1);
-    return { active_seconds: seconds(entry.active), wall_seconds: seconds(Date.now() - entry.since) };
+    at = name;
   }
+  return card;
+}
 
-  for (const name of ["pointerdown", "pointermove", "keydown", "scroll", "wheel", "touchstart", "input"]) {
-    addEventListener(name, () => (input = Date.now()), { capture: true, passive: true });
+function turnToTarget({ target }) {
+  turnTo(target.closest?.("[data-card]"));
+}
+document.addEventListener("click", turnToTarget); // not pointerdown: a finger that scrolls lands on any card
+document.addEventListener("input", turnToTarget);
+document.addEventListener("keyup", (event) => event.key === "Tab" && turnToTarget(event));
+document.addEventListener("selectionchange", () => {
+  const { isCollapsed, focusNode } = getSelection();
+  if (!isCollapsed) turnTo((focusNode.closest ? focusNode : focusNode.parentElement)?.closest("[data-card]"));
+});
+addEventListener("hashchange", () => turnTo(cards().find((card) => `#${card.id}` === location.hash)));
+addEventListener("scroll", look, { passive: true });
+addEventListener("resize", look);
+
+let pointing = false; // else the last input was a key
+document.addEventListener("pointerdown", () => (pointing = true), true);
+document.addEventListener("keydown", () => (pointing = false), true);
+document.addEventListener("change", ({ isTrusted, target }) => {
+  if (target.name !== "choice") return;
+  forgetChange();
+  if (!isTrusted || !pointing) return;
+  // A click on a choice ends the work on its pair: the next one is being read as soon as it is in view.
+  const [all, area] = [cards(), readingArea()];
+  const place = all.indexOf(target.closest("[data-card]"));
+  turnTo(all.slice(place + 1).find((card) => !chosenIn(card) && readable(card, area)));
+});
+
+// Its time: every moment belongs to one pair, whichever tab of this browser the rater is in
+
+const TIMES = "tandem.times.";
+const BOOK = TIMES + words.assignment;
+const nameOf = (form) => form.dataset.pair + ("second" in form.dataset ? " 2" : "");
+let at = null; // name of the current pair
+let input = Date.now();
+let watched = false; // since the last look at the clock
+let memory = { until: Date.now(), input: 0, at: null, spent: {} }; // what storage holds too, unless the browser refuses it
+
+function read() {
+  try {
+    const book = JSON.parse(localStorage.getItem(BOOK));
+    return book?.spent ? book : memory;
+  } catch {
+    return memory;
   }
-  setInterval(count, 1000);
-  document.addEventListener("visibilitychange", count);
-  window.tandem = { ...window.tandem, times };
+}
 
-  // Keys
-
-  const CHOICES = { 1: "left", 2: "none", 3: "right", ArrowLeft: "left", ArrowDown: "none", ArrowRight: "right" };
-
-  function choose(card, value) {
-    const radio = formIn(card)?.querySelector(`input[name=choice][value=${value}]`);
-    if (!radio) return;
-    touched = card.id;
-    radio.focus({ preventScroll: true });
-    radio.closest("fieldset").scrollIntoView({ block: "nearest", behavior: "instant" });
-    if (radio.checked && formIn(card).matches(".rated, .second")) return;
-    radio.checked = true;
-    radio.dispatchEvent(new Event("change", { bubbles: true }));
+function write(book) {
+  memory = book;
+  try {
+    localStorage.setItem(BOOK, JSON.stringify(book));
+  } catch {
+    // Without storage a reload begins with what the server knows.
   }
+}
 
-  function go(target) {
-    const card = target.closest("[data-card]");
-    if (card) touched = card.id;
-    target.focus({ preventScroll: true });
-    const area = card ?? target;
-    // At once, never smoothly: a key pressed on the way would go to the pair that is passed by.
-    area.scrollIntoView({ block: area.offsetHeight < innerHeight * 0.8 ? "nearest" : "start", behavior: "instant" });
-    target.scrollIntoView({ block: "nearest", behavior: "instant" }); // an open source leaves less room
-    mark();
+/** Book the time since any tab of this HIT has booked some: active and wall milliseconds. */
+function count() {
+  const [now, book, was] = [Date.now(), read(), watched];
+  watched = !document.hidden;
+  if (!was && !watched) return;
+  const passed = Math.max(now - book.until, 0);
+  if (was && book.input > input && passed < ASLEEP) return; // the rater is in another tab, which counts
+  const name = was ? at : (book.at ?? at); // while no page was in view, the last pair was still the current one
+  if (name) {
+    const [active, wall] = book.spent[name] ?? [0, 0];
+    const until = Math.min(now, book.until + ASLEEP, input + IDLE);
+    book.spent[name] = [active + (was ? Math.max(until - book.until, 0) : 0), wall + passed];
   }
+  write({ ...book, until: now, input, at: name });
+}
 
-  const endOf = () => document.querySelector("[data-action=lock], [data-action=submit]");
+const seconds = (ms) => (ms / 1000).toFixed(1);
 
-  async function next(card) {
-    if (moving) return;
-    moving = true;
-    const form = formIn(card);
-    if ("second" in form.dataset) form.requestSubmit(form.querySelector("[data-save]"));
-    else {
-      await window.tandem.settled(form);
-      const all = cards();
-      const after = all[all.findIndex((one) => one.id === card.id) + 1];
-      go(after ? after.querySelector("h2") : endOf());
+// A choice is noted with the times of its pair.
+document.addEventListener("noted", ({ target, detail }) => {
+  look();
+  count();
+  const [active, wall] = read().spent[nameOf(target)] ?? [0, 0];
+  Object.assign(detail, { active_seconds: seconds(active), wall_seconds: seconds(wall) });
+});
+
+// What was spent on pairs since their votes goes along when the stage is closed.
+document.addEventListener("formdata", ({ target, formData }) => {
+  if (!target.matches("[data-leaves]")) return;
+  count();
+  const stage = byId("stage") ? "2" : undefined;
+  for (const [name, [active, wall]] of Object.entries(read().spent)) {
+    const [key, of] = name.split(" ");
+    if (of === stage) formData.append("times", `${key}:${seconds(active)}:${seconds(wall)}`);
+  }
+});
+
+/** Take up what the server knows from another browser, and forget the times of HITs of long ago. */
+function openBook() {
+  const book = read();
+  for (const form of document.querySelectorAll("form[data-times]")) {
+    const [known, spent] = [form.dataset.times.split(" "), book.spent[nameOf(form)] ?? [0, 0]];
+    book.spent[nameOf(form)] = spent.map((ms, place) => Math.max(ms, 1000 * known[place]));
+  }
+  write(book);
+  try {
+    for (const name of Object.keys(localStorage).filter((one) => one.startsWith(TIMES))) {
+      const { until } = JSON.parse(localStorage.getItem(name)) ?? {};
+      if (!(until > Date.now() - KEPT)) localStorage.removeItem(name);
     }
+  } catch {
+    // As above.
+  }
+}
+
+for (const name of ["pointerdown", "pointermove", "keydown", "scroll", "wheel", "touchstart", "input"]) {
+  addEventListener(name, () => (input = Date.now()), { capture: true, passive: true });
+}
+setInterval(() => {
+  count();
+  look();
+}, 1000);
+document.addEventListener("visibilitychange", count);
+addEventListener("pagehide", count);
+
+// Keys
+
+const CHOICES = { 1: "left", 2: "none", 3: "right", ArrowLeft: "left", ArrowDown: "none", ArrowRight: "right" };
+const UNDO = "0";
+const pressed = []; // keys that wait until the page has moved on
+let moving = false;
+let changed = null; // the last choice that a key has changed: its card's id, and the value before
+
+function forgetChange() {
+  changed = null;
+  byId("changes").textContent = "";
+  document.querySelector(".changed")?.remove();
+}
+
+function tellChange(card, before, after) {
+  changed = { id: card.id, value: before.value };
+  const labels = [before, after].map((radio) => radio.closest("label").innerText.trim());
+  const told = words.changed.split("{}").map((part, place) => part + (labels[place] ?? "")).join("");
+  byId("changes").textContent = `${words.place.replace("{}", formIn(card).dataset.place)}: ${told}`;
+  const line = document.createElement("p");
+  line.className = "changed";
+  line.textContent = told;
+  formIn(card).after(line);
+  line.scrollIntoView({ block: "nearest", behavior: "instant" });
+}
+
+function choose(card, value) {
+  const form = formIn(card);
+  const radio = form?.querySelector(`input[name=choice][value=${value}]`);
+  if (!radio) return;
+  radio.focus({ preventScroll: true });
+  radio.closest("fieldset").scrollIntoView({ block: "nearest", behavior: "instant" });
+  turnTo(card);
+  const before = chosenIn(card);
+  if (before === radio && form.matches(".rated, .second")) return;
+  radio.checked = true;
+  radio.dispatchEvent(new Event("change", { bubbles: true }));
+  if (before && before !== radio && !form.matches(".second")) tellChange(card, before, radio);
+}
+
+function undo() {
+  if (changed) choose(byId(changed.id), changed.value);
+}
+
+function go(target) {
+  const card = target.closest("[data-card]");
+  target.focus({ preventScroll: true });
+  const area = card ?? target;
+  // At once, never smoothly: the time on the way would go to the pairs that are passed by.
+  area.scrollIntoView({ block: area.offsetHeight < innerHeight * 0.8 ? "nearest" : "start", behavior: "instant" });
+  target.scrollIntoView({ block: "nearest", behavior: "instant" }); // an open source leaves less room
+  turnTo(card);
+}
+
+const endOf = () => document.querySelector("[data-action=lock], [data-action=submit]");
+
+async function next(card) {
+  const form = formIn(card);
+  if ("second" in form.dataset) {
+    form.requestSubmit(form.querySelector("[data-save]"));
+    await settled(form);
+    if (form.isConnected) pressed.length = 0; // it was not taken, or waits: the keys were meant for the next pair
+  } else {
+    await settled(form);
+    const all = cards();
+    const after = all[all.findIndex((one) => one.id === card.id) + 1];
+    go(after ? after.querySelector("h2") : endOf());
+  }
+}
+
+function back(card) {
+  const all = cards();
+  const onEnd = document.activeElement === endOf();
+  const before = onEnd ? all.at(-1) : all[all.findIndex((one) => one.id === card?.id) - 1];
+  if (before) go(before.querySelector("h2"));
+}
+
+function press(key) {
+  const card = look();
+  if (key === "Backspace") back(card);
+  else if (key === UNDO) undo();
+  else if (key === "Enter") return card && next(card);
+  else if (card) choose(card, CHOICES[key]);
+}
+
+/** Do what the keys say, one after the other: each finds the page as the one before it has left it. */
+async function pressAll() {
+  if (moving) return;
+  moving = true;
+  try {
+    while (pressed.length) await press(pressed.shift());
+  } finally {
     moving = false;
   }
+}
 
-  function back(card) {
-    const all = cards();
-    const onEnd = document.activeElement === endOf();
-    const before = onEnd ? all.at(-1) : all[all.findIndex((one) => one.id === card?.id) - 1];
-    if (before) go(before.querySelector("h2"));
-  }
+let cameFrom = "";
+function openList() {
+  cameFrom = document.activeElement.id;
+  dialog.showModal();
+}
+// By its id: an answer of the server may have replaced it meanwhile.
+dialog.addEventListener("close", () => document.getElementById(cameFrom)?.focus({ preventScroll: true }));
+document.getElementById("tool-help").addEventListener("click", openList);
 
-  let cameFrom = "";
-  function openList() {
-    cameFrom = document.activeElement.id;
-    dialog.showModal();
-  }
-  // By its id: an answer of the server may have replaced it meanwhile.
-  dialog.addEventListener("close", () => document.getElementById(cameFrom)?.focus({ preventScroll: true }));
-  document.getElementById("tool-help").addEventListener("click", openList);
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  const held = event.ctrlKey || event.altKey || event.metaKey || (event.shiftKey && key !== "?");
+  if (event.defaultPrevented || held || event.isComposing || event.repeat) return;
+  if (!keysOn.checked || dialog.open || target.closest?.(TYPING) || target.closest?.(".report")) return;
+  const value = CHOICES[key];
+  const arrow = value && key.startsWith("Arrow");
+  // Elsewhere the arrows scroll.
+  if (arrow && target !== document.body && (!target.closest("[data-card]") || target.closest("[role=region], .scroll"))) return;
+  if (key === "Enter" && target.closest?.("a, button, summary")) return;
+  if (key === "?") openList();
+  else if (value || ["Enter", "Backspace", UNDO].includes(key)) {
+    pressed.push(key);
+    pressAll();
+  } else return;
+  event.preventDefault();
+});
 
-  document.addEventListener("keydown", (event) => {
-    const { key, target } = event;
-    const held = event.ctrlKey || event.altKey || event.metaKey || (event.shiftKey && key !== "?");
-    if (event.defaultPrevented || held || event.isComposing || event.repeat) return;
-    if (!keysOn.checked || dialog.open || target.closest?.(TYPING) || target.closest?.(".report")) return;
-    const value = CHOICES[key];
-    const arrow = value && key.startsWith("Arrow");
-    // Elsewhere the arrows scroll.
-    if (arrow && target !== document.body && (!target.closest("[data-card]") || target.closest("[role=region]"))) return;
-    if (key === "Enter" && target.closest?.("a, button, summary")) return;
-    const card = current();
-    if (key === "?") openList();
-    else if (key === "Backspace") back(card);
-    else if (value && card) choose(card, value);
-    else if (key === "Enter" && card) next(card);
-    else return;
-    event.preventDefault();
-  });
+// New parts of the page
 
-  // New parts of the page
+document.addEventListener("htmx:afterSettle", (event) => {
+  look();
+  const { requestConfig, xhr } = event.detail;
+  if (event.target.id !== "stage" || !requestConfig?.elt.matches("form[data-second]") || xhr.status !== 200) return;
+  const card = cards()[0];
+  go(card ? (card.querySelector("[role=region]") ?? card.querySelector("h2")) : endOf());
+});
 
-  document.addEventListener("htmx:afterSettle", (event) => {
-    mark();
-    const { requestConfig, xhr } = event.detail;
-    if (event.target.id !== "stage" || !requestConfig?.elt.matches("form[data-second]") || xhr.status !== 200) return;
-    const card = cards()[0];
-    go(card ? (card.querySelector("[role=region]") ?? card.querySelector("h2")) : endOf());
-  });
-
-  if (location.hash) touched = location.hash.slice(1);
-  else touched = cards().find((card) => !formIn(card)?.matches(".rated"))?.id ?? null;
-  mark();
-  count();
-})();
+openBook();
+count();
+look();

@@ -1,124 +1,138 @@
 // What a rater may set about the page, and what a page without JavaScript says in other words.
-(function () {
-  "use strict";
-  const hit = document.getElementById("hit");
-  if (!hit) return;
-  const words = hit.dataset;
-  const byId = (id) => document.getElementById(id);
 
-  function remember(name, value, storage = localStorage) {
-    try {
-      storage.setItem(`tandem.${name}`, value);
-    } catch {
-      // Then it is forgotten.
+// Times, on every page that has any: the server writes them in UTC
+const FORMATS = {
+  clock: { timeStyle: "medium", hourCycle: "h23" },
+  short: { dateStyle: "short", timeStyle: "short" },
+  date: { dateStyle: "long" },
+  datetime: { dateStyle: "long", timeStyle: "short" },
+};
+function localize() {
+  for (const time of document.querySelectorAll("time[data-local]")) {
+    const format = new Intl.DateTimeFormat(document.documentElement.lang, FORMATS[time.dataset.local]);
+    time.textContent = format.format(new Date(time.dateTime));
+  }
+}
+
+const byId = (id) => document.getElementById(id);
+const hit = byId("hit"); // on other pages there are only times
+const words = hit?.dataset ?? {};
+
+function remember(name, value, storage = localStorage) {
+  try {
+    storage.setItem(`tandem.${name}`, value);
+  } catch {
+    // Then it is forgotten.
+  }
+}
+
+function remembered(name, storage = localStorage) {
+  try {
+    return storage.getItem(`tandem.${name}`);
+  } catch {
+    return null;
+  }
+}
+
+// Differences
+
+const MOST_CELLS = 4e6; // of the table below; longer texts are compared as sets of words
+const segmenter = window.Intl?.Segmenter && new Intl.Segmenter(words.language || undefined, { granularity: "word" });
+
+function wordsOf(node) {
+  if (segmenter) return [...segmenter.segment(node.data)].filter((part) => part.isWordLike);
+  return [...node.data.matchAll(/[\p{L}\p{N}]+/gu)].map((found) => ({ segment: found[0], index: found.index }));
+}
+
+function tokens(element) {
+  if (element.querySelector(".no-text")) return []; // these words are ours, not the text's
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (const { segment, index } of wordsOf(node)) {
+      found.push({ word: segment.toLowerCase(), node, start: index, end: index + segment.length, common: false });
     }
   }
+  return found;
+}
 
-  function remembered(name, storage = localStorage) {
-    try {
-      return storage.getItem(`tandem.${name}`);
-    } catch {
-      return null;
+/** Mark the words of a longest common subsequence as common. */
+function compare(left, right) {
+  const same = (i, j) => left[i].word === right[j].word;
+  const pair = (i, j) => (left[i].common = right[j].common = true);
+  let from = 0;
+  let [n, m] = [left.length, right.length];
+  while (from < n && from < m && same(from, from)) pair(from, from++);
+  while (n > from && m > from && same(n - 1, m - 1)) pair(--n, --m);
+  const [rows, width] = [n - from, m - from + 1];
+  if (rows * width > MOST_CELLS) return compareSets(left, right);
+  const longest = new Uint16Array((rows + 1) * width);
+  for (let i = rows - 1; i >= 0; i--) {
+    for (let j = width - 2; j >= 0; j--) {
+      longest[i * width + j] = same(from + i, from + j)
+        ? longest[(i + 1) * width + j + 1] + 1
+        : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
     }
   }
-
-  // Differences
-
-  const MOST_CELLS = 4e6; // of the table below; longer texts are compared as sets of words
-  const segmenter = window.Intl?.Segmenter && new Intl.Segmenter(words.language || undefined, { granularity: "word" });
-
-  function wordsOf(node) {
-    if (segmenter) return [...segmenter.segment(node.data)].filter((part) => part.isWordLike);
-    return [...node.data.matchAll(/[\p{L}\p{N}]+/gu)].map((found) => ({ segment: found[0], index: found.index }));
+  for (let i = 0, j = 0; i < rows && j < width - 1; ) {
+    if (same(from + i, from + j)) pair(from + i++, from + j++);
+    else if (longest[(i + 1) * width + j] >= longest[i * width + j + 1]) i++;
+    else j++;
   }
+}
 
-  function tokens(element) {
-    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
-    const found = [];
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      for (const { segment, index } of wordsOf(node)) {
-        found.push({ word: segment.toLowerCase(), node, start: index, end: index + segment.length, common: false });
-      }
-    }
-    return found;
+function compareSets(left, right) {
+  for (const [these, those] of [[left, right], [right, left]]) {
+    const known = new Set(those.map((token) => token.word));
+    for (const token of these) token.common = known.has(token.word);
   }
+}
 
-  /** Mark the words of a longest common subsequence as common. */
-  function compare(left, right) {
-    const same = (i, j) => left[i].word === right[j].word;
-    const pair = (i, j) => (left[i].common = right[j].common = true);
-    let from = 0;
-    let [n, m] = [left.length, right.length];
-    while (from < n && from < m && same(from, from)) pair(from, from++);
-    while (n > from && m > from && same(n - 1, m - 1)) pair(--n, --m);
-    const [rows, width] = [n - from, m - from + 1];
-    if (rows * width > MOST_CELLS) return compareSets(left, right);
-    const longest = new Uint16Array((rows + 1) * width);
-    for (let i = rows - 1; i >= 0; i--) {
-      for (let j = width - 2; j >= 0; j--) {
-        longest[i * width + j] = same(from + i, from + j)
-          ? longest[(i + 1) * width + j + 1] + 1
-          : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
-      }
-    }
-    for (let i = 0, j = 0; i < rows && j < width - 1; ) {
-      if (same(from + i, from + j)) pair(from + i++, from + j++);
-      else if (longest[(i + 1) * width + j] >= longest[i * width + j + 1]) i++;
-      else j++;
-    }
+function wrap(found, name) {
+  const runs = [];
+  found.forEach((token, place) => {
+    if (token.common) return;
+    const last = runs.at(-1);
+    if (last && last.node === token.node && last.place === place - 1) Object.assign(last, { end: token.end, place });
+    else runs.push({ node: token.node, start: token.start, end: token.end, place });
+  });
+  for (const { node, start, end } of runs.reverse()) {
+    const range = document.createRange();
+    range.setStart(node, start);
+    range.setEnd(node, end);
+    const mark = document.createElement("mark");
+    mark.className = name;
+    range.surroundContents(mark);
   }
+}
 
-  function compareSets(left, right) {
-    for (const [these, those] of [[left, right], [right, left]]) {
-      const known = new Set(those.map((token) => token.word));
-      for (const token of these) token.common = known.has(token.word);
-    }
+function showDifferences(on) {
+  for (const mark of document.querySelectorAll(".sides mark")) {
+    const parent = mark.parentNode;
+    mark.replaceWith(...mark.childNodes);
+    parent.normalize();
   }
-
-  function wrap(found, name) {
-    const runs = [];
-    found.forEach((token, place) => {
-      if (token.common) return;
-      const last = runs.at(-1);
-      if (last && last.node === token.node && last.place === place - 1) Object.assign(last, { end: token.end, place });
-      else runs.push({ node: token.node, start: token.start, end: token.end, place });
-    });
-    for (const { node, start, end } of runs.reverse()) {
-      const range = document.createRange();
-      range.setStart(node, start);
-      range.setEnd(node, end);
-      const mark = document.createElement("mark");
-      mark.className = name;
-      range.surroundContents(mark);
-    }
+  if (!on) return;
+  for (const sides of document.querySelectorAll(".sides")) {
+    const [left, right] = [...sides.querySelectorAll(".text")].map(tokens);
+    compare(left, right);
+    wrap(left, "only-left");
+    wrap(right, "only-right");
   }
+}
 
-  function showDifferences(on) {
-    for (const mark of document.querySelectorAll(".sides mark")) {
-      const parent = mark.parentNode;
-      mark.replaceWith(...mark.childNodes);
-      parent.normalize();
-    }
-    if (!on) return;
-    for (const sides of document.querySelectorAll(".sides")) {
-      const [left, right] = [...sides.querySelectorAll(".text")].map(tokens);
-      compare(left, right);
-      wrap(left, "only-left");
-      wrap(right, "only-right");
-    }
-  }
+// The tools
 
-  // The tools
+const differences = byId("tool-differences");
+const keys = byId("tool-keys");
+const size = byId("tool-size");
 
-  const differences = byId("tool-differences");
-  const keys = byId("tool-keys");
-  const size = byId("tool-size");
+function setSize() {
+  document.documentElement.classList.remove("text-small", "text-large");
+  if (size.value) document.documentElement.classList.add(`text-${size.value}`);
+}
 
-  function setSize() {
-    document.documentElement.classList.remove("text-small", "text-large");
-    if (size.value) document.documentElement.classList.add(`text-${size.value}`);
-  }
-
+function setUpTools() {
   differences.checked = remembered("differences") === "1";
   keys.checked = remembered("keys") !== "0";
   size.value = remembered("size") ?? "";
@@ -133,93 +147,92 @@
   });
   setSize();
   byId("tools").hidden = false;
+}
 
-  // The source: a bar on a narrow screen
+// The source: a bar on a narrow screen
 
+function setUpSource() {
   const source = hit.querySelector(".source");
   const shown = remembered(`source.${words.assignment}`, sessionStorage);
   source.open = shown ? shown === "1" : !matchMedia("(max-width: 900px)").matches;
   source.addEventListener("toggle", () => {
     remember(`source.${words.assignment}`, source.open ? "1" : "0", sessionStorage);
   });
+}
 
-  // Times
+// Times
 
-  function tellTimes() {
-    for (const time of document.querySelectorAll(".saved time")) {
-      time.textContent = new Date(time.dateTime).toLocaleTimeString(document.documentElement.lang, { hourCycle: "h23" });
-    }
-    for (const timer of document.querySelectorAll("[data-expires]")) {
-      timer.came ??= Date.now(); // the server's clock is the one that counts
-      const left = Date.parse(timer.dataset.expires) - Date.parse(timer.dataset.now) - (Date.now() - timer.came);
-      const text = left > 0 ? words.minutes.replace("{}", Math.ceil(left / 60000)) : words.timeUp;
-      if (timer.textContent !== text) timer.textContent = text;
-    }
+function tellTimes() {
+  localize();
+  for (const timer of document.querySelectorAll("[data-expires]")) {
+    timer.came ??= Date.now(); // the server's clock is the one that counts
+    const left = Date.parse(timer.dataset.expires) - Date.parse(timer.dataset.now) - (Date.now() - timer.came);
+    const text = left > 0 ? words.minutes.replace("{}", Math.ceil(left / 60000)) : words.timeUp;
+    if (timer.textContent !== text) timer.textContent = text;
   }
-  setInterval(tellTimes, 5000);
+}
 
-  // The reason of a second vote: needed for a change, kept while it is written, and for its writer only
+// The reason of a second vote: needed for a change, kept while it is written, and for its writer only
 
-  const DRAFTS = "tandem.reason.";
-  const draftOf = (form) => `reason.${words.owner}.${words.assignment}.${form.dataset.pair}`;
+const DRAFTS = "tandem.reason.";
+const draftOf = (form) => `reason.${words.owner}.${words.assignment}.${form.dataset.pair}`;
 
-  function forget(unwanted) {
-    try {
-      for (const name of Object.keys(sessionStorage)) {
-        if (name.startsWith(DRAFTS) && unwanted(name)) sessionStorage.removeItem(name);
-      }
-    } catch {
-      // Then nothing was kept.
+function forget(unwanted) {
+  try {
+    for (const name of Object.keys(sessionStorage)) {
+      if (name.startsWith(DRAFTS) && unwanted(name)) sessionStorage.removeItem(name);
     }
+  } catch {
+    // Then nothing was kept.
   }
-  forget((name) => !name.startsWith(`${DRAFTS}${words.owner}.`));
+}
 
-  function weighReason(form) {
+function weighReason(form) {
+  const reason = form.elements.reason;
+  const chosen = form.elements.choice.value;
+  const changed = chosen !== "" && chosen !== form.dataset.first;
+  reason.required = changed;
+  reason.minLength = changed ? Number(reason.dataset.least) : 0;
+  const count = form.querySelector(".count");
+  count.textContent = count.dataset.words.replace("{}", reason.value.trim().length);
+}
+
+function onSecond(event) {
+  const form = event.target.closest?.("form[data-second]");
+  if (!form) return;
+  weighReason(form);
+  remember(draftOf(form), form.elements.reason.value, sessionStorage);
+}
+for (const name of ["input", "change", "restored"]) document.addEventListener(name, onSecond);
+document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr } }) => {
+  if (!elt.matches("form[data-second]") || xhr.status < 200 || xhr.status > 299) return;
+  forget((name) => name === `tandem.${draftOf(elt)}`);
+});
+
+// A response replaces the button that had the focus: move the focus to what it says, not to the top of the page
+document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig, xhr } }) => {
+  const isReport = requestConfig?.elt.matches(".report form");
+  if (isReport || (target.id === "stage" && xhr?.status >= 400)) target.querySelector(".reported, .saved > .error")?.focus();
+});
+
+// New parts of the page
+
+function dress() {
+  tellTimes();
+  if (differences.checked) showDifferences(true);
+  for (const form of document.querySelectorAll("form[data-second]")) {
     const reason = form.elements.reason;
-    const chosen = form.elements.choice.value;
-    const changed = chosen !== "" && chosen !== form.dataset.first;
-    reason.required = changed;
-    reason.minLength = changed ? Number(reason.dataset.least) : 0;
-    const count = form.querySelector(".count");
-    count.textContent = count.dataset.words.replace("{}", reason.value.trim().length);
-  }
-
-  function onSecond(event) {
-    const form = event.target.closest?.("form[data-second]");
-    if (!form) return;
+    reason.value ||= remembered(draftOf(form), sessionStorage) ?? "";
     weighReason(form);
-    remember(draftOf(form), form.elements.reason.value, sessionStorage);
   }
-  for (const name of ["input", "change", "restored"]) document.addEventListener(name, onSecond);
-  document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr } }) => {
-    if (!elt.matches("form[data-second]") || xhr.status < 200 || xhr.status > 299) return;
-    forget((name) => name === `tandem.${draftOf(elt)}`);
-  });
+}
 
-  // Small forms beside the votes: nothing is kept of them, but a failure is told
-
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    const { requestConfig, xhr } = event.detail;
-    if (requestConfig.elt.matches("form[data-small]") && xhr.status >= 400) event.detail.shouldSwap = false;
-  });
-  document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr, successful } }) => {
-    if (!elt.matches("form[data-small]")) return;
-    const problem = elt.querySelector(".problem");
-    problem.hidden = successful;
-    if (!successful) problem.textContent = window.tandem.messageOf(xhr.responseText, words.notSent);
-  });
-
-  // New parts of the page
-
-  function dress() {
-    tellTimes();
-    if (differences.checked) showDifferences(true);
-    for (const form of document.querySelectorAll("form[data-second]")) {
-      const reason = form.elements.reason;
-      reason.value ||= remembered(draftOf(form), sessionStorage) ?? "";
-      weighReason(form);
-    }
-  }
+localize();
+if (hit) {
+  setUpTools();
+  setUpSource();
+  setInterval(tellTimes, 5000);
+  forget((name) => !name.startsWith(`${DRAFTS}${words.owner}.`));
   document.addEventListener("htmx:afterSwap", dress);
   dress();
-})();
+}

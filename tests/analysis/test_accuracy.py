@@ -22,6 +22,8 @@ from analysis.accuracy import (
 from analysis.bootstrap import cluster_interval, cluster_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
 
+pytestmark = pytest.mark.slow
+
 NAN = np.nan
 verdict = st.sampled_from([-1.0, 0.0, 1.0, NAN])
 

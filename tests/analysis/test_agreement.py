@@ -28,6 +28,8 @@ from analysis.agreement import (
 from analysis.bootstrap import ratio
 from analysis.errors import ShapeError, UnknownValue
 
+pytestmark = pytest.mark.slow
+
 NAN = np.nan
 LEVELS = ["nominal", "ordinal", "interval"]
 CONFIGURATIONS = ["gpt35_vicuna_cnndm", "vicuna_mistral_samsum"]

@@ -141,7 +141,7 @@ def test_interval_is_repeatable_ordered_and_inside_the_clusters(seed, level):
 def test_interval_in_blocks_equals_one_block(monkeypatch):
     sums = mean_sums(np.arange(9.0), np.arange(9))
     whole = cluster_interval(sums, ratio, rng=np.random.default_rng(5))
-    monkeypatch.setattr(bootstrap, "CELLS", 30)
+    monkeypatch.setattr(bootstrap, "BLOCK_CELLS", 30)
     parts = cluster_interval(sums, ratio, rng=np.random.default_rng(5))
     np.testing.assert_allclose([parts.low, parts.high], [whole.low, whole.high])
 

@@ -11,7 +11,7 @@ from analysis.bootstrap import cluster_interval, mean_sums, ratio
 from analysis.errors import NotEnough, UnknownValue
 from analysis.planning import (
     Aim,
-    Rates,
+    Prices,
     cheapest,
     designs,
     expected_width,
@@ -147,7 +147,7 @@ def test_plan_from_a_pilot_of_another_design_is_about_right(rng):
 
 # Designs and their costs
 
-PRICED = Rates(
+PRICED = Prices(
     pairs_per_hit=5, pay_per_hit=1.0, minutes_per_hit=10, source_share=0.3, judges=2, orders=2, cost_per_call=0.001
 )
 
@@ -185,16 +185,16 @@ def test_cautious_number_is_that_of_the_upper_limit_of_the_variance():
 
 
 def test_cheapest_is_by_cost_and_reading_the_source_makes_pairs_worth_it():
-    free = designs({1: PARTS, 3: PARTS, 5: PARTS}, [1, 2, 3], aim=Aim(0.1), rates=Rates(pay_per_hit=1.0))
+    free = designs({1: PARTS, 3: PARTS, 5: PARTS}, [1, 2, 3], aim=Aim(0.1), rates=Prices(pay_per_hit=1.0))
     assert (cheapest(free).pairs, cheapest(free).raters) == (1, 1)  # nothing but single verdicts is ever better
-    dear = Rates(pay_per_hit=1.0, source_share=0.8)
+    dear = Prices(pay_per_hit=1.0, source_share=0.8)
     found = designs({1: PARTS, 3: PARTS, 5: PARTS}, [1, 2, 3], aim=Aim(0.1), rates=dear)
     assert cheapest(found) == min(found, key=lambda one: one.cost)
     assert cheapest(found).pairs > 1
 
 
 def test_cheapest_here_needs_no_more_instances_than_there_are():
-    found = designs({1: PARTS, 3: PARTS}, [1, 2, 5], aim=Aim(0.1, available=125), rates=Rates(pay_per_hit=1.0))
+    found = designs({1: PARTS, 3: PARTS}, [1, 2, 5], aim=Aim(0.1, available=125), rates=Prices(pay_per_hit=1.0))
     here = cheapest(found, here=True)
     assert here.instances <= 125 < cheapest(found).instances
     assert here.cost == min(one.cost for one in found if one.instances <= 125)
@@ -204,7 +204,7 @@ def test_cheapest_here_needs_no_more_instances_than_there_are():
 
 
 def test_cheapest_of_unpriced_designs_is_by_work():
-    found = designs({1: PARTS, 5: PARTS}, [1, 2], aim=Aim(0.1), rates=Rates(source_share=0.5))
+    found = designs({1: PARTS, 5: PARTS}, [1, 2], aim=Aim(0.1), rates=Prices(source_share=0.5))
     assert cheapest(found) == min(found, key=lambda one: one.work)
 
 
@@ -222,9 +222,9 @@ def test_design_of_a_finite_population_too_small_has_no_number():
 
 
 def test_pay_is_rounded_up_to_cents():
-    assert Rates(pairs_per_hit=3, pay_per_hit=1.0).pay(1) == 0.34
-    assert Rates(pairs_per_hit=5, pay_per_hit=0.55).pay(1) == 0.11  # and not 0.12, by the rounding of floats
-    assert Rates().pay(1) is None
+    assert Prices(pairs_per_hit=3, pay_per_hit=1.0).pay(1) == 0.34
+    assert Prices(pairs_per_hit=5, pay_per_hit=0.55).pay(1) == 0.11  # and not 0.12, by the rounding of floats
+    assert Prices().pay(1) is None
 
 
 @pytest.mark.parametrize("width", [0, -0.1, 1, 1.5, math.nan, math.inf])
@@ -238,11 +238,11 @@ def test_nonsense_widths_are_refused(width):
     [
         pytest.param(lambda: Aim(0.1, level=95), id="level-in-percent"),
         pytest.param(lambda: Aim(0.1, finite=True), id="finite-of-unknown-size"),
-        pytest.param(lambda: Rates(pay_per_hit=-1), id="pay"),
-        pytest.param(lambda: Rates(cost_per_call=math.nan), id="price"),
-        pytest.param(lambda: Rates(source_share=1.1), id="share"),
-        pytest.param(lambda: Rates(pairs_per_hit=0), id="pairs"),
-        pytest.param(lambda: Rates(orders=3), id="orders"),
+        pytest.param(lambda: Prices(pay_per_hit=-1), id="pay"),
+        pytest.param(lambda: Prices(cost_per_call=math.nan), id="price"),
+        pytest.param(lambda: Prices(source_share=1.1), id="share"),
+        pytest.param(lambda: Prices(pairs_per_hit=0), id="pairs"),
+        pytest.param(lambda: Prices(orders=3), id="orders"),
         pytest.param(lambda: instances_needed(PARTS, pairs=1, raters=1, width=0), id="width"),
         pytest.param(lambda: instances_needed(PARTS, pairs=0, raters=1, width=0.1), id="no-pairs"),
         pytest.param(lambda: expected_width(PARTS, pairs=1, raters=1, instances=5, level=0), id="level"),

@@ -72,8 +72,8 @@ def test_interval_ranks_every_resample_anew() -> None:
     x = rng.integers(0, 6, 30).astype(float)
     y = x + rng.normal(0, 2, 30).round()
     found = rank_correlation(x, y, rng=np.random.default_rng(1), rounds=200)
-    draws = np.random.default_rng(1).integers(30, size=(200, 30))
-    values = [plain(x[rows].tolist(), y[rows].tolist()) for rows in draws]
+    draw_counts = np.random.default_rng(1).integers(30, size=(200, 30))
+    values = [plain(x[rows].tolist(), y[rows].tolist()) for rows in draw_counts]
     assert [found.interval.low, found.interval.high] == pytest.approx(np.quantile(values, [0.025, 0.975]).tolist())
 
 

@@ -10,6 +10,8 @@ from analysis.errors import UnknownValue
 from analysis.ranking import win_loss_rate, win_loss_sums, win_rate, win_sums
 from analysis.types import Outcomes
 
+pytestmark = pytest.mark.slow
+
 NAN = np.nan
 comparisons = st.lists(
     st.tuples(

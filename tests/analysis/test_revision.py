@@ -30,6 +30,8 @@ from analysis.revision import (
     towards_sums,
 )
 
+pytestmark = pytest.mark.slow
+
 NAN = np.nan
 A, TIE, B = -1.0, 0.0, 1.0
 verdict = st.sampled_from([A, TIE, B, NAN])

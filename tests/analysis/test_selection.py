@@ -24,10 +24,10 @@ def plain_probabilities(values, n):
     certain = set()
     while True:
         rest = {i: w for i, w in weight.items() if i not in certain}
-        chances = {i: (n - len(certain)) * w / sum(rest.values()) for i, w in rest.items()}
-        above = {i for i, chance in chances.items() if chance >= 1 - 1e-12}
+        probabilities = {i: (n - len(certain)) * w / sum(rest.values()) for i, w in rest.items()}
+        above = {i for i, chance in probabilities.items() if chance >= 1 - 1e-12}
         if not above:
-            return [1.0 if i in certain else chances.get(i, 0.0) for i in range(len(values))]
+            return [1.0 if i in certain else probabilities.get(i, 0.0) for i in range(len(values))]
         certain |= above
 
 
@@ -59,18 +59,18 @@ def test_random_choice_favours_no_position(rng):
 
 def test_stratified_by_hand(rng):
     # Two bins over [0, 1]: positions 1, 3, 4 below the middle and 0, 2 from it on; NaN is in none.
-    chosen, chances = choose_stratified([1.0, 0.0, 0.5, 0.2, 0.1, NAN], 2, 2, rng)
+    chosen, probabilities = choose_stratified([1.0, 0.0, 0.5, 0.2, 0.1, NAN], 2, 2, rng)
     assert set(chosen[:2]) <= {1, 3, 4}
     assert chosen[2:].tolist() == [0, 2]
-    np.testing.assert_allclose(chances, [2 / 3, 2 / 3, 1, 1])
+    np.testing.assert_allclose(probabilities, [2 / 3, 2 / 3, 1, 1])
     assert len(choose_stratified([0.0, 1.0], 2, 0, rng).probabilities) == 0
 
 
 def test_stratified_chances_add_up_to_what_each_bin_holds(rng):
     values = rng.random(40)
     chosen = choose_stratified(values, [0, 0.25, 0.5, 0.75, 1], 3, rng)
-    held = np.histogram(values, [0, 0.25, 0.5, 0.75, 1])[0]
-    np.testing.assert_allclose((1 / chosen.probabilities).reshape(4, 3).sum(axis=1), held)
+    counts = np.histogram(values, [0, 0.25, 0.5, 0.75, 1])[0]
+    np.testing.assert_allclose((1 / chosen.probabilities).reshape(4, 3).sum(axis=1), counts)
 
 
 def test_stratified_takes_edges_and_leaves_values_outside_out(rng):
@@ -95,21 +95,21 @@ def test_probabilities_by_hand():
 @given(scores, st.data())
 def test_probabilities_equal_the_plain_version_and_sum_to_n(values, data):
     n = data.draw(st.integers(0, sum(v == v for v in values)))
-    chances = inclusion_probabilities(values, n)
-    np.testing.assert_allclose(chances, plain_probabilities(values, n), atol=1e-9)
-    assert chances.sum() == pytest.approx(n)
-    assert ((chances >= 0) & (chances <= 1)).all()
-    assert (chances[np.isnan(values)] == 0).all()
+    probabilities = inclusion_probabilities(values, n)
+    np.testing.assert_allclose(probabilities, plain_probabilities(values, n), atol=1e-9)
+    assert probabilities.sum() == pytest.approx(n)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    assert (probabilities[np.isnan(values)] == 0).all()
 
 
 @given(scores, st.data())
 def test_importance_sample_holds_n_items_and_every_certain_one(values, data):
     n = data.draw(st.integers(0, sum(v == v for v in values)))
     sample = choose_importance(values, n, np.random.default_rng(data.draw(st.integers(0, 99))))
-    chances = inclusion_probabilities(values, n)
+    probabilities = inclusion_probabilities(values, n)
     assert len(set(sample.indices)) == len(sample.indices) == n
-    np.testing.assert_array_equal(sample.probabilities, chances[sample.indices])
-    assert set(np.flatnonzero(chances == 1)) <= set(sample.indices)
+    np.testing.assert_array_equal(sample.probabilities, probabilities[sample.indices])
+    assert set(np.flatnonzero(probabilities == 1)) <= set(sample.indices)
 
 
 def test_importance_samples_meet_their_probabilities(rng):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.content_words import content_words, length_in_words, says_nothing, words
+from analysis.content_words import content_words, is_blank, length_in_words, words
 from analysis.errors import ShapeError, UnknownValue
 from analysis.table_checks import CELLS, LONG, Row, check_by_vectors, check_table, sentences
 from analysis.types import FloatArray
@@ -130,14 +130,14 @@ def test_length_is_that_of_a_note() -> None:
     "text", ["", "  ", "–", "—", "...", "None", "none.", "(none)", "N/A", "n.a.", "无", "keine", "null"]
 )
 def test_words_for_nothing_say_nothing(text: str) -> None:
-    assert says_nothing(text)
+    assert is_blank(text)
     found = cell("both", text)
     assert (found.missing, found.support, found.words, found.odd) == (True, None, 0, False)
 
 
 @pytest.mark.parametrize("text", ["no", "nothing new", "0", "🙂", "不", "None of them"])
 def test_what_says_little_says_something(text: str) -> None:
-    assert not says_nothing(text)
+    assert not is_blank(text)
 
 
 @pytest.mark.parametrize(
@@ -217,13 +217,13 @@ def test_an_encoder_that_makes_no_vectors_is_refused(made: FloatArray, error: ty
         check_by_vectors([row("x")], "Left.", "Right.", lambda _texts: made)
 
 
-said = st.one_of(
+text = st.one_of(
     st.sampled_from(["", "none", "ferry", "the ferry is late", "票 渡轮", "🙂", "Text A"]), st.text(max_size=30)
 )
-tables = st.lists(st.builds(row, said, said, said), max_size=4)
+tables = st.lists(st.builds(row, text, text, text), max_size=4)
 
 
-@given(tables, said, said, said)
+@given(tables, text, text, text)
 def test_every_share_is_a_share_and_missing_has_none(rows: list[Row], a: str, b: str, source: str) -> None:
     check = check_table(rows, a, b, source)
     told = check.summary
@@ -237,7 +237,7 @@ def test_every_share_is_a_share_and_missing_has_none(rows: list[Row], a: str, b:
     assert told.odd <= told.n
 
 
-@given(tables, said, said, said)
+@given(tables, text, text, text)
 def test_a_turned_table_of_swapped_texts_has_the_turned_findings(rows: list[Row], a: str, b: str, source: str) -> None:
     turned = [{**one, "only_a": one["only_b"], "only_b": one["only_a"]} for one in rows]
     check, other = check_table(rows, a, b, source), check_table(turned, b, a, source)
@@ -247,7 +247,7 @@ def test_a_turned_table_of_swapped_texts_has_the_turned_findings(rows: list[Row]
     assert asdict(other.summary) == asdict(check.summary) | swapped
 
 
-@given(tables, said, said, st.randoms(use_true_random=False))
+@given(tables, text, text, st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(rows: list[Row], a: str, b: str, rng: Any) -> None:
     order = rng.sample(range(len(rows)), len(rows))
     check, other = check_table(rows, a, b), check_table([rows[place] for place in order], a, b)
@@ -255,7 +255,7 @@ def test_order_of_rows_does_not_matter(rows: list[Row], a: str, b: str, rng: Any
     assert check.summary == other.summary
 
 
-@given(tables, said, said)
+@given(tables, text, text)
 def test_cosines_are_bounded_and_turn_with_the_table(rows: list[Row], a: str, b: str) -> None:
     turned = [{**one, "only_a": one["only_b"], "only_b": one["only_a"]} for one in rows]
     check, other = check_by_vectors(rows, a, b, bag_of_words), check_by_vectors(turned, b, a, bag_of_words)

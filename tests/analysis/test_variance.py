@@ -245,9 +245,11 @@ def golden_sets(golden) -> RatingSets:
 
 def test_consistency_at_the_pilots_pairs_is_that_of_its_sets(golden_sets, rng):
     found = consistency_components(golden_sets, 5, rng=rng)
-    steady = consistency(golden_sets.ratings)
-    assert (found.n, found.instances, found.mean) == (150, 50, pytest.approx(steady.mean()))
-    assert values_of(found.components) == pytest.approx(values_of(nested_components(steady, golden_sets.instance)))
+    consistencies = consistency(golden_sets.ratings)
+    assert (found.n, found.instances, found.mean) == (150, 50, pytest.approx(consistencies.mean()))
+    assert values_of(found.components) == pytest.approx(
+        values_of(nested_components(consistencies, golden_sets.instance))
+    )
 
 
 def test_consistency_with_fewer_pairs_by_hand(rng):
@@ -277,7 +279,7 @@ def test_mean_consistency_falls_with_every_pair(golden_sets, rng):
 
 def test_choices_of_pairs_are_drawn_where_there_are_many(golden_sets, rng, monkeypatch):
     exact = consistency_components(golden_sets, 3, rng=rng)
-    monkeypatch.setattr(variance, "MOST_SUBSETS", 9)  # of 10
+    monkeypatch.setattr(variance, "MAX_SUBSETS", 9)  # of 10
     first, second = (consistency_components(golden_sets, 3, rng=np.random.default_rng(5)) for _ in "ab")
     assert first == second
     assert first.mean == pytest.approx(exact.mean, abs=0.03)

@@ -11,14 +11,14 @@ from analysis.bootstrap import cluster_interval, ratio
 from analysis.consistency import rating_sets
 from analysis.errors import ShapeError, UnknownValue
 from analysis.types import Outcomes
-from analysis.weighting import effective_number, set_probabilities, weighted_back
+from analysis.weighting import effective_number, inverse_probability_weighted, set_probabilities
 
 NAN = np.nan
 rows = st.lists(st.tuples(st.floats(-3, 3), st.integers(1, 4), st.floats(0.01, 1)), min_size=1, max_size=12)
 
 
 def value(sums, chances):
-    return float(ratio(weighted_back(sums, chances).sum(axis=0)))
+    return float(ratio(inverse_probability_weighted(sums, chances).sum(axis=0)))
 
 
 def columns(drawn):
@@ -33,7 +33,7 @@ def test_ratio_form_by_hand():
 
 def test_chances_apply_to_every_measure_of_a_row():
     sums = np.arange(12, dtype=np.float64).reshape(2, 3, 2)
-    np.testing.assert_allclose(weighted_back(sums, [0.5, 0.25]), [sums[0] * 2, sums[1] * 4])
+    np.testing.assert_allclose(inverse_probability_weighted(sums, [0.5, 0.25]), [sums[0] * 2, sums[1] * 4])
 
 
 @given(rows, st.floats(0.01, 1))
@@ -52,7 +52,7 @@ def test_scale_of_the_chances_plays_no_part(drawn, factor):
 @given(rows)
 def test_census_leaves_the_sums_as_they_are(drawn):
     sums, _ = columns(drawn)
-    np.testing.assert_array_equal(weighted_back(sums, np.ones(len(sums))), sums)
+    np.testing.assert_array_equal(inverse_probability_weighted(sums, np.ones(len(sums))), sums)
 
 
 @given(rows, st.randoms())
@@ -75,7 +75,7 @@ def test_mean_over_all_samples_is_that_of_the_population():
     included = np.array([sum(c for c, s in zip(chance, samples, strict=True) if i in s) for i in range(6)])
     assert included.sum() == pytest.approx(4)
     sums = np.stack([y, np.ones(6)], axis=1)
-    totals = [weighted_back(sums[s], included[s]).sum(axis=0) for s in samples]
+    totals = [inverse_probability_weighted(sums[s], included[s]).sum(axis=0) for s in samples]
     np.testing.assert_allclose(chance @ np.array(totals), [y.sum(), 6])
     weighted = chance @ np.array([ratio(total) for total in totals])
     plain = chance @ np.array([y[s].mean() for s in samples])
@@ -85,7 +85,7 @@ def test_mean_over_all_samples_is_that_of_the_population():
 
 def test_interval_resamples_rows_with_their_chances():
     """With two rows a round draws one twice, or both: the middle 95 % reach from one mean to the other."""
-    weighted = weighted_back([[1, 1], [0, 1]], [0.9, 0.1])
+    weighted = inverse_probability_weighted([[1, 1], [0, 1]], [0.9, 0.1])
     found = cluster_interval(weighted, ratio, rng=np.random.default_rng(0))
     assert (found.low, found.high) == pytest.approx((0, 1))
     assert value([[1, 1], [0, 1]], [0.9, 0.1]) == pytest.approx((1 / 0.9) / (1 / 0.9 + 10))
@@ -99,13 +99,13 @@ def test_nothing_has_no_value():
 @pytest.mark.parametrize("chance", [0, -0.1, 1.001, NAN, np.inf])
 def test_chances_outside_are_refused(chance):
     with pytest.raises(UnknownValue, match="above 0 and is at most 1"):
-        weighted_back([[1, 1], [1, 1]], [0.5, chance])
+        inverse_probability_weighted([[1, 1], [1, 1]], [0.5, chance])
 
 
 @pytest.mark.parametrize(("sums", "chances"), [([[1, 1]], [0.5, 0.5]), ([[1, 1]], 0.5), (1.0, [0.5])])
 def test_shapes_that_do_not_fit_are_refused(sums, chances):
     with pytest.raises(ShapeError):
-        weighted_back(sums, chances)
+        inverse_probability_weighted(sums, chances)
 
 
 def test_effective_number_by_hand():

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from annotation.services.accounts import grant_role, login_link
+from annotation.members.accounts import grant_role, login_link
+from tests.browser import walk
 from tests.browser.real_server import RealServer
+
+expect.set_options(timeout=walk.PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +34,10 @@ def open_at(chromium: Browser, transactional_db: None) -> Iterator[Callable[...,
     def open_page(address: str, name: str, *roles: str, **options: Any) -> Page:
         for role in roles:
             grant_role(username=name, role=role)
-        context = chromium.new_context(base_url=address, **options)
+        context = walk.open_context(chromium, base_url=address, **options)
         contexts.append(context)
         page = context.new_page()
-        page.goto(login_link(user=get_user_model().objects.get(username=name), base_url=address))
+        walk.sign_in(page, login_link(user=get_user_model().objects.get(username=name), base_url=address))
         return page
 
     yield open_page
@@ -55,7 +58,7 @@ def open_as(open_at: Callable[..., Page], live_server: Any, settings: Any) -> Ca
 
 @pytest.fixture(scope="module")
 def real_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    """One server a file: `tools/serve.py` with everything that lies between Django and the wire.
+    """One server a file: `config.serving` with everything that lies between Django and the wire.
 
     It works on the database of the tests, so what a test makes through services is there at once.
     """

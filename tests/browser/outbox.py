@@ -3,10 +3,8 @@
 from playwright.sync_api import Page, expect
 
 from annotation.models import Rating
-from annotation.services.votes import screen_choice
+from annotation.rating.votes import screen_choice
 from tests.browser import walk
-
-PATIENCE = 45_000  # a choice is sent again after 30 s at the latest; only a failing test waits that long
 
 
 def stored() -> dict[int, str]:
@@ -27,4 +25,4 @@ def kept(page: Page) -> int:
 def expect_saved(page: Page, *places: int) -> None:
     """Wait until these pairs say that they are saved."""
     for place in places:
-        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at", timeout=PATIENCE)
+        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")

@@ -10,11 +10,11 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from tests.tools.helpers import ROOT, TOOLS, descendants, is_running, kill_if_running, wait_until
+from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
 
 
 class RealServer:
-    """`tools/serve.py` on a free port; it can be killed at any moment and started again on the same port."""
+    """`python -m config.serving` on a free port; it can be killed at any moment and started again on the same port."""
 
     def __init__(self, folder: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -28,12 +28,14 @@ class RealServer:
             "SECRET_KEY": settings.SECRET_KEY,  # login links are made by the test and read by the server
             "LOG_LEVEL": "WARNING",
         }
+        collect = [sys.executable, "-m", "config", "collectstatic", "--noinput", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, env=self.environment, check=True)
 
     def start(self) -> None:
         """Start it, and return when it answers: its port takes requests at once, which wait until it is up."""
         with self.said.open("ab") as said:
             self.process = subprocess.Popen(
-                [sys.executable, str(TOOLS / "serve.py"), "--port", str(self.port)],
+                [sys.executable, "-m", "config.serving", "--port", str(self.port)],
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.formats.study_file import InstanceRow
+from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch
 from tests.factories import add_instances, make_batch, make_study
 from tests.tools.helpers import ROOT

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from judging.ablations import Configuration, judge_of, sc2
+from judging.ablation.configurations import JudgeConfiguration, judge_of, sc2
 from judging.models import JudgeRun, Judgment
 from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import make_endpoint, make_study, pairs_in
@@ -13,7 +13,7 @@ from tests.judging.builders import make_endpoint, make_study, pairs_in
 def test_ways_of_judging_are_for_everybody(open_as: Callable[..., Page]) -> None:
     study, endpoint = make_study(), make_endpoint()
     study.instances.update(gold={"better": "heron"})
-    for status, one in (("done", Configuration("direct")), ("running", sc2(1)), ("queued", sc2(8))):
+    for status, one in (("done", JudgeConfiguration("direct")), ("running", sc2(1)), ("queued", sc2(8))):
         judge = judge_of(one, endpoint=endpoint, rounds=2, seed=1, aspects=None)
         judge.save()
         run = JudgeRun.objects.create(study=study, judge=judge, status=status)

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from playwright.sync_api import Page, expect
 
+from annotation.members.accounts import grant_role
 from annotation.models import ComparisonTable, Display, Pair, Study
-from annotation.services.accounts import grant_role
 from tests.browser import walk
 from tests.browser.real_server import RealServer
 from tests.browser.recorder import Recorder

@@ -5,9 +5,9 @@ from typing import Any
 
 from playwright.sync_api import Page, Route, expect
 
+from judging.generation.prompt_templates import own_template
+from judging.generation.services import Sampling, start_generating
 from judging.models import GenerationRun
-from judging.services.generating import Sampling, start_generating
-from judging.services.generating_templates import own_template
 from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import make_endpoint, make_study
 

@@ -1,14 +1,17 @@
 """The rating page without a mouse: a whole HIT by keys alone, and keys that keep quiet where they should."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from annotation.models import Assignment, Rating
-from annotation.services.votes import screen_choice
+from annotation.rating.votes import screen_choice
 from tests.browser import walk
+from tests.browser.realistic import realistic_batch
+from tests.browser.test_two_stages import at_second_stage, two_stage_study
 from tests.factories import make_batch, make_study
 
 OpenAs = Callable[..., Page]
@@ -41,6 +44,13 @@ def stored() -> list[str]:
     return [screen_choice(one) for one in Rating.objects.select_related("display").order_by("display__position")]
 
 
+def release(page: Page, held: list[Route]) -> None:
+    """Let the first request that was held go on to the server, as soon as Playwright has handed it over."""
+    while not held:
+        page.evaluate("0")
+    held[0].continue_()
+
+
 @pytest.mark.parametrize("keys", [("1", "2", "3"), ("ArrowLeft", "ArrowDown", "ArrowRight")], ids=["digits", "arrows"])
 def test_a_hit_is_finished_by_keys_alone(page: Page, keys: tuple[str, ...]) -> None:
     hit = page.url
@@ -60,8 +70,8 @@ def test_a_hit_is_finished_by_keys_alone(page: Page, keys: tuple[str, ...]) -> N
 
 
 def test_the_focus_moves_on_only_when_the_choice_is_on_the_server_or_seen_to_wait(page: Page) -> None:
-    held: list[Callable[[], None]] = []
-    page.route("**/vote/", lambda route: held.append(route.continue_))
+    held: list[Route] = []
+    page.route("**/vote/", lambda route: held.append(route))
     page.evaluate(
         """() => {
             const [line, heading] = [() => document.querySelector(".saved"), document.querySelectorAll("[data-card] h2")[1]];
@@ -71,7 +81,7 @@ def test_the_focus_moves_on_only_when_the_choice_is_on_the_server_or_seen_to_wai
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(walk.pair(page, 0).locator(".saved")).to_contain_text(re.compile("Saving|Waiting"))
-    held.pop()()
+    release(page, held)
     expect(card(page, 1).locator("h2")).to_be_focused()
     expect(page).to_have_title(re.compile("^(Saved at|Waiting)"))
     expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
@@ -153,10 +163,10 @@ def test_keys_keep_quiet_while_somebody_types(page: Page) -> None:
     assert checked(page) == [None, None, None]
 
 
-@pytest.mark.parametrize("key", ["Control+1", "Alt+1", "Meta+1", "Shift+ArrowRight"])
-def test_keys_held_with_others_are_left_to_the_browser(page: Page, key: str) -> None:
-    page.locator("body").press(key)
-    assert checked(page) == [None, None, None]
+def test_keys_held_with_others_are_left_to_the_browser(page: Page) -> None:
+    for key in ("Control+1", "Alt+1", "Meta+1", "Shift+ArrowRight"):
+        page.locator("body").press(key)
+        assert checked(page) == [None, None, None], key
 
 
 def test_enter_on_a_link_or_summary_does_what_it_says(page: Page) -> None:
@@ -205,3 +215,120 @@ def test_the_focus_is_always_visible(page: Page) -> None:
             )
         )
     assert [told for told, seen in outlines if not seen] == []
+
+
+def test_a_key_leaves_a_pair_alone_that_was_scrolled_away(open_as: OpenAs, transactional_db: None) -> None:
+    realistic_batch(pairs=3)
+    page = open_as("ann", "annotator", viewport={"width": 1280, "height": 620})
+    walk.begin(page)
+    page.keyboard.press("1")
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
+    wheel(page, card(page, 1).evaluate("card => card.getBoundingClientRect().top") - 92)  # 72 of the pair, 20 between
+    before = page.evaluate("scrollY")
+    page.keyboard.press("3")
+    expect(walk.pair(page, 1).locator(".saved")).to_contain_text("Saved at")
+    assert stored() == ["left", "right"]
+    assert page.evaluate("scrollY") >= before  # it may go on to the choices, never back
+
+
+def wheel(page: Page, pixels: float) -> None:
+    """Turn the wheel down so far, and wait until the page is there."""
+    target = page.evaluate("scrollY") + pixels
+    page.mouse.move(900, 300)
+    page.mouse.wheel(0, pixels)
+    page.wait_for_function("y => Math.abs(scrollY - y) < 2", arg=target)
+
+
+def test_keys_wait_in_order_while_the_page_moves_on(page: Page) -> None:
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
+    held: list[Route] = []
+    page.route("**/vote/", lambda route: route.continue_() if held else held.append(route))
+    for key in ("1", "Enter", "3", "Enter", "2"):
+        page.keyboard.press(key)
+    assert checked(page) == ["left", None, None]
+    release(page, held)
+    for place in range(3):
+        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
+    assert (checked(page), stored()) == (["left", "right", "none"], ["left", "right", "none"])
+
+
+def test_keys_wait_while_the_second_stage_moves_on(open_as: OpenAs, transactional_db: None) -> None:
+    two_stage_study("table:c8")
+    page = open_as("ann", "annotator")
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
+    at_second_stage(page)
+    held: list[Route] = []
+    page.route("**/second/", lambda route: route.continue_() if held else held.append(route))
+    for key in ("1", "Enter", "3"):
+        page.keyboard.press(key)
+    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_checked()
+    release(page, held)
+    expect(page.locator(".card.decided")).to_have_count(1)
+    expect(walk.pair(page, 0).locator("input[value=right]")).to_be_checked()
+    assert stored_second() == ["left"]
+
+
+def test_a_saved_vote_that_a_key_changes_is_told_and_changed_back_by_one_key(page: Page) -> None:
+    page.set_viewport_size({"width": 500, "height": 300})  # so narrow that the texts stand one below the other
+    page.keyboard.press("1")
+    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
+    page.keyboard.press("3")
+    told = card(page, 0).locator(".changed")
+    expect(told).to_be_in_viewport()
+    expect(told).to_have_text("Changed from “Top” to “Bottom”. Press 0 to undo.")
+    expect(page.locator("#changes[role=status]")).to_contain_text("Pair 1: Changed from “Top” to “Bottom”.")
+    expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+    assert stored() == ["right"]
+
+    page.keyboard.press("Enter")
+    expect(card(page, 1).locator("h2")).to_be_focused()
+    page.keyboard.press("0")
+    expect(told).to_have_text("Changed from “Bottom” to “Top”. Press 0 to undo.")
+    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_focused()
+    expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+    assert stored() == ["left"]
+
+    walk.choose(page, 1, "none")
+    expect(told).to_have_count(0)
+    page.keyboard.press("0")  # what is done by now is not what a key has changed
+    assert checked(page) == ["left", "none", None]
+
+
+def test_a_click_on_a_choice_leads_keys_to_the_next_pair_in_view(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 1600})
+    walk.pair(page, 0).locator("label:has([value=left])").click()
+    expect(card(page, 1)).to_have_class(re.compile("current"))
+    page.keyboard.press("3")
+    expect(walk.pair(page, 1).locator(".saved")).to_contain_text("Saved at")
+    assert checked(page) == ["left", "right", None]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_outline_of_the_current_pair_stands_out(open_as: OpenAs, transactional_db: None, theme: str) -> None:
+    make_batch(make_study(instances=1, k=2), raters=1)
+    page = open_as("ann", "annotator", color_scheme=theme)
+    walk.begin(page)
+    outline, ground = page.locator(".card.current").evaluate(
+        """card => {
+            const style = getComputedStyle(card);
+            return [style.outlineColor, getComputedStyle(document.documentElement).backgroundColor]
+                .map(color => color.match(/[0-9.]+/g).map(Number));
+        }"""
+    )
+    assert len(outline) == len(ground) == 3  # neither is see-through
+    light, dark = sorted((luminance(outline), luminance(ground)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def luminance(color: Sequence[float]) -> float:
+    """Return the relative luminance of an sRGB colour, as WCAG defines it."""
+    parts = [one / 255 for one in color]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def stored_second() -> list[str]:
+    """Return the second choices on the server, in the order of the page."""
+    return [screen_choice(one) for one in Rating.objects.filter(stage="revised").order_by("display__position")]

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from annotation.formats.study_file import InstanceRow
+from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Assignment, ComparisonTable, Display
 from judging.models import TableMaking
 from tests.browser import walk

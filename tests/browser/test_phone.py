@@ -89,7 +89,7 @@ def test_the_comparison_shows_both_sides_alike_on_a_phone(open_as: OpenAs, trans
     assert left["y"] < both["y"] < right["y"] < report["y"]
     assert left["width"] == both["width"] == right["width"] > 250
     labels = cells.evaluate_all("all => all.map(cell => getComputedStyle(cell, '::before').content)")
-    assert labels[:3] == ['"Only Left"', '"Both"', '"Only Right"']
+    assert labels[:3] == ['"Only Top"', '"Both"', '"Only Bottom"']
     for element in (*cells.all(), row.get_by_role("button")):
         at = box(element)
         assert at["x"] >= 0
@@ -107,6 +107,40 @@ def test_the_comparison_stays_a_table_where_there_is_room(open_as: OpenAs, trans
     assert len({box(cell)["y"] for cell in cells.all()}) == 1
     labels = cells.evaluate_all("all => all.map(cell => getComputedStyle(cell, '::before').content)")
     assert set(labels) == {"none"}
+
+
+UNEVEN = [
+    {"aspect": "Aspect", "only_a": "Donaudampfschifffahrtsgesellschaftskapitän " * 3, "both": "ok", "only_b": "no"},
+    {"aspect": "Rechtsschutzversicherungsgesellschaften", "only_a": "x", "both": "y", "only_b": "a long remark " * 20},
+]
+
+
+def test_the_three_text_columns_are_of_one_width(open_as: OpenAs, transactional_db: None) -> None:
+    study = two_stages()
+    ComparisonTable.objects.filter(study=study).update(rows=UNEVEN)
+    page = open_as("ann", "annotator")
+    at_second_stage(page)
+    for language in ("en", "de"):
+        page.locator(f"footer button[value={language}], footer strong[lang={language}]").click()
+        expect(page.locator("html")).to_have_attribute("lang", language)
+        for width in (1440, 1024, 720, 360):
+            page.set_viewport_size({"width": width, "height": 900})
+            expect_columns_of_one_width(page, width)
+
+
+def expect_columns_of_one_width(page: Page, width: int) -> None:
+    table = page.locator(".comparison table")
+    headers, rows = table.locator("thead th"), table.locator("tbody tr")
+    for row in rows.all():
+        cells = row.get_by_role("cell")
+        left, both, right = (box(cells.nth(number))["width"] for number in range(3))
+        assert max(left, both, right) - min(left, both, right) <= 1, (left, both, right)
+        for cell in cells.all():  # nothing hangs over the next column, where it would read as that one's
+            assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth + 1")
+        assert row.get_by_role("rowheader").evaluate("cell => cell.scrollWidth <= cell.clientWidth + 1")
+    if width > 700:
+        assert left >= 120
+        assert abs(box(headers.nth(2))["width"] - both) <= 1
 
 
 @pytest.mark.parametrize("size", [LAPTOP, {"width": 1000, "height": 600}, TABLET], ids=["laptop", "short", "tablet"])

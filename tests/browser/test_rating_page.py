@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.formats.study_file import InstanceRow
+from annotation.batches.services import create_batch
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.importing.study_files import import_study
 from annotation.models import Assignment, Batch, Flag, Rating, Study
-from annotation.services.batches import create_batch
-from annotation.services.study_files import import_study
 from tests.browser import walk
 from tests.browser.test_whole_path import study_file
 from tests.factories import add_instances, make_batch, make_study
@@ -202,15 +202,15 @@ def test_long_texts_are_compared_without_a_stop(open_as: OpenAs, transactional_d
     expect(page.locator("mark")).to_have_text("only")
 
 
-@pytest.mark.parametrize(("size", "pixels"), [("small", "14px"), ("normal", "16px"), ("large", "20.8px")])
-def test_the_size_of_texts_is_set_and_remembered(open_as: OpenAs, batch: Batch, size: str, pixels: str) -> None:
+def test_the_size_of_texts_is_set_and_remembered(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
     begin(page)
-    page.get_by_label("Text size").select_option(label=size)
-    expect(page.locator(".text").first).to_have_css("font-size", pixels)
-    page.reload()
-    expect(page.get_by_label("Text size")).to_have_value("" if size == "normal" else size)
-    expect(page.locator(".text").last).to_have_css("font-size", pixels)
+    for size, pixels in (("small", "14px"), ("normal", "16px"), ("large", "20.8px")):
+        page.get_by_label("Text size").select_option(label=size)
+        expect(page.locator(".text").first).to_have_css("font-size", pixels)
+        page.reload()
+        expect(page.get_by_label("Text size")).to_have_value("" if size == "normal" else size)
+        expect(page.locator(".text").last).to_have_css("font-size", pixels)
 
 
 @pytest.mark.parametrize("markdown", [False, True], ids=["plain", "markdown"])

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from judging.models import JudgeRun, TableCheck
 from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import fill, make_endpoint, make_judge, make_study, pairs_in
-from tests.judging.table_builders import exact_record, make_making, make_table, row
+from tests.judging.tables.table_builders import exact_record, make_making, make_table, row
 
 LONG = "They take the ferry at eight twenty and walk from the landing, " * 8
 

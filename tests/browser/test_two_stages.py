@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Locator, Page, expect
 
+from annotation.importing.tables import import_tables
+from annotation.members.accounts import grant_role, login_link
 from annotation.models import Assignment, Flag, Rating, Study
-from annotation.services.accounts import grant_role, login_link
-from annotation.services.tables import import_tables
-from annotation.services.votes import screen_choice
+from annotation.rating.votes import screen_choice
 from tests.browser import walk
 from tests.factories import json_lines, make_batch, make_study
 
@@ -80,7 +80,7 @@ def test_both_stages_by_mouse_in_every_arm(open_as: OpenAs, transactional_db: No
             expect(told).to_contain_text(f"of pair {about}/")
             expect(told).not_to_contain_text(f"of pair {3 - about}/")
             expect(told.get_by_role("columnheader")).to_have_text(
-                ["Aspect", "Only Left", "Both", "Only Right", "Report"]
+                ["Aspect", "Only Left", "Both", "Only Right", "Report"], use_inner_text=True
             )
             expect(told.get_by_role("rowheader")).to_have_text(["Detail", "Tone"])
             expect(page.locator(".card.open")).to_contain_text("made by a program; it may be wrong.")
@@ -92,8 +92,8 @@ def test_both_stages_by_mouse_in_every_arm(open_as: OpenAs, transactional_db: No
             page.get_by_role("button", name="Save and go on").click()
         else:
             walk.decide(page, "none")
-    expect(page.locator(".decision").nth(0)).to_contain_text("You kept your choice: Left.")
-    expect(page.locator(".decision").nth(1)).to_contain_text("from Right to No preference")
+    expect(page.locator(".decision").nth(0)).to_contain_text("You kept your choice: Left.", use_inner_text=True)
+    expect(page.locator(".decision").nth(1)).to_contain_text("from Right to No preference", use_inner_text=True)
     expect(page.locator("[data-action=submit]")).to_be_focused()
     walk.submit(page)
 
@@ -156,7 +156,7 @@ def test_a_decision_can_be_looked_at_again_until_the_hit_is_submitted(open_as: O
     expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
     second(page).get_by_label("Keep: Left").check()
     page.get_by_role("button", name="Save and go on").click()
-    expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.")
+    expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.", use_inner_text=True)
     expect(page.get_by_role("table", name="pair 2")).to_be_visible()
     assert stored("revised") == ["left"]
 
@@ -251,7 +251,7 @@ def test_a_second_vote_offline_is_kept_with_its_reason(open_as: OpenAs, transact
     expect(second(page).get_by_label("Change to: Right")).to_be_checked()
 
     page.unroute("**/second/")
-    expect(page.locator(".decision").first).to_contain_text(walk.REASON, timeout=45_000)
+    expect(page.locator(".decision").first).to_contain_text(walk.REASON)
     assert stored("revised") == ["right"]
 
 
@@ -311,7 +311,7 @@ def drafts(page: Page) -> list[str]:
 def sign_in(page: Page, address: str, name: str) -> None:
     """Sign somebody in, in the same tab."""
     grant_role(username=name, role="annotator")
-    page.goto(login_link(user=get_user_model().objects.get(username=name), base_url=address))
+    walk.sign_in(page, login_link(user=get_user_model().objects.get(username=name), base_url=address))
 
 
 def test_first_votes_are_closed_to_a_page_that_is_still_open(open_as: OpenAs, transactional_db: None) -> None:

@@ -2,10 +2,27 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
+PATIENCE = 60_000  # milliseconds; only a failing test waits that long
 REASON = "On a second look the other text says more of what matters."
+
+
+def open_context(browser: Browser, **options: Any) -> BrowserContext:
+    """Return a new session of the browser that waits as long as a busy machine needs."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+def sign_in(page: Page, link: str) -> None:
+    """Open a sign-in link, and press the button of its page; its owner, who is signed in already, is led on."""
+    page.goto(link)
+    if "/login/link/" in page.url:
+        page.locator("main form button").click()
+        page.wait_for_url(lambda url: "/login/link/" not in url)
 
 
 def begin(page: Page) -> None:
@@ -22,9 +39,12 @@ def pair(page: Page, place: int) -> Locator:
 
 
 def choose(page: Page, place: int, choice: str) -> Locator:
-    """Choose on a pair; return the line that says what became of it."""
+    """Choose on a pair; return the line that says what became of it.
+
+    By one click: `check` clicks again when a refusal has replaced the card before it looks whether it is checked.
+    """
     form = pair(page, place)
-    form.locator(f"input[name=choice][value={choice}]").check()
+    form.locator(f"input[value={choice}]").click()
     return form.locator(".saved")
 
 

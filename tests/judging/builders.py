@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from annotation.configurations import configurations
 from annotation.models import (
     Batch,
     Generation,
@@ -18,14 +17,15 @@ from annotation.models import (
     Study,
     System,
 )
-from annotation.models.groups import main_group
-from annotation.tables import Selection, select
+from annotation.models.members import main_group
+from annotation.studies.configurations import configurations
+from annotation.studies.outcomes import Selection, select
+from judging.endpoints.retrying import RetryingClient
+from judging.jobs.stopping import StopFlag
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
-from judging.services.execution import Ended, execute
-from judging.services.pair_filters import EVERY_PAIR, PairFilter
-from judging.services.retrying import RetryingClient
-from judging.services.runs import start_run
-from judging.services.stopping import StopFlag
+from judging.runs.execution import ExecutionResult, execute
+from judging.runs.pair_filters import EVERY_PAIR, PairFilter
+from judging.runs.services import start_run
 from tests.fakes import ScriptedClient
 
 
@@ -106,7 +106,7 @@ def judge_with(
     stop: StopFlag | None = None,
     in_flight: int = 2,
     only: PairFilter = EVERY_PAIR,
-) -> Ended:
+) -> ExecutionResult:
     """Start (or start again) a judge's run on a study and work on it with a scripted client."""
     run = start_run(study=study, judge=judge, in_flight=in_flight, only=only)
     return execute(

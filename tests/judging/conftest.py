@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.hosts import Address, literal
-from judging.services import endpoints
+from judging.endpoints import services
+from judging.endpoints.hosts import Address, literal
 from tests.standin.process import StandInProcess, running
 
 PUBLIC = ipaddress.ip_address("93.184.216.34")
@@ -19,7 +19,7 @@ def resolve_to_public(host: str, port: int) -> list[Address]:
 
 @pytest.fixture(autouse=True)
 def _no_name_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "resolve", resolve_to_public)
+    monkeypatch.setattr(services, "resolve", resolve_to_public)
 
 
 @pytest.fixture(scope="session")

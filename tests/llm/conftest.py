@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".venv" / "small-model"
 KEY_NAME = "SMALL_MODEL_KEY"
-COLUMNS = ("method", "asked", "parsed", "unparsed", "refused", "calls", "seconds")
+COLUMNS = ("method", "asked", "parsed", "expected", "unparsed", "refused", "calls", "seconds")
 TABLE = pytest.StashKey[list[tuple[str, ...]]]()
 
 

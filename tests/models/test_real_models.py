@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from analysis import similarity
-from annotation.services.encoders import default_model, find_model
-from annotation.services.entities import find_extractor
+from annotation.separability.encoders import default_model, find_model
+from annotation.separability.entities import find_extractor
 
 pytestmark = pytest.mark.django_db
 

@@ -28,7 +28,7 @@ from annotation.models import (
     Study,
     System,
 )
-from annotation.models.groups import main_group
+from annotation.models.members import main_group
 from judging.models import Judge, JudgeRun, Judgment
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -21,8 +21,12 @@ class Behaviour:
     empty         : share of answers without content
     cut           : share of answers that end in the middle, with finish reason `length`
     wrong_finish  : share of whole answers with a finish reason that nobody defined
-    refuse, filtered : share of refusals, in words and by a content filter
+    refuse, filtered, declined : share of refusals, in words, by a content filter and in the field for them
     unreadable    : share of answers that name no choice
+    parts         : share of answers whose content is a list of parts, the thoughts first
+    thoughts      : share of answers that are nothing but thoughts, in a field of their own
+    no_choices    : share of completions without any choice, whose tokens count all the same
+    error_body    : share of calls answered 200 with the error `error_code` in the body
     capacity      : calls beyond this many in flight are answered 429; 0: any number
     answer        : `first`, `second`, `longer`, `tie`, `random` (by the seed sent, else by the question)
     comparator    : which of two tables it picks: by `grade`, the `first`, by a `cycle`, or `unclear`
@@ -30,8 +34,8 @@ class Behaviour:
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     confidence    : probability of the answer's own token where log-probabilities are asked for
     ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `seed`, `n`
-    rejects       : what is refused with 400, of the same names
-    missing       : whole parts that answer 404: `batches`, `files`, `models`
+    rejects       : what is refused with 400, of the same names, and `temperature`
+    missing       : whole parts that answer 404: `chat`, `batches`, `files`, `models`
     key           : the only key that is let in, where one is needed
     seed          : draws what goes wrong
     batch_polls   : looks at a batch until it is done
@@ -53,7 +57,13 @@ class Behaviour:
     wrong_finish: float = 0.0
     refuse: float = 0.0
     filtered: float = 0.0
+    declined: float = 0.0
     unreadable: float = 0.0
+    parts: float = 0.0
+    thoughts: float = 0.0
+    no_choices: float = 0.0
+    error_body: float = 0.0
+    error_code: str = "model_not_found"
     capacity: int = 0
     answer: str = "first"
     comparator: str = "grade"
@@ -82,9 +92,9 @@ class Behaviour:
 
 TROUBLES = (
     *("too_many", "error", "drop", "malformed", "slow", "empty", "cut", "wrong_finish"),
-    *("refuse", "filtered", "unreadable"),
+    *("refuse", "filtered", "declined", "unreadable", "parts", "thoughts", "no_choices", "error_body"),
 )
-NO_ANSWER = frozenset({"too_many", "error", "drop", "malformed"})
+NO_ANSWER = frozenset({"too_many", "error", "drop", "malformed", "error_body"})
 TYPES = get_type_hints(Behaviour)
 NAMES = [one.name for one in fields(Behaviour)]
 

@@ -8,6 +8,7 @@ from tests.standin.behaviour import Behaviour
 
 Body = Mapping[str, Any]
 NEEDS_BODY = ("model", "messages")
+THOUGHTS = "Preferred: B, at first sight. Then again, the other one has its points."
 
 
 class Refused(Exception):
@@ -27,6 +28,7 @@ def features_of(body: Body) -> list[str]:
         "json_schema": bool(body.get("response_format")),
         "seed": body.get("seed") is not None,
         "n": (body.get("n") or 1) > 1,
+        "temperature": body.get("temperature") is not None,
     }
     return [name for name, is_asked in asked.items() if is_asked]
 
@@ -36,6 +38,8 @@ def check(body: Body, behaviour: Behaviour) -> None:
 
     Raises: Refused
     """
+    if "chat" in behaviour.missing:
+        raise Refused(404, "no such page", "not_found")
     if missing := [name for name in NEEDS_BODY if not body.get(name)]:
         raise Refused(400, f"missing required parameter: {', '.join(missing)}")
     if body.get("stream"):
@@ -50,6 +54,8 @@ def check(body: Body, behaviour: Behaviour) -> None:
 def completion(body: Body, behaviour: Behaviour, trouble: str = "") -> dict[str, Any]:
     """Answer a request body in the form of a chat completion, with the trouble that was drawn for it."""
     count = 1 if "n" in behaviour.ignores else body.get("n") or 1
+    if trouble == "error_body":
+        return {"error": {"message": f"it went wrong: {behaviour.error_code}", "code": behaviour.error_code}}
     choices = [choice(body, behaviour, trouble, index) for index in range(count)]
     prompt = sum(len(str(message.get("content") or "")) for message in body["messages"])
     prompt_tokens = max(1, prompt // 4)
@@ -61,7 +67,7 @@ def completion(body: Body, behaviour: Behaviour, trouble: str = "") -> dict[str,
         "model": body["model"],
         "system_fingerprint": "fp_stand_in",
         "seed": body.get("seed"),
-        "choices": choices,
+        "choices": [] if trouble == "no_choices" else choices,
         "usage": {
             "prompt_tokens": prompt_tokens,
             "completion_tokens": completion_tokens,
@@ -77,7 +83,7 @@ def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[s
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
     made = {"index": index, "finish_reason": "stop", "message": message, "logprobs": None}
     call = answers.tool_call(body, behaviour, seed=drawn_from)
-    if call is not None and not trouble:
+    if call is not None and trouble in ("", "parts"):
         message["tool_calls"] = [call]
         return made | {"finish_reason": "tool_calls"}
     text = answers.answer_text(body, behaviour, seed=drawn_from)
@@ -86,6 +92,12 @@ def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[s
         return made
     if trouble == "filtered":
         return made | {"finish_reason": "content_filter"}
+    if trouble == "thoughts":
+        message["reasoning_content"] = THOUGHTS
+        return made | {"finish_reason": "length"}
+    if trouble == "declined":
+        message["refusal"] = answers.REFUSAL
+        return made
     if trouble == "refuse":
         message["content"] = answers.REFUSAL
         return made
@@ -101,6 +113,9 @@ def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[s
         made["logprobs"] = answers.log_probabilities(
             message["content"], body.get("top_logprobs") or 0, behaviour.confidence
         )
+    if trouble == "parts":
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHTS}]}
+        message["content"] = [thinking, {"type": "text", "text": message["content"]}]
     if trouble == "wrong_finish":
         made["finish_reason"] = "because"
     return made

@@ -2,5 +2,5 @@
 
     make stress
 
-The small version is a test like any other (tests/annotation/test_stress.py).
+The small version is a test like any other (tests/annotation/allocation/test_stress.py).
 """

@@ -134,7 +134,7 @@ class Rater:
             cookie_jar=aiohttp.CookieJar(unsafe=True),
             timeout=aiohttp.ClientTimeout(total=30),
         ) as self.session:
-            page = await self.get(self.link)
+            page = await self.post(self.link, (await self.get(self.link))[1])
             while not done.is_set():
                 if "/consent/" in page[0]:
                     page = await self.post(page[0], page[1], answer="accept")
@@ -207,7 +207,7 @@ class Rater:
                     return str(answer.url), text
             except _LOST:
                 self.seen.steps["answer lost"] += 1
-                if url == self.link:  # used up or not: the cookie came with the answer, and the link works once
+                if url == self.link:  # used up or not: this browser may use it again
                     pass
                 elif method == "POST":
                     method, url, data = "GET", f"{self.address}/rate/", None

@@ -22,11 +22,12 @@ def fill(*, raters: int, hits: int, pairs: int, raters_per_hit: int, address: st
     """Make a study with one batch, and return a sign-in link for each rater."""
     from django.core.management import call_command
 
-    from annotation.services.accounts import grant_role, login_link
-    from annotation.services.batches import create_batch
-    from annotation.services.study_files import import_study
+    from annotation.batches.services import create_batch
+    from annotation.importing.study_files import import_study
+    from annotation.members.accounts import grant_role, login_link
 
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
     lines = [
         {
             "instance_id": f"i{number}",

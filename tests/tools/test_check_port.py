@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.tools.helpers import TOOLS
+from tests.tools.helpers import ROOT
 
 
 @pytest.fixture
@@ -20,7 +20,10 @@ def taken_port() -> Iterator[int]:
 
 def check(port: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(TOOLS / "check_port.py"), port], capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "config" / "serving" / "check_port.py"), port],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -56,7 +59,8 @@ def test_taken_port_is_refused_in_one_line(taken_port: int) -> None:
 
 def test_server_refuses_a_taken_port_in_one_line(taken_port: int) -> None:
     served = subprocess.run(
-        [sys.executable, str(TOOLS / "serve.py"), "--port", str(taken_port)],
+        [sys.executable, "-m", "config.serving", "--port", str(taken_port)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from io import StringIO
@@ -21,6 +22,8 @@ from judging.models import JudgeRun
 from reporting.management.commands import demo
 from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
 
+pytestmark = pytest.mark.slow
+
 ROLES = ("admin", "researcher", "annotator")
 
 
@@ -28,6 +31,16 @@ def run_demo() -> str:
     said = StringIO()
     call_command("demo", "--no-serve", "--port", "8123", stdout=said)
     return said.getvalue()
+
+
+def sign_in(link: str) -> str:
+    """Open a link and press its button, as a browser does; return the path that it leads to."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(link, timeout=60) as page:
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
+    assert token is not None
+    with browser.open(link, f"csrfmiddlewaretoken={token[1]}".encode(), timeout=60) as page:
+        return str(urllib.parse.urlsplit(page.url).path)
 
 
 def load_only(monkeypatch: pytest.MonkeyPatch, *, steps: int) -> None:
@@ -81,10 +94,10 @@ def test_demo_repairs_a_load_that_was_cut_off(monkeypatch: pytest.MonkeyPatch, s
     assert_all_is_there()
 
 
-class Demo:
-    """`manage.py demo` in a process of its own, with its own data folder."""
+class Served:
+    """`manage.py demo` or `manage.py serve` in a process of its own, with its own data folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, command: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -93,7 +106,7 @@ class Demo:
         own = {"TANDEM_DATA_DIR": str(folder / "data"), "DATABASE_URL": f"sqlite:///{folder / 'data' / 'db.sqlite3'}"}
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "demo", "--port", str(self.port)],
+                [sys.executable, "manage.py", command, "--port", str(self.port)],
                 cwd=ROOT,
                 env=kept | own,
                 stdin=subprocess.DEVNULL,
@@ -105,7 +118,7 @@ class Demo:
 
     def wait_until_served(self) -> str:
         """Wait for the address to be printed and for all programs to run; return what was printed."""
-        wait_until(lambda: "Ctrl-C" in self.said.read_text() or self.process.poll() is not None, "the demo to serve")
+        wait_until(lambda: "Ctrl-C" in self.said.read_text() or self.process.poll() is not None, "the address")
         assert self.process.poll() is None, self.said.read_text()
         # The guard, the web server with its two workers, the worker.
         wait_until(lambda: len(descendants(self.process.pid)) >= 5, "all programs to run")
@@ -124,29 +137,41 @@ class Demo:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Demo]:
-    served = Demo(tmp_path)
+def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
+    served = Served(tmp_path, getattr(request, "param", "demo"))
     yield served
     served.stop()
 
 
-def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: Demo) -> None:
+def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: Served) -> None:
     said = served.wait_until_served()
     for role in ROLES:
         link = re.search(rf"^ +{role} +(\S+)$", said, re.MULTILINE)
         assert link is not None, said
-        with urllib.request.urlopen(link[1].replace("localhost", "127.0.0.1"), timeout=60) as page:
-            assert page.status == 200
+        path = sign_in(link[1].replace("localhost", "127.0.0.1"))
+        assert path.startswith("/rate/" if role == "annotator" else "/studies/")
     os.kill(served.process.pid, signal.SIGINT)
     assert served.process.wait(timeout=60) == 0, served.said.read_text()
     assert "Traceback" not in served.said.read_text()
     served.gone()
 
 
-def test_killed_demo_leaves_nothing_running(served: Demo) -> None:
+def test_killed_demo_leaves_nothing_running(served: Served) -> None:
     served.wait_until_served()
     served.process.kill()
     served.process.wait()
     served.gone()
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", served.port)) != 0
+
+
+@pytest.mark.parametrize("served", ["serve"], indirect=True)
+def test_serve_makes_the_database_offers_the_first_admin_in_and_serves(served: Served) -> None:
+    said = served.wait_until_served()
+    assert said.startswith("There is no site admin yet.")
+    assert f"http://localhost:{served.port}/" in said
+    with urllib.request.urlopen(f"http://127.0.0.1:{served.port}/healthz", timeout=60) as answer:
+        assert answer.status == 200
+    os.kill(served.process.pid, signal.SIGTERM)
+    assert served.process.wait(timeout=60) == 0, served.said.read_text()
+    served.gone()

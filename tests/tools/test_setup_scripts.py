@@ -22,6 +22,7 @@ def clone(tmp_path: Path) -> Path:
     """A clone with nothing installed: the files that run before there is a virtual environment."""
     folder = tmp_path / "clone"
     shutil.copytree(ROOT / "tools", folder / "tools")
+    shutil.copytree(ROOT / "config" / "serving", folder / "config" / "serving")
     shutil.copytree(ROOT / "requirements", folder / "requirements")
     shutil.copy(ROOT / "Makefile", folder)
     return folder

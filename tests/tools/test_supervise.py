@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.helpers import TOOLS, is_running, kill_if_running, read_pid, wait_until
+from tests.tools.helpers import ROOT, is_running, kill_if_running, read_pid, wait_until
 
 # A program that, like the web server, has a child in its process group; both write down their process ids.
 PROGRAM = """
@@ -27,7 +27,7 @@ while True:
 ENDS = "import sys, pathlib, time\nwhile not pathlib.Path(sys.argv[1], 'end').exists(): time.sleep(0.02)\nsys.exit(3)"
 DRIVER = """
 import sys
-from supervise import Program, Supervisor
+from config.serving.supervise import Program, Supervisor
 program, folder, grace, kind, follow = sys.argv[1:]
 start = [sys.executable, "-c", program, folder]
 first = Program("The first", [*start, "first", "gentle"])
@@ -54,7 +54,7 @@ class Supervised:
         return [sys.executable, "-c", driver, PROGRAM, *options]
 
     def start(self, command: list[str]) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(TOOLS)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
             command,
             env=environment,

@@ -10,7 +10,11 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.tools.helpers import TOOLS, is_running, wait_until
+
+pytestmark = pytest.mark.slow
 
 ASK = """
 import json, os, pathlib, sys

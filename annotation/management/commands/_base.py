@@ -1,4 +1,4 @@
-"""What Tandem's commands share: domain errors become one clear message, files are read whole."""
+"""Shared by all commands: errors as messages, and reading files."""
 
 import os
 import sys
@@ -7,24 +7,25 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.errors import AnnotationError
+from annotation.core.errors import AnnotationError
+from annotation.core.file_bounds import MOST_BYTES
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
 
 class TandemCommand(BaseCommand):
-    """A command whose domain errors end it with their own words and a non-zero status."""
+    """A command that ends with a domain error's message and a non-zero status."""
 
     requires_migrations_checks = True
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run; an error that a user can put right is shown without a stack trace."""
+        """Run; show domain errors without a stack trace."""
         try:
             return super().execute(*args, **options)
         except AnnotationError as error:
             raise CommandError(str(error)) from error
         except BrokenPipeError:
-            # Whoever reads has had enough, as `| head`. What is left in the buffer goes nowhere, without a word.
+            # The reader, such as `head`, has closed the pipe. Discard the rest of the buffer silently.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(ENDED_BY_PIPE)
 
@@ -36,9 +37,13 @@ class TandemCommand(BaseCommand):
 def read_file(path: str) -> tuple[bytes, str]:
     """Return a file's bytes and name.
 
-    Raises: CommandError when it can't be read.
+    Raises: CommandError when it can't be read, or is too large.
     """
     try:
-        return Path(path).read_bytes(), Path(path).name
+        with Path(path).open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise CommandError(f"{path} can't be read: {error.strerror}") from None
+    if len(data) > MOST_BYTES:
+        raise CommandError(f"{path} is larger than {MOST_BYTES // 2**20:,} MB; split it")
+    return data, Path(path).name

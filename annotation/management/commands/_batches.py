@@ -1,14 +1,14 @@
-"""What the commands about batches share: which one, how instances are chosen, and how a batch is written as JSON."""
+"""Shared by the commands about batches: options, selections, and batches as JSON."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.errors import UnknownName
+from annotation.batches.sampling import SelectionSpec, ids_of
+from annotation.core.errors import UnknownName
 from annotation.management.commands._base import read_file
 from annotation.models import Batch, Study
-from annotation.services.choosing import Asked, ids_of
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
 
 SELECT = "all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE (one id a line)"
 
@@ -32,20 +32,15 @@ def batch_of(options: Mapping[str, Any]) -> Batch:
     return batch
 
 
-def asked_of(select: str, similarity: str | None) -> Asked:
-    """Read how instances are to be chosen, with the ids of a file.
+def selection_of(select: str, similarity: str | None) -> SelectionSpec:
+    """Read how instances are selected, with the ids of a file.
 
     Raises: CommandError when the file can't be read.
     """
     if not select.startswith("ids:"):
-        return Asked(select, (), similarity)
+        return SelectionSpec(select, (), similarity)
     data, _ = read_file(select.removeprefix("ids:"))
-    return Asked("ids", ids_of(data.decode("utf-8-sig", errors="replace")), similarity)
-
-
-def named(asked: Asked) -> dict[str, Any]:
-    """Return a choice as the services take it."""
-    return {"select": asked.spec, "instance_ids": asked.instance_ids, "similarity": asked.similarity}
+    return SelectionSpec("ids", ids_of(data.decode("utf-8-sig", errors="replace")), similarity)
 
 
 def document(study: Study, batch: Batch, **more: Any) -> dict[str, Any]:

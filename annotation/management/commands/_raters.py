@@ -1,15 +1,15 @@
-"""What the commands about raters share: whom, or which of their HITs, a decision is about."""
+"""Shared by commands about raters: options for a rater, or one of their HITs."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.errors import UnknownName
+from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
 
 
-def add_whom(parser: ArgumentParser) -> None:
+def add_target(parser: ArgumentParser) -> None:
     """Declare the study, and the rater or the assignment."""
     parser.add_argument("study", metavar="STUDY")
     whom = parser.add_mutually_exclusive_group(required=True)
@@ -21,8 +21,8 @@ def add_whom(parser: ArgumentParser) -> None:
     )
 
 
-def whom(options: Mapping[str, Any]) -> Annotator | Assignment:
-    """Return whom the options name.
+def target_of(options: Mapping[str, Any]) -> Annotator | Assignment:
+    """Return the rater or assignment that the options name.
 
     Raises: UnknownStudy; UnknownName.
     """

@@ -1,4 +1,4 @@
-"""Settings of a study as several commands take them."""
+"""Options of several commands: a study's settings, and the output format."""
 
 import json
 from argparse import ArgumentParser
@@ -9,14 +9,14 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.forms import BooleanField
 
-from annotation.models.study import TaskKind
-from annotation.settings_form import SWITCHED, StudySettingsForm
+from annotation.models.studies import TaskKind
+from annotation.studies.settings_form import BOOLEAN_WORDS, StudySettingsForm
 
 _SETTINGS = ("title", "task", "question")
 
 
 def add_study_settings(parser: ArgumentParser) -> None:
-    """Declare what a new study may be given; a study that is there already keeps its own."""
+    """Declare the settings of a new study; an existing study keeps its own."""
     group = parser.add_argument_group("for a new study")
     group.add_argument("--title", help="for researchers; raters never see it")
     group.add_argument("--task", choices=TaskKind.values, help="what the systems were asked to do")
@@ -24,7 +24,7 @@ def add_study_settings(parser: ArgumentParser) -> None:
 
 
 def study_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that were given, under the model's names."""
+    """Return the given settings, by the model's names."""
     given = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
     if "task" in given:
         given["task_kind"] = given.pop("task")
@@ -34,7 +34,7 @@ def study_settings(options: dict[str, Any]) -> dict[str, Any]:
 def named_settings(items: Iterable[str]) -> dict[str, str]:
     """Read NAME=VALUE settings.
 
-    Raises: CommandError for one that is no setting, or no value of a switch.
+    Raises: CommandError for an unknown setting, or a switch that is neither true nor false.
     """
     return dict(_setting(item) for item in items)
 
@@ -44,13 +44,13 @@ def _setting(item: str) -> tuple[str, str]:
     field = StudySettingsForm.base_fields.get(name)
     if field is None or not equals:
         raise CommandError(f"{item}: give NAME=VALUE with NAME one of {', '.join(StudySettingsForm.base_fields)}")
-    if isinstance(field, BooleanField) and value.lower() not in SWITCHED:
+    if isinstance(field, BooleanField) and value.lower() not in BOOLEAN_WORDS:
         raise CommandError(f"{item}: the value must be true or false")
     return name, value
 
 
 def as_json(value: dict[str, Any]) -> str:
-    """Write the one JSON document of a command; amounts of money as text."""
+    """Format a command's JSON document, with money as text."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=_as_text)
 
 
@@ -61,7 +61,7 @@ def _as_text(value: Any) -> str:
 
 
 def add_format(parser: ArgumentParser) -> None:
-    """Declare in which form the command answers."""
+    """Declare the output format."""
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="json: one document and nothing else"
     )

@@ -5,8 +5,8 @@ from typing import Any
 
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._settings import add_format, as_json
-from annotation.services.archive import archive_study, restore_study
-from annotation.services.studies import find_study
+from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -22,7 +22,7 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it and say what is so now."""
+        """Archive or restore the study, and print its state."""
         study = find_study(options["study"])
         act = restore_study if options["restore"] else archive_study
         changed = act(study=study, reason=options["reason"])

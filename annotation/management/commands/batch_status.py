@@ -1,4 +1,4 @@
-"""Say how far a batch is."""
+"""Show a batch's progress."""
 
 import json
 from argparse import ArgumentParser
@@ -6,10 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation.batch_status import BatchStatus, batch_status
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._batches import add_batch, batch_of
 from annotation.models import Batch
+from annotation.monitoring.batch_status import BatchStatus, batch_status
 
 
 class Command(TandemCommand):

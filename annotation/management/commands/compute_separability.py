@@ -6,9 +6,9 @@ from typing import Any
 
 from analysis import similarity
 from annotation.management.commands._base import TandemCommand
-from annotation.services.separability import SeparabilityResult, blind_notice, default_similarity
-from annotation.services.separability_jobs import SeparabilityRequest
-from annotation.services.studies import find_study
+from annotation.separability.jobs import SeparabilityRequest
+from annotation.separability.services import SeparabilityResult, default_similarity, ignored_texts_notice
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -42,7 +42,7 @@ class Command(TandemCommand):
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute, store and say what came of it."""
+        """Compute and store, and print the results."""
         study = find_study(options["study"])
         name = options["similarity"]
         if name is None:
@@ -50,7 +50,7 @@ class Command(TandemCommand):
             name = default.similarity
             if default.notice:
                 self.stderr.write(f"notice: {default.notice}")
-        asked = SeparabilityRequest(
+        request = SeparabilityRequest(
             similarity=name,
             group=options["group"],
             model=options["model"],
@@ -60,9 +60,9 @@ class Command(TandemCommand):
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
         )
-        if notice := blind_notice(study, name):
+        if notice := ignored_texts_notice(study, name):
             self.stderr.write(f"notice: {notice}")
-        results = asked.compute(study)
+        results = request.compute(study)
         if options["format"] == "json":
             self.say(json.dumps([as_json(result) for result in results], ensure_ascii=False, indent=2))
         else:
@@ -71,7 +71,7 @@ class Command(TandemCommand):
 
 
 def in_words(result: SeparabilityResult) -> str:
-    """Say what came of it for a configuration."""
+    """Describe the result for a configuration."""
     if not result.changed:
         outcome = "unchanged"
     elif result.computed == result.matchups:
@@ -84,7 +84,7 @@ def in_words(result: SeparabilityResult) -> str:
 
 
 def as_json(result: SeparabilityResult) -> dict[str, Any]:
-    """Return the same as JSON, with everything that is recorded."""
+    """Return the result as JSON, with everything that is recorded."""
     run = result.run
     names = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed", "group", "low", "high")
     return {

@@ -8,8 +8,9 @@ from django.db import transaction
 
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._settings import add_format, as_json, named_settings
-from annotation.services.studies import find_study, save_settings, set_families
-from annotation.settings_form import StudySettingsForm, checked_settings
+from annotation.quality.qualification import too_few_hits
+from annotation.studies.services import find_study, save_settings, set_families
+from annotation.studies.settings_form import StudySettingsForm, checked_settings
 
 
 class Command(TandemCommand):
@@ -39,7 +40,7 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check the values as the settings page does, store them and say what changed."""
+        """Validate the values as the settings page does, store them, and print what changed."""
         study = find_study(options["study"])
         if not options["values"] and not options["family"]:
             raise CommandError("nothing to change: give NAME=VALUE, or --family SYSTEM=FAMILY")
@@ -51,14 +52,16 @@ class Command(TandemCommand):
             families = set_families(study=study, families=dict(_family(item) for item in options["family"]))
             saved = save_settings(study=study, reason=options["reason"], **settings)
         changed = {name: value for name in given if (value := getattr(saved, name)) != before[name]}
+        if notice := too_few_hits(saved):
+            self.stderr.write(f"notice: {notice}")
         amended = study.events.order_by("pk").last() != last
         if options["format"] == "json":
             steps = {name: [before[name], value] for name, value in changed.items()}
             named = {"families": families} if options["family"] else {}
             self.say(as_json({"study": saved.slug, "changed": steps, **named, "amendment": amended}))
             return
-        for name, (had, has) in families.items():
-            self.say(f"family of {name}: {_shown(had)} → {_shown(has)}")
+        for name, (old, new) in families.items():
+            self.say(f"family of {name}: {_shown(old)} → {_shown(new)}")
         for name, value in changed.items():
             self.say(f"{name}: {_shown(before[name])} → {_shown(value)}")
         if amended:
@@ -68,7 +71,7 @@ class Command(TandemCommand):
 
 
 def _family(item: str) -> tuple[str, str]:
-    system, equals, family = item.rpartition("=")  # a system's name may have any sign in it
+    system, equals, family = item.rpartition("=")  # a system's name may contain "="
     if not equals or not system:
         raise CommandError(f"{item}: give SYSTEM=FAMILY; SYSTEM= clears it")
     return system, family

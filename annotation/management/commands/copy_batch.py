@@ -3,12 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.configurations import configuration
+from annotation.batches.changes import copy_batch
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._batches import add_batch, batch_of, document
 from annotation.management.commands._settings import add_format, as_json
 from annotation.models import Batch
-from annotation.services.batch_changes import copy_batch
+from annotation.studies.configurations import configuration
 
 
 class Command(TandemCommand):
@@ -27,7 +27,7 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the copy and say what it holds."""
+        """Make the copy and print a summary."""
         batch = batch_of(options)
         systems = options["systems"] or (batch.system_a.name, batch.system_b.name)
         found = configuration(batch.study, dataset=options["dataset"] or batch.dataset, systems=tuple(systems))
@@ -41,5 +41,5 @@ class Command(TandemCommand):
         if options["format"] == "json":
             self.say(as_json(document(batch.study, copy, made=made)))
             return
-        told = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
-        self.say(f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {told}")
+        outcome = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
+        self.say(f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}")

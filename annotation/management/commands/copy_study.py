@@ -3,11 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from annotation.importing.copying import copy_study
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._settings import add_format, as_json
 from annotation.management.commands.create_study import find_group
-from annotation.services.copying import copy_study
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -27,7 +27,7 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the copy and say what it holds."""
+        """Make the copy and print a summary."""
         study = find_study(options["study"])
         copy = copy_study(
             study=study,

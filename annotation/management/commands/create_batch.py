@@ -3,13 +3,13 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from annotation.batches.services import create_batch, notices_of
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._batches import SELECT, asked_of, document, named
+from annotation.management.commands._batches import SELECT, document, selection_of
 from annotation.management.commands._settings import add_format, as_json
 from annotation.models import Batch
-from annotation.services.batches import create_batch, lacks_gold
-from annotation.services.studies import find_study
-from annotation.study_templates import batch_plan
+from annotation.studies.presets import batch_defaults
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -47,11 +47,11 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the batch and say what it holds."""
-        given = None if options["select"] is None else asked_of(options["select"], options["similarity"])
+        """Make the batch and print a summary."""
+        given = None if options["select"] is None else selection_of(options["select"], options["similarity"])
         study = find_study(options["study"])
-        plan = batch_plan(study)
-        asked = given or asked_of(plan.select, options["similarity"])
+        plan = batch_defaults(study)
+        selection = given or selection_of(plan.select, options["similarity"])
         batch, made = create_batch(
             study=study,
             name=options["name"],
@@ -66,7 +66,7 @@ class Command(TandemCommand):
             gold_rate=options["gold_rate"],
             repeat_rate=options["repeat_rate"],
             status=Batch.Status.DRAFT if options["draft"] else Batch.Status.OPEN,
-            **named(asked),
+            **selection.arguments,
         )
         if options["format"] == "json":
             self.say(as_json(document(study, batch, made=made)))
@@ -98,5 +98,5 @@ class Command(TandemCommand):
                 "over texts that are alike, and rare failures; numbers over the chosen ones are about these "
                 "(docs/howto/choose_instances.md)"
             )
-        if lacks_gold(batch):
-            self.stderr.write("notice: the study has no open gold batch: until there is one, no gold HIT is given out")
+        for notice in notices_of(batch):
+            self.stderr.write(f"notice: {notice}")

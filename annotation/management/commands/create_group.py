@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.groups import create_group
+from annotation.members.groups import create_group
 
 
 class Command(TandemCommand):
@@ -18,7 +18,7 @@ class Command(TandemCommand):
         parser.add_argument("--name", default="", help="as pages show it (default: the slug)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make it."""
+        """Make the group."""
         group = create_group(slug=options["slug"], name=options["name"])
         self.say(f"group {group} made")
         self.say(f"give somebody a role in it: manage.py grant USER --role study-admin --group {group}")

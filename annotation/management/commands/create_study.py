@@ -5,14 +5,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.formats.study_file import DEFAULT_DATASET
+from annotation.importing.formats.study_file import DEFAULT_DATASET
+from annotation.importing.new_studies import create_study, settings_of
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.management.commands._settings import add_format, as_json, named_settings
 from annotation.models import ResearchGroup, Study
-from annotation.models.groups import main_group
-from annotation.services.new_studies import create_study, settings_of
-from annotation.settings_form import StudySettingsForm, checked_settings
-from annotation.study_templates import BLANK, TEMPLATES, batch_plan, find_template
+from annotation.models.members import main_group
+from annotation.studies.presets import BLANK, TEMPLATES, batch_defaults, find_template
+from annotation.studies.settings_form import StudySettingsForm, checked_settings
 
 
 class Command(TandemCommand):
@@ -23,8 +23,8 @@ class Command(TandemCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("study", metavar="SLUG")
-        told = "; ".join(f"{one.name}: {one.title}" for one in TEMPLATES.values())
-        parser.add_argument("--template", default=BLANK, help=f"one of {', '.join(TEMPLATES)} ({told})")
+        titles = "; ".join(f"{one.name}: {one.title}" for one in TEMPLATES.values())
+        parser.add_argument("--template", default=BLANK, help=f"one of {', '.join(TEMPLATES)} ({titles})")
         parser.add_argument("--title", help="for researchers; raters never see it")
         parser.add_argument(
             "--set",
@@ -40,22 +40,22 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check the settings as the page does, make the study and say what comes next."""
+        """Validate the settings as the page does, make the study, and print the next steps."""
         template = find_template(options["template"])
         given = {"title": options["title"] or options["study"], **named_settings(options["values"])}
         begun = template.study()
         checked = checked_settings(begun, given)
-        study, said = create_study(
+        study, summary = create_study(
             slug=options["study"],
             group=find_group(options["group"]),
             settings={**settings_of(begun), **checked},
             template=template,
             file=_file(options["file"], options["dataset"]),
         )
-        self._report(study, template.name, said, as_document=options["format"] == "json")
+        self._report(study, template.name, summary, as_document=options["format"] == "json")
 
-    def _report(self, study: Study, template: str, said: str, *, as_document: bool) -> None:
-        plan = batch_plan(study)
+    def _report(self, study: Study, template: str, summary: str, *, as_document: bool) -> None:
+        plan = batch_defaults(study)
         following = (
             f"manage.py create_batch {study.slug} --name NAME --dataset NAME --systems A B "
             f"--pairs {plan.pairs} --raters {plan.raters} --select {plan.select}"
@@ -63,20 +63,20 @@ class Command(TandemCommand):
         if as_document:
             batch = {"pairs": plan.pairs, "raters": plan.raters, "select": plan.select}
             made = {"study": study.slug, "key": study.key, "group": study.group.slug, "template": template}
-            self.say(as_json({**made, "settings": settings_of(study), "batch": batch, "file": said or None}))
+            self.say(as_json({**made, "settings": settings_of(study), "batch": batch, "file": summary or None}))
             return
         self.say(f"study {study.slug} made from template {template}, in group {study.group.slug}")
-        if said:
-            self.say(said)
+        if summary:
+            self.say(summary)
         else:
             self.say(f"next: manage.py import_study FILE --study {study.slug}")
         self.say(f"then: {following}")
 
 
 def find_group(slug: str | None) -> ResearchGroup:
-    """Return a group by its short name; the main one when none is named.
+    """Return a group by its short name; the main one by default.
 
-    Raises: CommandError listing those that there are.
+    Raises: CommandError listing the known groups.
     """
     if slug is None:
         return main_group()

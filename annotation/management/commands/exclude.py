@@ -6,9 +6,9 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._raters import add_whom, whom
+from annotation.management.commands._raters import add_target, target_of
 from annotation.models import Annotator
-from annotation.services.exclusion import exclude_annotator, reject_assignment
+from annotation.quality.exclusion import exclude_annotator, reject_assignment
 
 
 class Command(TandemCommand):
@@ -18,15 +18,15 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        add_whom(parser)
+        add_target(parser)
         parser.add_argument("--reason", required=True, help="shown with the results")
         parser.add_argument("--reopen", action="store_true", help="open the slots again, so that others rate it")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Decide, and say what came of it."""
-        found, decided = whom(options), {"reason": options["reason"], "reopen": options["reopen"]}
+        """Exclude or reject, and print the result."""
+        found, arguments = target_of(options), {"reason": options["reason"], "reopen": options["reopen"]}
         if isinstance(found, Annotator):
-            effect = exclude_annotator(annotator=found, by=None, at=timezone.now(), **decided)
+            effect = exclude_annotator(annotator=found, by=None, at=timezone.now(), **arguments)
         else:
-            effect = reject_assignment(assignment=found, by=None, at=timezone.now(), **decided)
-        self.say(effect.told)
+            effect = reject_assignment(assignment=found, by=None, at=timezone.now(), **arguments)
+        self.say(effect.message)

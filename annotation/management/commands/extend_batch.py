@@ -3,11 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from annotation.batches.changes import extend_batch
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._batches import SELECT, add_batch, asked_of, batch_of, document, named
+from annotation.management.commands._batches import SELECT, add_batch, batch_of, document, selection_of
 from annotation.management.commands._settings import add_format, as_json
 from annotation.models import Batch
-from annotation.services.batch_changes import extend_batch
 
 
 class Command(TandemCommand):
@@ -28,12 +28,13 @@ class Command(TandemCommand):
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Extend the batch and say what it holds now."""
+        """Extend the batch and print a summary."""
         batch = batch_of(options)
-        chosen = {} if options["select"] is None else named(asked_of(options["select"], options["similarity"]))
+        select, similarity = options["select"], options["similarity"]
+        selection = {} if select is None else selection_of(select, similarity).arguments
         before = batch.hits.count()
         done = extend_batch(
-            batch=batch, more_raters=options["raters"], seed=options["seed"], reason=options["reason"], **chosen
+            batch=batch, more_raters=options["raters"], seed=options["seed"], reason=options["reason"], **selection
         )
         if options["format"] == "json":
             self.say(as_json(document(done.study, done)))

@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._place import add_place, place_of
-from annotation.models.people import Role
-from annotation.services.accounts import grant_role
+from annotation.management.commands._scope import add_scope, scope_of
+from annotation.members.accounts import grant_role
+from annotation.models.members import Role
 
 
 class Command(TandemCommand):
@@ -23,31 +23,31 @@ class Command(TandemCommand):
         """Declare the options."""
         parser.add_argument("user")
         parser.add_argument("--role", required=True, choices=Role.values)
-        add_place(parser)
+        add_scope(parser)
         parser.add_argument(
             "--any-account", action="store_true", help="also to an account that came through a channel: anybody's"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Grant it and say how the user gets in."""
+        """Grant the role, and print how the user signs in."""
         role = options["role"]
-        place = place_of(options, role)
+        scope = scope_of(options, role)
         before = User.objects.filter(username=options["user"]).first()
         user, changed = grant_role(
             username=options["user"],
             role=role,
-            study=place.study,
-            group=place.group,
+            study=scope.study,
+            group=scope.group,
             any_account=options["any_account"],
         )
-        self.say(f"{user} {'is now' if changed else 'was already'} {role} in {place}")
+        self.say(f"{user} {'is now' if changed else 'was already'} {role} in {scope}")
         self.say(_of_account(before))
         if not user.has_usable_password():
             self.say(f"sign in: manage.py login_link {user}   (or set a password: manage.py changepassword {user})")
 
 
 def _of_account(before: User | None) -> str:
-    """Say whether there was such an account: a name may be somebody else's than whom it was meant for."""
+    """Say whether the account existed: the name may be another person's than intended."""
     if before is None:
         return "the account was made now"
     came = f"last signed in on {before.last_login:%Y-%m-%d}" if before.last_login else "never signed in"

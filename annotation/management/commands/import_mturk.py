@@ -1,14 +1,14 @@
-"""Read Mechanical Turk batch results."""
+"""Import Mechanical Turk batch results."""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.formats.mturk import DEFAULT_COLUMNS
+from annotation.importing.formats.mturk import DEFAULT_COLUMNS
+from annotation.importing.mturk_results import import_mturk
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.management.commands._settings import add_study_settings, study_settings
-from annotation.services.mturk import import_mturk
 
 
 class Command(TandemCommand):
@@ -35,7 +35,7 @@ class Command(TandemCommand):
         add_study_settings(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         study, stored, ratings = import_mturk(
             data=data,

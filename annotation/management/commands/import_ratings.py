@@ -1,16 +1,16 @@
-"""Read ratings that were collected elsewhere."""
+"""Import ratings that were collected elsewhere."""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.formats.study_file import DEFAULT_DATASET
+from annotation.importing.formats.study_file import DEFAULT_DATASET
+from annotation.importing.rating_files import import_ratings, import_votes
+from annotation.importing.ratings import StoredRatings
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.management.commands._settings import add_study_settings, study_settings
 from annotation.models import Study
-from annotation.services.rating_files import import_ratings, import_votes
-from annotation.services.ratings import StoredRatings
 
 
 class Command(TandemCommand):
@@ -30,7 +30,7 @@ class Command(TandemCommand):
         add_study_settings(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         if options["texts"] is None:
             study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])

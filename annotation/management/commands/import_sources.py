@@ -1,12 +1,12 @@
-"""Read source texts without generations."""
+"""Import source texts without generations."""
 
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.formats.study_file import DEFAULT_DATASET
+from annotation.importing import study_files
+from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.management.commands._settings import add_study_settings, study_settings
-from annotation.services import study_files
 
 
 class Command(TandemCommand):
@@ -25,7 +25,7 @@ class Command(TandemCommand):
         add_study_settings(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         study, stored = study_files.import_sources(
             data=data, name=name, slug=options["study"], dataset=options["dataset"], **study_settings(options)

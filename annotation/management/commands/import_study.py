@@ -1,16 +1,16 @@
-"""Read a study file, labelled outputs or preference pairs."""
+"""Import a study file, labelled outputs or preference pairs."""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.formats.labelled import FIELDS, form_of
-from annotation.formats.lines import is_csv
-from annotation.formats.study_file import DEFAULT_DATASET
+from annotation.core.lines import is_csv
+from annotation.importing import study_files
+from annotation.importing.formats.labelled import FIELDS, detect_form
+from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.management.commands._settings import add_study_settings, study_settings
-from annotation.services import study_files
 
 STUDY = "study"
 
@@ -38,9 +38,9 @@ class Command(TandemCommand):
         add_study_settings(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print a summary."""
         data, name = read_file(options["file"])
-        form = options["form"] or (None if is_csv(name) else form_of(data)) or STUDY
+        form = options["form"] or (None if is_csv(name) else detect_form(data)) or STUDY
         given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
         if form == STUDY:
             if options["tag"] or options["side_seed"]:

@@ -1,10 +1,10 @@
-"""Read comparison tables."""
+"""Import comparison tables."""
 
 from argparse import ArgumentParser
 from typing import Any
 
+from annotation.importing.tables import import_tables
 from annotation.management.commands._base import TandemCommand, read_file
-from annotation.services.tables import import_tables
 
 
 class Command(TandemCommand):
@@ -18,7 +18,7 @@ class Command(TandemCommand):
         parser.add_argument("--study", required=True, metavar="SLUG")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
         if not added:

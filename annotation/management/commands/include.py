@@ -1,4 +1,4 @@
-"""Take a rater, or one of their HITs, back into results."""
+"""Include a rater, or one of their HITs, in results again."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._raters import add_whom, whom
+from annotation.management.commands._raters import add_target, target_of
 from annotation.models import Annotator
-from annotation.services.exclusion import accept_assignment, include_annotator
+from annotation.quality.exclusion import accept_assignment, include_annotator
 
 
 class Command(TandemCommand):
@@ -18,14 +18,14 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        add_whom(parser)
+        add_target(parser)
         parser.add_argument("--reason", default="", help="shown with the results")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Decide, and say what came of it."""
-        found = whom(options)
+        """Include or accept, and print the result."""
+        found = target_of(options)
         if isinstance(found, Annotator):
             effect = include_annotator(annotator=found, reason=options["reason"], by=None, at=timezone.now())
         else:
             effect = accept_assignment(assignment=found, reason=options["reason"], by=None, at=timezone.now())
-        self.say(effect.told)
+        self.say(effect.message)

@@ -10,12 +10,12 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.errors import UnknownName
+from annotation.core.errors import UnknownName
 from annotation.management.commands._base import TandemCommand
 from annotation.models import Batch, Study
-from annotation.services.channels import channel_of_rater, invitation_channel
-from annotation.services.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, reissue
-from annotation.services.studies import find_study
+from annotation.recruitment.channels import channel_of_rater, invitation_channel
+from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, reissue
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):

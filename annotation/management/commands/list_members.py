@@ -1,4 +1,4 @@
-"""Show who holds which role."""
+"""List members and their roles."""
 
 import json
 from argparse import ArgumentParser
@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._place import add_place, place_of
-from annotation.memberships import grants_in
-from annotation.models.people import Role
+from annotation.management.commands._scope import add_scope, scope_of
+from annotation.members.memberships import grants_in
+from annotation.models.members import Role
 
 
 class Command(TandemCommand):
@@ -19,15 +19,15 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        add_place(parser)
+        add_scope(parser)
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """List them."""
-        place = place_of(options)
-        grants = list(grants_in(study=place.study, group=place.group))
-        if place.study is not None:
-            grants += grants_in(group=place.study.group)
+        scope = scope_of(options)
+        grants = list(grants_in(study=scope.study, group=scope.group))
+        if scope.study is not None:
+            grants += grants_in(group=scope.study.group)
         admins = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
         rows = [
             (str(one.user), one.role, f"study {one.study}" if one.study else f"group {one.group}") for one in grants

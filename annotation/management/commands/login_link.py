@@ -1,4 +1,4 @@
-"""Make a one-time link that signs a user in."""
+"""Print a one-time sign-in link for a user."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -8,13 +8,13 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.accounts import login_link
+from annotation.members.accounts import login_link
 
 
 class Command(TandemCommand):
     """`login_link USER`."""
 
-    help = "Print a link that signs a user in once, within a day."
+    help = "Print a link whose page signs a user in, once and within a day; opening it spends nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""

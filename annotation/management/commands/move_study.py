@@ -4,8 +4,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.groups import find_group, move_study
-from annotation.services.studies import find_study
+from annotation.members.groups import find_group, move_study
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -19,7 +19,7 @@ class Command(TandemCommand):
         parser.add_argument("--group", required=True, metavar="SLUG")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Move it, and say what that ended."""
+        """Move the study, and print the number of ended roles."""
         study, group = find_study(options["study"]), find_group(options["group"])
         if study.group_id == group.pk:
             self.say(f"study {study} is in group {group} already")

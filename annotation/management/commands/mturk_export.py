@@ -1,4 +1,4 @@
-"""Write a batch for Mechanical Turk's requester site."""
+"""Export a batch for Mechanical Turk's requester site."""
 
 import json
 from argparse import ArgumentParser
@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.mturk_export import LONGEST_PAGE, export_batch
-from annotation.services.studies import find_study
+from annotation.recruitment.mturk.export import LONGEST_PAGE, export_batch
+from annotation.studies.services import find_study
 
 CSV, PAGE = "hits.csv", "template.html"
 
@@ -29,7 +29,7 @@ class Command(TandemCommand):
         parser.add_argument("--to", required=True, metavar="FOLDER", help="made if it isn't there")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the two files and print what is in them."""
+        """Write the two files and print a summary."""
         sheet = export_batch(study=find_study(options["study"]), name=options["batch"])
         folder = Path(options["to"])
         try:
@@ -38,7 +38,7 @@ class Command(TandemCommand):
             (folder / PAGE).write_bytes(sheet.page)
         except OSError as error:
             raise CommandError(f"{folder} can't be written to: {error.strerror}") from None
-        told = {
+        document = {
             "files": [str(folder / CSV), str(folder / PAGE)],
             "hits": sheet.hits,
             "assignments_per_hit": sheet.assignments,
@@ -46,4 +46,4 @@ class Command(TandemCommand):
             "longer_than": LONGEST_PAGE,
             "too_long": sheet.too_long,
         }
-        self.say(json.dumps(told, ensure_ascii=False))
+        self.say(json.dumps(document, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""Read the results of an exported batch back."""
+"""Import the results of an exported batch."""
 
 import json
 from argparse import ArgumentParser
@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand, read_file
-from annotation.services.mturk_results import import_results
+from annotation.recruitment.mturk.offline_results import import_results
 
 
 class Command(TandemCommand):
@@ -25,9 +25,9 @@ class Command(TandemCommand):
         parser.add_argument("--batch", required=True, metavar="NAME")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and print what came of it."""
+        """Import the file and print the counts."""
         data, file_name = read_file(options["file"])
-        taken = import_results(
+        counts = import_results(
             data=data, file_name=file_name, slug=options["study"], name=options["batch"], at=timezone.now()
         )
-        self.say(json.dumps(taken.counts))
+        self.say(json.dumps(counts.counts))

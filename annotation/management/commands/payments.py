@@ -1,13 +1,13 @@
-"""Say what a study owes to its raters."""
+"""List the pay due to a study's raters."""
 
 import json
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.formats.spreadsheet import csv_lines
+from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
+from annotation.core.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand
-from annotation.services.payments import COLUMNS, payment_rows, payments_of
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -22,7 +22,7 @@ class Command(TandemCommand):
         parser.add_argument("--platforms", action="store_true", help="also raters whom Prolific or MTurk pays")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add up and print."""
+        """Print the pay due to each rater."""
         study = find_study(options["study"])
         rows = payment_rows(payments_of(study, platforms=options["platforms"]))
         if options["format"] == "json":

@@ -5,10 +5,10 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand
-from annotation.pilots import RATERS, Assumptions, Measure, Wish
-from annotation.plan_text import as_text
-from annotation.planning import plan
-from annotation.services.studies import find_study
+from annotation.planning.pilots import RATERS, Assumptions, PlannedMeasure, PlanSpec
+from annotation.planning.plans import plan
+from annotation.planning.text import as_text
+from annotation.studies.services import find_study
 
 _ASSUMED = {
     "assume_win_rate": "win_rate",
@@ -38,7 +38,9 @@ class Command(TandemCommand):
         """Declare the options."""
         parser.add_argument("study", metavar="STUDY")
         parser.add_argument("--width", type=float, required=True, help="upper less lower bound, between 0 and 1")
-        parser.add_argument("--measure", choices=list(Measure), default=Measure.WIN_RATE, type=Measure)
+        parser.add_argument(
+            "--measure", choices=list(PlannedMeasure), default=PlannedMeasure.WIN_RATE, type=PlannedMeasure
+        )
         parser.add_argument("--level", type=float, default=0.95, help="of the interval (default 0.95)")
         parser.add_argument("--dataset", help="needed, with --systems, where the study has several configurations")
         parser.add_argument("--systems", nargs=2, metavar=("A", "B"))
@@ -92,11 +94,11 @@ class Command(TandemCommand):
         costs.add_argument("--judge-cost-per-call", type=float, help="in the study's currency")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Work the plan out and print it."""
+        """Compute the plan and print it."""
         assumed = {field: options[name] for name, field in _ASSUMED.items() if options[name] is not None}
         found = plan(
             find_study(options["study"]),
-            Wish(
+            PlanSpec(
                 width=options["width"],
                 measure=options["measure"],
                 level=options["level"],

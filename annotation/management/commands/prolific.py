@@ -1,4 +1,4 @@
-"""Prolific from the command line: learn what became of submissions, decide, pay."""
+"""Sync submissions from Prolific, decide on them, and pay."""
 
 import json
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from annotation.errors import UnknownName
+from annotation.core.errors import UnknownName
 from annotation.management.commands._base import TandemCommand
 from annotation.models import Channel
-from annotation.services import prolific_actions
-from annotation.services.prolific_buttons import find_submission
-from annotation.services.prolific_client import Json, ProlificClient
-from annotation.services.prolific_site import CATEGORIES, ProlificSettings
-from annotation.services.prolific_submissions import release_browser
-from annotation.services.prolific_sync import sync
-from annotation.services.studies import find_study
+from annotation.recruitment.prolific import actions
+from annotation.recruitment.prolific.client import Json, ProlificClient
+from annotation.recruitment.prolific.panel_actions import find_submission
+from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings
+from annotation.recruitment.prolific.submissions import release_browser
+from annotation.recruitment.prolific.sync import sync
+from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """Each can be run again after any failure: nothing is done twice."""
+    """`prolific ACTION STUDY …`; every action can be retried after a failure."""
 
     help = (
         "Ask Prolific what became of a study's submissions (sync), approve or reject one, pay a bonus for one, let a "
@@ -28,32 +28,32 @@ class Command(TandemCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Name the deed, the study and what the deed needs."""
-        deeds = parser.add_subparsers(dest="deed", required=True, metavar="DEED")
-        _common(deeds.add_parser("sync", help="ask Prolific for all submissions"))
+        """Declare the actions and their options."""
+        subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        _common(subparsers.add_parser("sync", help="ask Prolific for all submissions"))
         for name, text in (
             ("approve", "approve a submission: its participant is paid"),
             ("reject", "reject a submission, with words for its participant"),
             ("bonus", "pay a bonus for a submission"),
             ("release", "let its participant in from another browser"),
         ):
-            deed = _common(deeds.add_parser(name, help=text))
-            deed.add_argument("submission", metavar="SUBMISSION", help="as Prolific names it (SESSION_ID)")
+            action = _common(subparsers.add_parser(name, help=text))
+            action.add_argument("submission", metavar="SUBMISSION", help="as Prolific names it (SESSION_ID)")
             if name == "reject":
-                deed.add_argument(
+                action.add_argument(
                     "--reason", required=True, help="at least 100 characters, which the participant reads"
                 )
-                deed.add_argument("--category", required=True, help=f"one of {', '.join(CATEGORIES)}")
+                action.add_argument("--category", required=True, help=f"one of {', '.join(CATEGORIES)}")
             if name == "bonus":
-                deed.add_argument("--amount", required=True, help="in the study's currency, such as 0.75")
-                deed.add_argument(
+                action.add_argument("--amount", required=True, help="in the study's currency, such as 0.75")
+                action.add_argument(
                     "--reference", default="", help="another reference pays the same amount a second time"
                 )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, and print what came of it."""
+        """Run the action, and print the result."""
         channel = find_channel(options["study"], options["channel"])
-        self.say(json.dumps(_do(channel, options), ensure_ascii=False))
+        self.say(json.dumps(_run(channel, options), ensure_ascii=False))
 
 
 def _common(parser: CommandParser) -> CommandParser:
@@ -77,23 +77,23 @@ def find_channel(slug: str, name: str | None) -> Channel:
     return found[0]
 
 
-def _do(channel: Channel, options: dict[str, Any]) -> Json:
-    now, deed = timezone.now(), options["deed"]
+def _run(channel: Channel, options: dict[str, Any]) -> Json:
+    now, action = timezone.now(), options["action"]
     client = ProlificClient(ProlificSettings.of(channel))
-    if deed == "sync":
+    if action == "sync":
         return vars(sync(channel=channel, client=client, at=now))
     submission = find_submission(channel, options["submission"])
-    if deed == "release":
+    if action == "release":
         release_browser(submission=submission)
         return {"submission": submission.external_id, "released": True}
-    if deed == "approve":
-        done = prolific_actions.approve(submission=submission, client=client, at=now)
-    elif deed == "reject":
+    if action == "approve":
+        done = actions.approve(submission=submission, client=client, at=now)
+    elif action == "reject":
         words = {"reason": options["reason"], "category": options["category"]}
-        done = prolific_actions.reject(submission=submission, client=client, at=now, **words)
+        done = actions.reject(submission=submission, client=client, at=now, **words)
     else:
-        wanted = {"amount": options["amount"], "reference": options["reference"]}
-        done = prolific_actions.bonus(submission=submission, client=client, at=now, **wanted)
+        arguments = {"amount": options["amount"], "reference": options["reference"]}
+        done = actions.bonus(submission=submission, client=client, at=now, **arguments)
     submission.refresh_from_db()
     return {
         "submission": submission.external_id,

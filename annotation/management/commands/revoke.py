@@ -5,11 +5,11 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from annotation.errors import AnnotationError, UnknownName
+from annotation.core.errors import AnnotationError, UnknownName
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._place import add_place, place_of
-from annotation.models.people import Role
-from annotation.services.groups import revoke_role
+from annotation.management.commands._scope import add_scope, scope_of
+from annotation.members.groups import revoke_role
+from annotation.models.members import Role
 
 
 class Command(TandemCommand):
@@ -21,19 +21,19 @@ class Command(TandemCommand):
         """Declare the options."""
         parser.add_argument("user")
         parser.add_argument("--role", required=True, choices=Role.values)
-        add_place(parser)
+        add_scope(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Take it, and say what the user still holds."""
+        """Revoke the role, and print the user's other roles."""
         role = options["role"]
         user = User.objects.filter(username=options["user"]).first()
         if user is None:
             raise UnknownName(f"there is no user {options['user']}")
-        place = place_of(options, role)
-        if role == Role.ADMIN and (place.study or place.group):
+        scope = scope_of(options, role)
+        if role == Role.ADMIN and (scope.study or scope.group):
             raise AnnotationError("a site admin is one in all studies; leave the study or group out")
-        revoke_role(user=user, role=role, study=place.study, group=place.group)
-        self.say(f"{user} is no longer {role} in {place}")
+        revoke_role(user=user, role=role, study=scope.study, group=scope.group)
+        self.say(f"{user} is no longer {role} in {scope}")
         for grant in user.role_grants.select_related("study", "group").order_by("pk"):
             where = f"study {grant.study}" if grant.study else f"group {grant.group}"
             self.say(f"still: {grant.role} in {where}")

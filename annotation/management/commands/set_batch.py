@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from annotation.batches.services import set_batch_status
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._batches import add_batch, batch_of
 from annotation.models import Batch
-from annotation.services.batches import set_batch_status
 
 
 class Command(TandemCommand):
@@ -22,9 +22,9 @@ class Command(TandemCommand):
         parser.add_argument("--reason", default="", help="kept in the study's log")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Take the step and say what came of it."""
+        """Set the status and print it."""
         batch = batch_of(options)
         before = batch.status
         batch = set_batch_status(batch=batch, status=options["status"], reason=options["reason"])
-        told = f"was {before}" if before != batch.status else "as before; nothing was changed"
-        self.say(f"batch {batch.name}: {batch.status} ({told})")
+        outcome = f"was {before}" if before != batch.status else "as before; nothing was changed"
+        self.say(f"batch {batch.name}: {batch.status} ({outcome})")

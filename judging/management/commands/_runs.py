@@ -1,4 +1,4 @@
-"""What the commands about runs share: on which pairs a judge is run."""
+"""The options of run commands that select pairs."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
@@ -6,15 +6,15 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.batches.sampling import ids_of
 from annotation.management.commands._base import read_file
 from annotation.models import Study
-from annotation.services.choosing import ids_of
-from judging.services.pair_filters import PairFilter
-from judging.services.runs import find_batch
+from judging.runs.pair_filters import PairFilter
+from judging.runs.services import find_batch
 
 
 def add_pairs(parser: ArgumentParser) -> None:
-    """Declare the study, and the options that narrow its pairs down."""
+    """Add the study argument, and the options that select pairs."""
     parser.add_argument("study", metavar="STUDY", help="the study's slug")
     parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
     parser.add_argument("--dataset", default="", metavar="NAME", help="only pairs of this data set")
@@ -26,9 +26,9 @@ def add_pairs(parser: ArgumentParser) -> None:
 
 
 def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the pairs that the options name, as the services take them.
+    """Return the selected pairs as keyword arguments of the services.
 
-    Raises: UnknownName for a batch; CommandError when the file of ids can't be read or names none.
+    Raises: UnknownName for a batch; CommandError if the file of ids can't be read or is empty.
     """
     batch = find_batch(study, options["batch"]) if options["batch"] else None
     only = PairFilter(

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
+from judging.endpoints.services import add_endpoint, update_endpoint
 from judging.models import Endpoint
-from judging.services.endpoints import add_endpoint, update_endpoint
 
 SETTINGS = {
     "timeout": "timeout_seconds",

@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from judging.judges import find_method, method_names
-from judging.judges.tasks import TASKS
+from judging.endpoints.services import find_endpoint
+from judging.methods import find_method, method_names
+from judging.methods.tasks import TASKS
 from judging.models import Judge, PromptFile
-from judging.services.endpoints import find_endpoint
-from judging.services.judges import REPEATED_TEMPERATURE, add_judge
-from judging.services.prompt_files import find_prompt
+from judging.runs.judges import REPEATED_TEMPERATURE, add_judge
+from judging.wordings.prompt_files import find_prompt
 
 
 class Command(TandemCommand):

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand, read_file
-from annotation.services.groups import find_group
-from judging.prompt_text import read_prompt
-from judging.services.prompt_files import add_prompt
-from judging.wordings import parser_names
+from annotation.members.groups import find_group
+from judging.wordings.checks import parser_names
+from judging.wordings.prompt_files import add_prompt
+from judging.wordings.prompt_text import read_prompt
 
 
 class Command(TandemCommand):

@@ -7,12 +7,12 @@ from django.core.management.base import CommandError, CommandParser
 
 from analysis.table_checks import SUPPORTED
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from judging.checked_tables import vector_figures
-from judging.services.embeddings import Embedder
-from judging.services.endpoints import find_endpoint
-from judging.services.table_checks import Checked, check_tables
-from judging.shares import Share
+from annotation.studies.services import find_study
+from judging.core.proportions import Proportion
+from judging.embeddings.services import Embedder
+from judging.endpoints.services import find_endpoint
+from judging.tables.checked_tables import vector_figures
+from judging.tables.services import CheckProgress, check_tables
 
 
 class Command(TandemCommand):
@@ -70,11 +70,11 @@ class Command(TandemCommand):
         for name, found in figures.items():
             self.say(f"{name}: {_written(found, options['threshold'])}")
 
-    def _tell(self, done: Checked) -> None:
+    def _tell(self, done: CheckProgress) -> None:
         self.say(f"{done.made} tables checked")
 
 
-def _written(found: Share, threshold: float) -> str:
+def _written(found: Proportion, threshold: float) -> str:
     if found.value is None:
         return "no cell says anything"
     interval = "no interval" if found.low is None else f"95 % interval {found.low:.3f}–{found.high:.3f}"

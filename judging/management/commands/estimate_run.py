@@ -4,17 +4,19 @@
 """
 
 import json
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
+from judging.core.pricing import cost_line
 from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands.run_judge import parse_money
 from judging.models import JudgeRun
-from judging.services.estimates import Estimate, estimate
-from judging.services.judges import find_judge
-from judging.services.pricing import money
+from judging.runs.estimates import RunEstimate, estimate
+from judging.runs.judges import find_judge
 
 
 class Command(TandemCommand):
@@ -27,6 +29,7 @@ class Command(TandemCommand):
         add_pairs(parser)
         parser.add_argument("--judge", required=True, metavar="NAME")
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many presentations")
+        parser.add_argument("--max-cost", metavar="M", help="say whether it would take more than this")
         parser.add_argument("--batch-api", action="store_true", help="at the price of the provider's Batch API")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
@@ -40,12 +43,12 @@ class Command(TandemCommand):
             told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
             return
-        for line in lines(found):
+        for line in lines(found, parse_money(options["max_cost"])):
             self.stdout.write(line)
 
 
-def lines(found: Estimate) -> list[str]:
-    """Put an estimate in words."""
+def lines(found: RunEstimate, cap: Decimal | None = None) -> list[str]:
+    """Put an estimate in words; one above the cap says so."""
     about = "" if found.is_exact else "about "
     kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
     said = [
@@ -59,6 +62,5 @@ def lines(found: Estimate) -> list[str]:
     return [
         *said,
         f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written ({by}{sample})",
-        f"cost: {'' if found.cost is None else 'about '}{money(found.cost, found.currency)}"
-        + ("; the endpoint has no prices" if found.cost is None else ""),
+        cost_line(found.cost, found.currency, total=found.total, cap=cap),
     ]

@@ -1,6 +1,5 @@
 """export_tables STUDY [--variant V] [--output FILE|-] [--with-makings]"""
 
-import os
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterable
@@ -9,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.importing.table_export import table_lines
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from annotation.services.table_export import table_lines
-from judging.table_files import makings_of
+from annotation.studies.services import find_study
+from judging.tables.files import makings_of
 
 
 class Command(TandemCommand):
@@ -53,12 +52,12 @@ def _write(path: Path, lines: Iterable[str]) -> int:
     count, name = 0, ""
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # no path, a descriptor
             for line in lines:
                 file.write(line)
                 count += 1
-        os.chmod(name, 0o644)  # mkstemp makes it 0600; it is no secret within its folder
-        os.replace(name, path)
+        Path(name).chmod(0o644)  # mkstemp makes it 0600; it is no secret within its folder
+        Path(name).replace(path)
     except OSError as error:
         raise CommandError(f"can't write to {path}: {error.strerror}") from None
     finally:

@@ -7,34 +7,35 @@ generate STUDY --show lists what was sampled.
 
 import json
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from annotation.batches.sampling import ids_of
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.models import Study
-from annotation.services.choosing import ids_of
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
+from judging.calls.adhoc import check_cap
+from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
+from judging.core.errors import CapReached
+from judging.core.pricing import cost_line, money
+from judging.endpoints.services import find_endpoint
+from judging.generation.engine import sample
+from judging.generation.estimates import GenerationEstimate, estimate_generating
+from judging.generation.instances import InstanceCounts, InstanceSelection, check_selection, count_instances
+from judging.generation.prompt_templates import Wording, default_template, find_template, own_template, template_names
+from judging.generation.queued import totals_as_dict
+from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
+from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
+from judging.generation.store import SamplingTotals
+from judging.jobs.progress import Progress
+from judging.jobs.stopping import StopFlag
 from judging.management.commands.add_judge import parameter
-from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals, sum_of
+from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
 from judging.models import GenerationRun
-from judging.sampled import as_dict, instances_with_texts, runs_of, settings_lines
-from judging.services.conversations import IN_FLIGHT, Interrupted
-from judging.services.endpoints import find_endpoint
-from judging.services.engine import CapReached
-from judging.services.generating import SAMPLES, TEMPERATURE, Sampling, left_out_lines, run_to_be, start_generating
-from judging.services.generating_engine import sample
-from judging.services.generating_estimates import Expected, estimate_generating
-from judging.services.generating_instances import Standing, Where, check_where, standing_of
-from judging.services.generating_queued import told
-from judging.services.generating_store import Tally
-from judging.services.generating_templates import Wording, find_template, own_template, template_names, usual_template
-from judging.services.pricing import money
-from judging.services.progress import Progress
-from judging.services.stopping import StopFlag
-from judging.services.talks import check_cap
 
 BY = "command line"
 FILE_ENDINGS = (".txt", ".md", ".prompt")
@@ -96,18 +97,20 @@ class Command(TandemCommand):
             return
         if not options["system"] or not options["endpoint"]:
             raise CommandError("name a --system and an --endpoint, or --show what was sampled")
-        sampling, where = self.sampling(study, options), where_of(options)
-        check_where(study, where)
-        check_cap(sum_of(options["max_cost"]), sampling.endpoint)
+        sampling, selection = self.sampling(study, options), selection_of(options)
+        check_selection(study, selection)
+        check_cap(parse_money(options["max_cost"]), sampling.endpoint)
         if options["estimate"]:
-            run = run_to_be(study, options["system"], sampling, by=BY)
-            found = estimate_generating(run, where)
+            run = build_run(study, options["system"], sampling, by=BY)
+            found = estimate_generating(run, selection)
             told_of = {"study": study.slug, "system": run.name, **found.as_dict(), "settings": as_dict(run)}
-            self.tell([*settings_lines(run), *estimate_lines(found)], told_of, options)
+            self.tell(
+                [*settings_lines(run), *estimate_lines(found, parse_money(options["max_cost"]))], told_of, options
+            )
             return
         run = start_generating(study, options["system"], sampling, by=BY)
-        standing = standing_of(study, run.name, where)
-        self.run_it(run, standing, where, options)
+        counts = count_instances(study, run.name, selection)
+        self.run_it(run, counts, selection, options)
 
     def sampling(self, study: Study, options: dict[str, Any]) -> Sampling:
         """Return how texts are to be sampled."""
@@ -124,11 +127,13 @@ class Command(TandemCommand):
             keep_refusals=options["keep_refusals"],
         )
 
-    def run_it(self, run: GenerationRun, standing: Standing, where: Where, options: dict[str, Any]) -> None:
+    def run_it(
+        self, run: GenerationRun, counts: InstanceCounts, selection: InstanceSelection, options: dict[str, Any]
+    ) -> None:
         """Sample; progress goes to stderr, the summary to stdout."""
         for line in settings_lines(run):
             self.stderr.write(line)
-        tally, stop, meter, last = Tally(), StopFlag(), Meter(self.stderr), [Progress()]
+        totals, stop, meter, last = SamplingTotals(), StopFlag(), Meter(self.stderr), [Progress()]
 
         def on_progress(progress: Progress) -> None:
             last[0] = progress
@@ -139,11 +144,11 @@ class Command(TandemCommand):
             try:
                 sample(
                     run,
-                    where=where,
+                    selection=selection,
                     in_flight=options["in_flight"],
-                    max_cost=sum_of(options["max_cost"]),
+                    max_cost=parse_money(options["max_cost"]),
                     stop=stop,
-                    tally=tally,
+                    totals=totals,
                     on_progress=on_progress,
                 )
             except (Interrupted, CapReached) as error:
@@ -154,19 +159,21 @@ class Command(TandemCommand):
         told_of = {
             "study": run.study.slug,
             "system": run.name,
-            "unchanged": standing.there + tally.there,
-            "without_source": standing.without_source,
-            **told(tally),
-            "left_out_instances": tally.left_out,
+            "unchanged": counts.there + totals.there,
+            "without_source": counts.without_source,
+            **totals_as_dict(totals),
+            "left_out_instances": totals.left_out,
             "settings": as_dict(run),
         }
-        self.tell([summary(run, standing, tally)], told_of, options)
-        self.conclude(run, standing, tally, ended)
+        self.tell([summary(run, counts, totals)], told_of, options)
+        self.conclude(run, counts, totals, ended)
 
-    def conclude(self, run: GenerationRun, standing: Standing, tally: Tally, ended: Exception | None) -> None:
+    def conclude(
+        self, run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals, ended: Exception | None
+    ) -> None:
         """Name what is missing, and choose the exit status."""
-        if tally.left_out:
-            self.stderr.write(f"{len(tally.left_out)} instances were left out; the same command asks them again:")
+        if totals.left_out:
+            self.stderr.write(f"{len(totals.left_out)} instances were left out; the same command asks them again:")
             for line in left_out_lines(run):
                 self.stderr.write(f"  {line}")
         if isinstance(ended, Interrupted):
@@ -174,14 +181,14 @@ class Command(TandemCommand):
             sys.exit(STOPPED_BY_SIGNAL)
         if ended is not None:
             raise CommandError(str(ended), returncode=STOPPED_ELSEWHERE)
-        if tally.left_out and not tally.stored and not standing.there:
+        if totals.left_out and not totals.stored and not counts.there:
             raise CommandError("no instance got its texts")
 
     def show(self, study: Study, options: dict[str, Any]) -> None:
         """List the systems that were sampled."""
         counts = instances_with_texts(study)
         runs = list(runs_of(study))
-        lines = [line for run in runs for line in (*settings_lines(run), so_far(run, counts.get(run.name, 0)))]
+        lines = [line for run in runs for line in (*settings_lines(run), run_summary(run, counts.get(run.name, 0)))]
         listed = [{**as_dict(run), "instances": counts.get(run.name, 0)} for run in runs]
         self.tell(
             lines or ["no system of this study was sampled here"], {"study": study.slug, "systems": listed}, options
@@ -196,7 +203,7 @@ class Command(TandemCommand):
             self.stdout.write(line)
 
 
-def where_of(options: dict[str, Any]) -> Where:
+def selection_of(options: dict[str, Any]) -> InstanceSelection:
     """Return which instances are asked about.
 
     Raises: CommandError when the file of ids can't be read or names none.
@@ -207,7 +214,7 @@ def where_of(options: dict[str, Any]) -> Where:
         instances = tuple(ids_of(data.decode("utf-8-sig", errors="replace")))
         if not instances:
             raise CommandError(f"{name} names no instance")
-    return Where(options["dataset"], instances, options["limit"])
+    return InstanceSelection(options["dataset"], instances, options["limit"])
 
 
 def template_of(study: Study, given: str | None) -> Wording:
@@ -216,7 +223,7 @@ def template_of(study: Study, given: str | None) -> Wording:
     Raises: CommandError for a file that can't be read; BadSettings
     """
     if not given:
-        return usual_template(study.task_kind)
+        return default_template(study.task_kind)
     if Path(given).is_file() or given.endswith(FILE_ENDINGS):
         return own_template(text_of(given), Path(given).name)
     return find_template(given)
@@ -247,29 +254,29 @@ def text_of(path: str) -> str:
         raise CommandError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def summary(run: GenerationRun, standing: Standing, tally: Tally) -> str:
+def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) -> str:
     """Say in a line what came of it."""
-    parts = [f"{tally.stored:,} instances got {run.samples} texts each"]
-    if there := standing.there + tally.there:
+    parts = [f"{totals.stored:,} instances got {run.samples} texts each"]
+    if there := counts.there + totals.there:
         parts.append(f"{there:,} unchanged")
-    if tally.left_out:
-        parts.append(f"{len(tally.left_out):,} left out")
-    if standing.without_source:
-        parts.append(f"{standing.without_source:,} have no source to ask about")
-    if tally.cut:
-        parts.append(f"{tally.cut:,} texts ended at the length limit")
-    cost = f", cost {money(tally.spent.cost, run.currency)}" if tally.calls else ""
-    return f"{run.name}: {', '.join(parts)}; cached {tally.cached}, calls {tally.calls}{cost}"
+    if totals.left_out:
+        parts.append(f"{len(totals.left_out):,} left out")
+    if counts.without_source:
+        parts.append(f"{counts.without_source:,} have no source to ask about")
+    if totals.cut:
+        parts.append(f"{totals.cut:,} texts ended at the length limit")
+    cost = f", cost {money(totals.usage.cost, run.currency)}" if totals.calls else ""
+    return f"{run.name}: {', '.join(parts)}; cached {totals.cached}, calls {totals.calls}{cost}"
 
 
-def so_far(run: GenerationRun, instances: int) -> str:
+def run_summary(run: GenerationRun, instances: int) -> str:
     """Say what a run has come to over all sessions."""
     cost = f", cost {money(run.cost, run.currency)}" if run.calls else ""
     return f"{instances:,} instances have its texts; calls {run.calls:,}{cost}"
 
 
-def estimate_lines(found: Expected) -> list[str]:
-    """Put an estimate in words."""
+def estimate_lines(found: GenerationEstimate, cap: Decimal | None) -> list[str]:
+    """Put an estimate in words; one above the cap says so."""
     counts = found.instances
     lines = [
         f"instances: {counts.chosen:,} chosen, {counts.there:,} have such texts, {counts.without_source:,} have no "
@@ -279,10 +286,9 @@ def estimate_lines(found: Expected) -> list[str]:
     if not found.calls:
         return lines
     how = "as texts so far" if found.learned else "a guess"
-    unknown = "; the endpoint has no prices" if found.cost is None else ""
     return [
         *lines,
         f"tokens: about {found.prompt_tokens:,} sent (by the number of characters) and {found.completion_tokens:,} "
         f"written ({found.answer_tokens:,} a text, {how})",
-        f"cost: {'' if found.cost is None else 'about '}{money(found.cost, found.currency)}{unknown}",
+        cost_line(found.cost, found.currency, total=found.cost, cap=cap),
     ]

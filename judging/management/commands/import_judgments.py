@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand, read_file
-from judging.services.importing import import_judgments
+from judging.importing.services import import_judgments
 
 
 class Command(TandemCommand):

@@ -6,26 +6,27 @@ make_aspects STUDY --show | --set FILE; all with [--format json|text]
 import json
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.models import Study
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
+from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
+from judging.aspects.distillation import distil
+from judging.calls.adhoc import ProcedureEstimate
+from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
+from judging.core.errors import CapReached
+from judging.core.pricing import cost_line, money
+from judging.endpoints.services import find_endpoint
+from judging.jobs.progress import Progress
+from judging.jobs.stopping import StopFlag
 from judging.management.commands.add_judge import parameter
-from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals, sum_of
+from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
 from judging.models import AspectSet
-from judging.services.aspect_sets import PAIRS, edit_aspects, forecast_distilling, resolve_offline, versions_of
-from judging.services.conversations import IN_FLIGHT, Interrupted
-from judging.services.distillation import distil
-from judging.services.endpoints import find_endpoint
-from judging.services.engine import CapReached
-from judging.services.pricing import money
-from judging.services.progress import Progress
-from judging.services.stopping import StopFlag
-from judging.services.talks import Forecast
 
 BY = "command line"
 MOST_IN_FLIGHT = 1000
@@ -89,12 +90,12 @@ class Command(TandemCommand):
         """List the versions, or say that the task's own aspects hold."""
         versions = list(versions_of(study))
         if as_json:
-            aspects, name = resolve_offline(study)
+            aspects, name = current_aspects(study)
             told = {"holds": name, "aspects": aspects, "versions": [as_dict(version) for version in versions]}
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
             return
         if not versions:
-            aspects, name = resolve_offline(study)
+            aspects, name = current_aspects(study)
             self.stdout.write(name)
             self.list(aspects)
         for version in versions:
@@ -117,12 +118,12 @@ class Command(TandemCommand):
     def estimate(self, study: Study, options: dict[str, Any], *, as_json: bool) -> None:
         """Print what distilling would take."""
         endpoint = find_endpoint(options["endpoint"])
-        found = forecast_distilling(study, endpoint=endpoint, **_asked(options))
+        found = estimate_distilling(study, endpoint=endpoint, **_asked(options))
         if as_json:
             told = {"study": study.slug, "endpoint": endpoint.name, **found.as_dict()}
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
             return
-        for line in forecast_lines(found):
+        for line in estimate_lines(found, parse_money(options["max_cost"])):
             self.stdout.write(line)
 
     def distil(self, study: Study, options: dict[str, Any], *, as_json: bool) -> None:
@@ -137,11 +138,11 @@ class Command(TandemCommand):
 
         with stopping_on_signals(stop):
             try:
-                version, is_new, spend = distil(
+                version, is_new, usage = distil(
                     study,
                     endpoint=find_endpoint(options["endpoint"]),
                     **_asked(options),
-                    max_cost=sum_of(options["max_cost"]),
+                    max_cost=parse_money(options["max_cost"]),
                     by=BY,
                     in_flight=options["in_flight"],
                     stop=stop,
@@ -154,8 +155,8 @@ class Command(TandemCommand):
                 raise CommandError(str(error), returncode=STOPPED_ELSEWHERE) from None
             finally:
                 meter.close(last[0])
-        cost = f", cost {money(spend.spent.cost, last[0].currency)}" if spend.calls else ""
-        self.tell(version, is_new=is_new, as_json=as_json, took=f"; cached {spend.cached}, calls {spend.calls}{cost}")
+        cost = f", cost {money(usage.total.cost, last[0].currency)}" if usage.calls else ""
+        self.tell(version, is_new=is_new, as_json=as_json, took=f"; cached {usage.cached}, calls {usage.calls}{cost}")
 
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:
@@ -199,15 +200,14 @@ def origin_of(version: AspectSet) -> str:
     return "of unknown origin"
 
 
-def forecast_lines(found: Forecast) -> list[str]:
-    """Put a forecast in words."""
+def estimate_lines(found: ProcedureEstimate, cap: Decimal | None = None) -> list[str]:
+    """Put a forecast in words; one above the cap says so."""
     kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
     said = [f"calls: about {found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {found.cached:,}"]
     if not found.calls:
         return said
-    unknown = "; the endpoint has no prices" if found.cost is None else ""
     return [
         *said,
         f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written (by the number of characters)",
-        f"cost: {'' if found.cost is None else 'about '}{money(found.cost, found.currency)}{unknown}",
+        cost_line(found.cost, found.currency, total=found.cost, cap=cap),
     ]

@@ -10,20 +10,20 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.models import Study
-from annotation.services.studies import find_study
-from judging.judges.options import FIXED, OFFLINE, ONLINE
-from judging.judges.sc2.bracket import SCHEMES
+from annotation.studies.services import find_study
+from judging.aspects.aspect_sets import current_aspects
+from judging.endpoints.services import find_endpoint
 from judging.management.commands._runs import add_pairs, pairs_of
 from judging.management.commands.add_judge import parameter
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import sum_of
+from judging.management.commands.run_judge import parse_money
+from judging.methods.options import FIXED, OFFLINE, ONLINE
+from judging.methods.sc2.bracket import SCHEMES
 from judging.models import JudgeRun
-from judging.services.aspect_sets import resolve_offline
-from judging.services.endpoints import find_endpoint
-from judging.services.estimates import estimate
-from judging.services.table_runs import TableSettings, default_variant, start_tables, tables_judge_to_be
-from judging.table_figures import Made, made_in
+from judging.runs.estimates import estimate
+from judging.tables.figures import TableFigures, table_figures
+from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
 
 
 class Command(RunJudge):
@@ -79,10 +79,10 @@ class Command(RunJudge):
         }
         where = pairs_of(study, options)
         if options["estimate"]:
-            judge = tables_judge_to_be(**made_with)
+            judge = build_tables_judge(**made_with)
             found = estimate(study=study, judge=judge, **where, limit=options["limit"])
             told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
-            self.tell("\n".join(lines(found)), told, options)
+            self.tell("\n".join(lines(found, parse_money(options["max_cost"]))), told, options)
             return
         run = start_tables(
             study=study,
@@ -90,10 +90,10 @@ class Command(RunJudge):
             variant=options["variant"] or variant,
             **where,
             in_flight=options["in_flight"],
-            max_cost=sum_of(options["max_cost"]),
+            max_cost=parse_money(options["max_cost"]),
         )
         ended = self.work(run, options["limit"])
-        made = made_in(run)
+        made = table_figures(run)
         self.tell(
             in_words(run, made, ended.progress.calls),
             {**as_dict(run, made), "made_calls": ended.progress.calls},
@@ -106,7 +106,7 @@ class Command(RunJudge):
         aspects: str | tuple[str, ...] = ONLINE
         name = ""
         if options["aspects"] == OFFLINE:
-            known, name = resolve_offline(study)
+            known, name = current_aspects(study)
             self.stderr.write(f"aspects: {name}: {'; '.join(known)}")
             aspects = tuple(known)
         settings = TableSettings(
@@ -124,12 +124,12 @@ class Command(RunJudge):
         self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2) if in_json else said)
 
 
-def as_dict(run: JudgeRun, made: Made) -> dict[str, Any]:
+def as_dict(run: JudgeRun, made: TableFigures) -> dict[str, Any]:
     """Return what came of a run, for JSON."""
     return {"study": run.study.slug, "variant": run.tables_as, "judge": run.judge.name, **made.as_dict()}
 
 
-def in_words(run: JudgeRun, made: Made, calls: int) -> str:
+def in_words(run: JudgeRun, made: TableFigures, calls: int) -> str:
     """Put what came of a run in words."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.calls.items())
     said = [

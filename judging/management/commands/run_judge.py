@@ -14,21 +14,20 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
+from annotation.studies.services import find_study
+from judging.core.pricing import money
+from judging.jobs.progress import Progress
+from judging.jobs.stopping import StopFlag
 from judging.management.commands._runs import add_pairs, pairs_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
-from judging.services.execution import Ended, execute
-from judging.services.judges import find_judge
-from judging.services.pricing import money
-from judging.services.progress import Progress
-from judging.services.runs import start_run
-from judging.services.status import Counts, count_judgments, pairs_without_source
-from judging.services.stopping import StopFlag
+from judging.runs.execution import ExecutionResult, execute
+from judging.runs.judges import find_judge
+from judging.runs.services import start_run
+from judging.runs.status import Counts, count_judgments, pairs_without_source
 
 STOPPED_BY_SIGNAL = 130
 STOPPED_ELSEWHERE = 3
-RESUMES = "The same command resumes without repeating a call."
 
 
 class Command(TandemCommand):
@@ -38,6 +37,7 @@ class Command(TandemCommand):
         "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice; on another machine, "
         "at the same time, it shares the work."
     )
+    again = "the same command"  # which resumes, for messages
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the options."""
@@ -63,14 +63,14 @@ class Command(TandemCommand):
             judge=find_judge(options["judge"]),
             **pairs_of(study, options),
             in_flight=options["in_flight"],
-            max_cost=sum_of(options["max_cost"]),
+            max_cost=parse_money(options["max_cost"]),
             way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
         )
         ended = self.work(run, limit)
         self.stdout.write(summary(count_judgments(run.judgments.all()), ended.progress))
         self.conclude(run, ended)
 
-    def work(self, run: JudgeRun, limit: int | None) -> Ended:
+    def work(self, run: JudgeRun, limit: int | None) -> ExecutionResult:
         """Work on a run until it is done or stopped, with progress on stderr."""
         if blind := pairs_without_source(run):
             self.stderr.write(f"notice: {blind} pairs have no source text; the judge is told that it is not available")
@@ -81,27 +81,28 @@ class Command(TandemCommand):
             meter.close(ended.progress)
         return ended
 
-    def conclude(self, run: JudgeRun, ended: Ended) -> None:
+    def conclude(self, run: JudgeRun, ended: ExecutionResult) -> None:
         """Say what stands in the way of the rest, and choose the exit status."""
         counts = count_judgments(run.judgments.all())
+        resumes = f"{self.again[0].upper()}{self.again[1:]} resumes without repeating a call."
         if ended.signal:
-            self.stderr.write("stopped; the same command resumes without repeating a call")
+            self.stderr.write(f"stopped; {self.again} resumes without repeating a call")
             sys.exit(STOPPED_BY_SIGNAL)
         if ended.as_asked:
             self.stderr.write(f"stopped after as many cells as were asked for; {counts.pending} are open")
         elif ended.status in (JudgeRun.Status.PAUSED, JudgeRun.Status.CANCELLED):
-            raise CommandError(f"{ended.message}\n{RESUMES}", returncode=STOPPED_ELSEWHERE)
+            raise CommandError(f"{ended.message}\n{resumes}", returncode=STOPPED_ELSEWHERE)
         elif ended.status != JudgeRun.Status.DONE:
-            raise CommandError(f"{ended.message}\n{RESUMES}")
+            raise CommandError(f"{ended.message}\n{resumes}")
         if counts.errors:
             reasons = run.judgments.filter(status="error").values_list("failure", flat=True)
             self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}")
-            self.stderr.write("the same command asks these again")
+            self.stderr.write(f"{self.again} asks these again")
         if counts.errors and not counts.parsed:
             raise CommandError("no question got an answer")
 
 
-def sum_of(given: object) -> Decimal | None:
+def parse_money(given: object) -> Decimal | None:
     """Read a sum of money."""
     if given is None:
         return None

@@ -6,12 +6,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from judging.errors import UnknownJudge
+from annotation.studies.services import find_study
+from judging.core.errors import UnknownJudge
 from judging.models import JudgeRun
-from judging.services.judges import find_judge
-from judging.services.runs import find_batch
-from judging.services.status import report_on, reports_by_procedure
+from judging.runs.judges import find_judge
+from judging.runs.services import find_batch
+from judging.runs.status import report_on, reports_by_procedure
 
 
 class Command(TandemCommand):
@@ -40,12 +40,13 @@ class Command(TandemCommand):
             found = list(runs.filter(judge=judge))
             if not found:
                 raise UnknownJudge(f"judge {judge} has no run on {options['batch'] or study.slug}")
-            told = {"study": study.slug, "judge": judge.name, **report_on(found)}
+            told = {"study": study.slug, "judge": judge.name, "runs": [run.pk for run in found], **report_on(found)}
         else:
             told = {
                 "study": study.slug,
                 "runs": [
                     {
+                        "run": run.pk,
                         "judge": run.judge.name,
                         "batch": run.batch and run.batch.name,
                         "filter": run.pair_filter,

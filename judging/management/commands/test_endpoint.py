@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.commands._base import TandemCommand
-from judging.services.endpoints import find_endpoint
-from judging.services.probing import probe_endpoint
-from judging.supported import supported_by
+from judging.endpoints.features import supported_by
+from judging.endpoints.probing import probe_endpoint
+from judging.endpoints.services import find_endpoint
 
 ANSWERS = {True: "yes", False: "no", None: "unknown"}
 

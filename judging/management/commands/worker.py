@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 from django.utils.crypto import get_random_string
 
 from annotation.management.commands._base import TandemCommand
-from judging.worker import Caretaker, TandemWorker
+from judging.worker import MaintenanceThread, TandemWorker
 
 
 class Command(TandemCommand):
@@ -32,7 +32,7 @@ class Command(TandemCommand):
             excluded_queue_names=[],
         )
         worker.configure_signals()
-        caretaker = Caretaker()
+        caretaker = MaintenanceThread()
         caretaker.start()
         try:
             worker.run()

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from reporting.exports import KINDS, write_csv, write_jsonl
+from annotation.studies.services import find_study
+from reporting.exports.files import KINDS, write_csv, write_jsonl
 
 WRITERS = {"csv": write_csv, "jsonl": write_jsonl}
 

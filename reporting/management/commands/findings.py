@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from reporting.findings import findings
-from reporting.measured import batches_named, similarity_named
-from reporting.text import as_text
+from annotation.studies.services import find_study
+from reporting.findings.inputs import batches_named, judges_named, similarity_named
+from reporting.findings.study_findings import findings
+from reporting.findings.text import as_text
 
 
 class Command(TandemCommand):
@@ -26,6 +26,7 @@ class Command(TandemCommand):
             "--similarity", help="whose separability to bin by, or a run's label (default: computed last)"
         )
         parser.add_argument("--batch", action="append", default=[], help="only this batch; may be repeated")
+        parser.add_argument("--judge", action="append", default=[], help="only this judge; may be repeated")
         parser.add_argument("--drop-incomplete", action="store_true", help="leave out rating sets that lack a rating")
         parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
 
@@ -39,6 +40,7 @@ class Command(TandemCommand):
             similarity=similarity_named(study, options["similarity"]),
             batches=batches_named(study, options["batch"]),
             drop_incomplete=options["drop_incomplete"],
+            judges=judges_named(study, options["judge"]),
             seed=options["seed"],
         )
         if options["format"] == "json":

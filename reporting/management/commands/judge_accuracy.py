@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.formats.spreadsheet import csv_lines
+from annotation.core.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from reporting import accuracy_tables
-from reporting.judge_accuracy import judge_accuracy
+from annotation.studies.services import find_study
+from reporting.accuracy import files
+from reporting.accuracy.accuracies import judge_accuracy
 
 FORMATS = ("text", "json", "csv", "latex")
 
@@ -34,9 +34,9 @@ class Command(TandemCommand):
         if options["format"] == "json":
             self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
         elif options["format"] == "csv":
-            rows = accuracy_tables.csv_rows(found)
-            self.stdout.write("".join(csv_lines(rows, accuracy_tables.COLUMNS)), ending="")
+            rows = files.csv_rows(found)
+            self.stdout.write("".join(csv_lines(rows, files.COLUMNS)), ending="")
         elif options["format"] == "latex":
-            self.stdout.write(accuracy_tables.latex(found), ending="")
+            self.stdout.write(files.latex(found), ending="")
         else:
-            self.stdout.write(accuracy_tables.text(found), ending="")
+            self.stdout.write(files.text(found), ending="")

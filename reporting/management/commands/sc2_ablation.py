@@ -12,39 +12,49 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.formats.spreadsheet import csv_lines
+from annotation.core.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand
 from annotation.models import Study
-from annotation.services.studies import find_study
-from judging.ablations import PAPER, PARTS, ROUNDS, Axes
-from judging.judges.options import OFFLINE, ONLINE
-from judging.judges.sc2.bracket import SCHEMES
+from annotation.studies.services import find_study
+from judging.ablation.configurations import PAPER, PARTS, ROUNDS, Axes
+from judging.ablation.services import (
+    FEWER_CALLS,
+    SEED,
+    Ablation,
+    AblationEstimate,
+    AblationRow,
+    estimate_ablation,
+    rows_of,
+    start_row,
+)
+from judging.core.pricing import money
+from judging.endpoints.services import find_endpoint
+from judging.jobs.stopping import StopFlag
 from judging.management.commands._runs import add_pairs, pairs_of
 from judging.management.commands.run_judge import (
-    RESUMES,
     STOPPED_BY_SIGNAL,
     STOPPED_ELSEWHERE,
+    parse_money,
     stopping_on_signals,
-    sum_of,
     summary,
 )
 from judging.management.meter import Meter
+from judging.methods.options import OFFLINE, ONLINE
+from judging.methods.sc2.bracket import SCHEMES
 from judging.models import JudgeRun
-from judging.services.ablation import FEWER_CALLS, SEED, Ablation, Expected, Row, expect, rows_of, start_row
-from judging.services.endpoints import find_endpoint
-from judging.services.execution import Ended, execute
-from judging.services.pricing import money
-from judging.services.status import count_judgments
-from judging.services.stopping import StopFlag
-from reporting import ablation_tables
-from reporting.ablation import ablation
+from judging.runs.execution import ExecutionResult, execute
+from judging.runs.status import count_judgments
+from reporting.ablation import files
+from reporting.ablation.comparison import ablation
 
 FORMATS = ("text", "json", "csv")
 SHARED = "calls that rows have in common are counted with the first of them"
 
+RESUMES = "The same command resumes without repeating a call."
+
 
 class Command(TandemCommand):
-    """Ask whatever of an ablation is not asked yet, and print it; without an endpoint only print what is there."""
+    """Run what an ablation still lacks, and print it; without an endpoint only print it."""
 
     help = (
         "Set ways of judging side by side: methods, schemes of inference, models of aspects, numbers of calls and of "
@@ -53,7 +63,7 @@ class Command(TandemCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Name the options."""
+        """Declare the options."""
         add_pairs(parser)
         parser.add_argument("--endpoint", default="", metavar="NAME", help="ask there; in a report: only what it said")
         parser.add_argument("--estimate", action="store_true", help="say what it would take, and ask nothing")
@@ -73,22 +83,22 @@ class Command(TandemCommand):
         parser.add_argument("--format", choices=FORMATS, default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ask and print; progress goes to stderr."""
+        """Run and print; progress goes to stderr."""
         study = find_study(options["study"])
         asks = bool(options["endpoint"]) and not options["report"]
         if options["estimate"]:
             if not asks:
                 raise CommandError("an estimate is about an endpoint: name one with --endpoint, and leave out --report")
-            self.show_expected(expect(wanted(study, options)), options["format"])
+            self.show_expected(estimate_ablation(ablation_from(study, options)), options["format"])
             return
         if asks:
-            self.ask(wanted(study, options), options)
+            self.ask(ablation_from(study, options), options)
         self.show(study, options)
 
     def ask(self, asked: Ablation, options: dict[str, Any]) -> None:
-        """Work on one run after another; stop at the first that can't be finished."""
-        rows, stop, max_cost = rows_of(asked), StopFlag(), sum_of(options["max_cost"])
-        self.stderr.write(together(expect(asked, calls=FEWER_CALLS)))
+        """Execute the runs in order; stop at the first that fails."""
+        rows, stop, max_cost = rows_of(asked), StopFlag(), parse_money(options["max_cost"])
+        self.stderr.write(total_line(estimate_ablation(asked, calls=FEWER_CALLS)))
         with stopping_on_signals(stop):
             for number, row in enumerate(rows, start=1):
                 self.stderr.write(f"{number} of {len(rows)}: {row.judge.name}")
@@ -96,22 +106,22 @@ class Command(TandemCommand):
 
     def fill(
         self,
-        row: Row,
+        row: AblationRow,
         asked: Ablation,
-        rows: list[Row],
+        rows: list[AblationRow],
         stop: StopFlag,
         in_flight: int | None,
         max_cost: Decimal | None,
-    ) -> tuple[JudgeRun, Ended]:
-        """Work on one run."""
+    ) -> tuple[JudgeRun, ExecutionResult]:
+        """Execute one run."""
         run = start_row(row, asked, among=rows, in_flight=in_flight, max_cost=max_cost)
         meter = Meter(self.stderr)
         ended = execute(run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, on_progress=meter)
         meter.close(ended.progress)
         return run, ended
 
-    def finish(self, run: JudgeRun, ended: Ended) -> None:
-        """Say how a run ended; end the command where the next one would fare no better."""
+    def finish(self, run: JudgeRun, ended: ExecutionResult) -> None:
+        """Print how a run ended; stop the command where the next run would fail too."""
         counts = count_judgments(run.judgments.all())
         self.stderr.write(summary(counts, ended.progress))
         if ended.signal:
@@ -126,34 +136,34 @@ class Command(TandemCommand):
             self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}; {RESUMES.lower()}")
 
     def show(self, study: Study, options: dict[str, Any]) -> None:
-        """Print what is there."""
+        """Print the ablation."""
         endpoint = find_endpoint(options["endpoint"]).name if options["endpoint"] else ""
         found = ablation(study, parts=options["part"] or tuple(PARTS), endpoint=endpoint)
         if options["format"] == "json":
             self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
         elif options["format"] == "csv":
-            rows = ablation_tables.csv_rows(found)
-            self.stdout.write("".join(csv_lines(rows, ablation_tables.COLUMNS)), ending="")
+            rows = files.csv_rows(found)
+            self.stdout.write("".join(csv_lines(rows, files.COLUMNS)), ending="")
         else:
-            self.stdout.write(ablation_tables.text(found), ending="")
+            self.stdout.write(files.text(found), ending="")
 
-    def show_expected(self, expected: Expected, form: str) -> None:
-        """Print what it would take."""
+    def show_expected(self, expected: AblationEstimate, form: str) -> None:
+        """Print the estimate."""
         if form == "json":
-            told = {
+            report = {
                 "rows": [{"judge": row.judge.name, **found.as_dict()} for row, found in expected.rows],
                 "total": expected.total.as_dict(),
             }
-            self.say(json.dumps(told, ensure_ascii=False, indent=1))
+            self.say(json.dumps(report, ensure_ascii=False, indent=1))
             return
         for row, found in expected.rows:
             cost = money(found.cost, found.currency)
             self.say(f"{row.judge.name}: {found.pending:,} presentations, about {found.calls:,} calls, {cost}")
-        self.say(together(expected))
+        self.say(total_line(expected))
 
 
-def together(expected: Expected) -> str:
-    """Say what all rows would take."""
+def total_line(expected: AblationEstimate) -> str:
+    """Return the line on all rows together."""
     total = expected.total
     about = "" if total.is_exact else f", from {total.sampled:,} of {total.pending:,} presentations"
     return (
@@ -163,8 +173,8 @@ def together(expected: Expected) -> str:
     )
 
 
-def wanted(study: Study, options: dict[str, Any]) -> Ablation:
-    """Return what the options ask for.
+def ablation_from(study: Study, options: dict[str, Any]) -> Ablation:
+    """Return the ablation that the options describe.
 
     Raises: UnknownName, BadSettings
     """

@@ -5,21 +5,21 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from reporting.management.commands._look import add_look, look_of
-from reporting.separability_numbers import distinguishable
-from reporting.separability_rows import THRESHOLDS
-from reporting.separability_text import as_text
+from annotation.studies.services import find_study
+from reporting.management.commands._separability_filters import add_filter_arguments, filters_of
+from reporting.separability.arrays import THRESHOLDS
+from reporting.separability.distributions import distinguishable
+from reporting.separability.text import as_text
 
 
 class Command(TandemCommand):
-    """Print how distinguishable systems are, how consistency goes with it, and what leaving instances out saves."""
+    """Print how distinguishable systems are, how consistency depends on it, and what leaving instances out saves."""
 
     help = "Print separability with scenarios, and the threshold below which ratings are mostly inconsistent."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        add_look(parser)
+        add_filter_arguments(parser)
         parser.add_argument(
             "--threshold",
             choices=THRESHOLDS,
@@ -29,8 +29,8 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         """Compute and print."""
-        look = look_of(options, threshold=options["threshold"])
-        found = distinguishable(find_study(slug), look)
+        filters = filters_of(options, threshold=options["threshold"])
+        found = distinguishable(find_study(slug), filters)
         if options["format"] == "json":
             self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
         else:

@@ -5,11 +5,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.separability_measure import check_draws
-from annotation.services.studies import find_study
-from reporting.management.commands._look import add_look, look_of
-from reporting.separability_stability import stabilities
-from reporting.separability_stability_text import as_text
+from annotation.separability.measure import check_draws
+from annotation.studies.services import find_study
+from reporting.management.commands._separability_filters import add_filter_arguments, filters_of
+from reporting.separability.stability import stabilities
+from reporting.separability.stability_text import as_text
 
 
 class Command(TandemCommand):
@@ -19,7 +19,7 @@ class Command(TandemCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        add_look(parser)
+        add_filter_arguments(parser)
         parser.add_argument(
             "--model", default="", help="what reads the texts (default: found by the name that was recorded)"
         )
@@ -34,11 +34,11 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         """Compute and print."""
-        look = look_of(options)
+        filters = filters_of(options)
         for samples in options["samples"]:
             check_draws(samples, None, None)
-        found = stabilities(find_study(slug), look, model=options["model"])
-        if options["samples"]:  # all are drawn, so that a row is the same whichever others are shown
+        found = stabilities(find_study(slug), filters, model=options["model"])
+        if options["samples"]:  # filtered here, so that a row does not depend on the others
             for one in found["configurations"]:
                 rows = one["stability"]["samples"]
                 one["stability"]["samples"] = [row for row in rows if row["samples"] in options["samples"]]

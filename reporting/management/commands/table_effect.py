@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
-from annotation.services.studies import find_study
-from reporting.measured import batches_named
-from reporting.table_effect import effect_of
-from reporting.table_effect_reasons import all_reasons
-from reporting.table_effect_rows import Look, second_votes
-from reporting.table_effect_text import as_text
+from annotation.studies.services import find_study
+from reporting.findings.inputs import batches_named
+from reporting.table_effect.arrays import TableEffectFilters, second_votes
+from reporting.table_effect.effects import effect_of
+from reporting.table_effect.reasons import all_reasons
+from reporting.table_effect.text import as_text
 
 
 class Command(TandemCommand):
@@ -39,17 +39,17 @@ class Command(TandemCommand):
         if len(options["systems"]) > 2:
             raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
         study = find_study(slug)
-        look = Look(
+        filters = TableEffectFilters(
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
             batches=batches_named(study, options["batch"]),
             seed=options["seed"],
         )
-        votes = second_votes(study, look)
-        found = effect_of(study, look, votes)
+        votes = second_votes(study, filters)
+        found = effect_of(study, filters, votes)
         reasons = list(all_reasons(votes)) if options["reasons"] else []
         if options["format"] == "json":
-            told = {**found, "reasons": reasons} if options["reasons"] else found
-            self.say(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1))
+            shown = {**found, "reasons": reasons} if options["reasons"] else found
+            self.say(json.dumps(shown, ensure_ascii=False, allow_nan=False, indent=1))
         else:
             self.say(as_text(found, reasons))

@@ -161,13 +161,17 @@ def slow(family: str, settings_: dict[str, Any], tensors: dict[str, Any], text: 
         part = {key: names.layer.format(number) + name for key, name in names.parts.items()}
         mixed = [attended(family, w, part, rows, place) for place in range(len(rows))]
         rows = [
-            norm(row + linear(mix, w, part["mixed"]), w, part["mixed_norm"])
+            norm(row + linear(mix, w, part["attention_output"]), w, part["attention_norm"])
             for row, mix in zip(rows, mixed, strict=True)
         ]
         wide = [
-            np.array([x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in linear(row, w, part["wide"])]) for row in rows
+            np.array([x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in linear(row, w, part["feed_forward_in"])])
+            for row in rows
         ]
-        rows = [norm(row + linear(x, w, part["narrow"]), w, part["norm"]) for row, x in zip(rows, wide, strict=True)]
+        rows = [
+            norm(row + linear(x, w, part["feed_forward_out"]), w, part["norm"])
+            for row, x in zip(rows, wide, strict=True)
+        ]
     return np.array(rows)
 
 

@@ -34,7 +34,7 @@ def tiny(family: str, seed: int = 1) -> tuple[dict[str, Any], dict[str, np.ndarr
         shapes[names.relative] = (32, HEADS)
     for number in range(COUNT):
         for part, name in names.parts.items():
-            out, into = {"wide": (WIDE, WIDTH), "narrow": (WIDTH, WIDE)}.get(part, (WIDTH, WIDTH))
+            out, into = {"feed_forward_in": (WIDE, WIDTH), "feed_forward_out": (WIDTH, WIDE)}.get(part, (WIDTH, WIDTH))
             prefix = names.layer.format(number) + name
             shapes[f"{prefix}.weight"] = (out,) if part.endswith("norm") else (out, into)
             shapes[f"{prefix}.bias"] = (out,)

@@ -10,6 +10,8 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from analysis.similarity import bleu, counting, pairwise_bleu
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = Tokenizer13a()
 
 

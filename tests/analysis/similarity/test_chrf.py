@@ -8,6 +8,8 @@ from hypothesis import given
 from analysis.similarity import pairwise_chrf
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
+pytestmark = pytest.mark.slow
+
 
 def library_chrf(texts_a, texts_b):
     def score(a, b):

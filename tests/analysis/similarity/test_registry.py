@@ -14,6 +14,8 @@ from analysis.errors import AnalysisError, NeedsModel, NotFinite, ShapeError, Un
 from analysis.similarity import length_penalty, pairwise_bertscore, pairwise_rouge1, registry
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     "bertscore",
     "bertscore-length",
@@ -54,7 +56,7 @@ def made(name):
 @pytest.fixture
 def package(monkeypatch):
     """Installs a package, for this test, that offers what it is given."""
-    monkeypatch.setattr(registry, "_own", registry._own.__wrapped__)
+    monkeypatch.setattr(registry, "_installed", registry._installed.__wrapped__)
 
     def install(**own):
         module = ModuleType("their_package")

@@ -10,6 +10,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from analysis.similarity import counting, pairwise_rouge1, rouge
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
+pytestmark = pytest.mark.slow
+
 SCORER = RougeScorer(["rouge1"], use_stemmer=True)
 
 
@@ -69,6 +71,6 @@ def test_rouge1_reads_each_text_once(monkeypatch):
 
 
 def test_rouge1_of_a_very_long_text_is_quick():
-    start = time.perf_counter()
+    start = time.process_time()
     pairwise_rouge1(["y" * 100_000 + " word" * 100_000], ["words"])
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from analysis.errors import NotFinite, ShapeError
 from analysis.similarity import pairwise_bertscore, pairwise_cosine, pairwise_entities, semantic, with_model
 
+pytestmark = pytest.mark.slow
+
 
 class Table:
     """Gives every text what a table holds for it, and remembers what it was asked."""
@@ -103,7 +105,8 @@ def test_bertscore_in_blocks_equals_one_block(monkeypatch, rng):
     whole = pairwise_bertscore(texts, texts, Table(table))
     for block in (1, 500, 1500):
         monkeypatch.setattr(semantic, "BLOCK", block)
-        np.testing.assert_allclose(pairwise_bertscore(texts, texts, Table(table)), whole, atol=1e-6)
+        # As vectors are of single precision: sums in another order differ by some of its steps.
+        np.testing.assert_allclose(pairwise_bertscore(texts, texts, Table(table)), whole, rtol=2e-6, atol=1e-6)
 
 
 def test_bertscore_asks_for_each_text_once_and_never_for_an_empty_one():

@@ -64,6 +64,6 @@ def test_irregular_words_are_those_of_nltk(word):
 
 
 def test_stem_of_a_very_long_word_is_quick():
-    start = time.perf_counter()
+    start = time.process_time()
     assert stem("y" * 200_000 + "ing") == "y" * 199_999 + "i"
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -1,0 +1,219 @@
+"""Claim and return HITs, in one short transaction each that is safe on both databases."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.allocation import queue
+from annotation.allocation.arms import arm_of, arm_of_rater
+from annotation.allocation.lease import require_open
+from annotation.allocation.no_work import has_ended, no_work_reason
+from annotation.annotators.consent import accepted, has_consented
+from annotation.core.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
+from annotation.core.keys import new_seed
+from annotation.core.prepared import Prepared, PreparedInsert, PreparedUpdate
+from annotation.hits.displays import draw_displays
+from annotation.hits.slots import release_expired, reopen_slots
+from annotation.models import Annotator, Assignment, Batch, Display, Slot
+from annotation.models.hits import SlotQuerySet
+from annotation.quality import qualification
+from annotation.quality.hidden_checks import CHECKS, next_check
+from annotation.recruitment.base import ClaimKind
+
+__all__ = [
+    "claim_hit",
+    "claimable_slots",
+    "has_work",
+    "hits_ahead",
+    "no_work_reason",
+    "open_claim",
+    "release_expired",
+    "return_hit",
+]
+
+
+def _unfinished(annotator: int) -> QuerySet[Assignment]:
+    states = (Assignment.State.CLAIMED, Assignment.State.EXPIRED)
+    return Assignment.objects.filter(annotator=annotator, state__in=states).order_by("pk")
+
+
+def _annotator_for_update(annotator: int, at: datetime) -> QuerySet[Annotator]:
+    locked = Annotator.objects.select_for_update(of=("self",)).select_related("study").filter(pk=annotator).order_by()
+    return locked.annotate(
+        accepted=accepted("pk", "study__consent_version"),
+        any_expired=Exists(Assignment.objects.expired(at).order_by()),
+    )
+
+
+def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, Any]]:
+    return Slot.objects.filter(pk=slot), {"assignment": assignment}
+
+
+_UNFINISHED, _LOCKED, _FILL_SLOT = Prepared(_unfinished), Prepared(_annotator_for_update), PreparedUpdate(_fill_slot)
+_NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
+MOST_AHEAD = 100
+LONGEST_COMMENT = 2000
+
+
+def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
+    """Return the annotator's open HIT, or claim the next one.
+
+    In this order: a qualification; an unfinished HIT whose lease expired; at the batch's rates, a hidden check; the HIT
+    with the fewest filled or claimed slots, within every cap and the balance of arms. No annotator gets a HIT twice
+    (declared repeats aside), nor a second HIT of the same matchup.
+    Raises: ConsentNeeded; ClaimRefused saying why there is nothing to rate.
+    """
+    claimed = _claim(annotator, at)
+    if claimed is None:
+        release_expired(at=at)  # in a transaction of its own, kept even if this annotator gets nothing
+        claimed = _claim(annotator, at, stop_at_expired=False)
+    if claimed is None:
+        raise TypeError("a claim without stop_at_expired returns an assignment")
+    return claimed
+
+
+@transaction.atomic
+def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) -> Assignment | None:
+    """Claim as `claim_hit`; None when expired claims are to be released first."""
+    annotator = _locked(annotator, at)
+    if stop_at_expired and annotator.any_expired:  # type: ignore[attr-defined]
+        return None
+    if has_ended(annotator):
+        raise ClaimRefused(no_work_reason(annotator, at))
+    if not has_consented(annotator):
+        raise ConsentNeeded(_("Please answer the consent question first."))
+    # A query of its own: the locking statement may have waited, and reads the other tables as of its start.
+    unfinished = _UNFINISHED.all(annotator=annotator.pk)
+    if current := next((one for one in unfinished if one.state == Assignment.State.CLAIMED), None):
+        return current
+    batches = queue.open_batches(annotator)
+    qualifies = any(batch.purpose == Batch.Purpose.QUALIFICATION for batch in batches)
+    if qualifies and (test := qualification.next_assignment(annotator, at)) is not None:
+        return _begin(test, at)
+    if unfinished and (resumed := _resume(annotator, unfinished, batches, at)) is not None:
+        return resumed
+    return _claim_next(annotator, batches, at)
+
+
+def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) -> Assignment:
+    """Claim the next HIT of the queue, or the hidden check due before it."""
+    rating = queue.for_rating(annotator, batches)
+    # If there is no HIT, the rollback undoes the arm's draw, which keeps the arms balanced.
+    slot = queue.lock_next(annotator, rating, arm_of_rater(annotator)) if rating else None
+    if slot is None:
+        raise ClaimRefused(no_work_reason(annotator, at))
+    batch = next(one for one in rating if one.pk == slot.batch_id)
+    if (check := next_check(annotator, batch)) is not None:
+        return _begin(check, at)
+    slot.hit.batch = batch
+    return _start_in_slot(slot, Assignment(hit=slot.hit, annotator=annotator, seed=new_seed()), at)
+
+
+def _resume(
+    annotator: Annotator, unfinished: Sequence[Assignment], batches: Sequence[Batch], at: datetime
+) -> Assignment | None:
+    """Claim an unfinished HIT, or an unfinished hidden check, once more."""
+    if (check := next((one for one in unfinished if one.purpose in CHECKS), None)) is not None:
+        return _begin(check, at)
+    by_hit = {one.hit_id: one for one in unfinished if one.purpose == Assignment.Purpose.RATING}
+    rating = queue.for_rating(annotator, batches, ClaimKind.RESUMED) if by_hit else []
+    if not rating:
+        return None
+    arms = queue.arms_open_to(annotator, arm_of_rater(annotator))
+    slots = queue.free_slots(annotator, rating).filter(hit__in=by_hit, arm__in=arms)
+    slot = queue.lock_first(slots)
+    if slot is None:
+        return None
+    assignment = by_hit[slot.hit_id]
+    assignment.hit = slot.hit
+    return _start_in_slot(slot, assignment, at)
+
+
+def _start_in_slot(slot: Slot, assignment: Assignment, at: datetime) -> Assignment:
+    """Begin an assignment in a locked slot."""
+    slot.assignment = _begin(assignment, at)
+    _FILL_SLOT.run(slot=slot.pk, assignment=assignment.pk)
+    return assignment
+
+
+def _locked(annotator: Annotator, at: datetime) -> Annotator:
+    """Lock an annotator, which serializes one person's tabs."""
+    found = _LOCKED.first(annotator=annotator.pk, at=at)
+    if found is None:
+        raise Annotator.DoesNotExist(annotator.pk)
+    return found
+
+
+def _begin(assignment: Assignment, at: datetime) -> Assignment:
+    """Start an assignment's lease, and draw its displays unless it has them."""
+    is_new = assignment.pk is None
+    if is_new:
+        assignment.claimed_at = at
+        assignment.arm = arm_of(assignment)
+    assignment.state = Assignment.State.CLAIMED
+    assignment.expires_at = at + timedelta(minutes=assignment.hit.batch.lease_minutes)
+    if is_new:
+        _NEW_ASSIGNMENT.run([assignment])
+    else:
+        assignment.save()
+    if is_new or not assignment.displays.exists():
+        _NEW_DISPLAYS.run(draw_displays(assignment))
+    return assignment
+
+
+def open_claim(annotator: Annotator) -> Assignment | None:
+    """Return the annotator's claimed HIT, if any."""
+    return annotator.assignments.filter(state=Assignment.State.CLAIMED).first()
+
+
+def claimable_slots(annotator: Annotator) -> SlotQuerySet:
+    """Return the free slots that this annotator may take now."""
+    rating = queue.for_rating(annotator, queue.open_batches(annotator))
+    slots = queue.free_slots(annotator, rating)
+    return slots.filter(arm__in=queue.arms_open_to(annotator, arm_of_rater(annotator, draw=False)))
+
+
+def has_work(annotator: Annotator) -> bool:
+    """Tell whether this annotator has a claimed HIT, one to claim, or a qualification."""
+    if has_ended(annotator):
+        return False
+    if open_claim(annotator):
+        return True
+    if not claimable_slots(annotator).exists():
+        return False  # no qualification where no HIT would follow
+    standing = qualification.qualification_status(annotator)
+    return not standing.required or standing.attempts_left > 0
+
+
+def hits_ahead(annotator: Annotator, batches: Sequence[Batch]) -> int:
+    """Count the HITs of the study's open batches that this annotator can still claim, up to MOST_AHEAD."""
+    rating = queue.for_rating(annotator, batches)
+    return queue.count_ahead(annotator, rating, arm_of_rater(annotator, draw=False), MOST_AHEAD)
+
+
+@transaction.atomic
+def return_hit(*, assignment: Assignment, reason: str, comment: str, at: datetime) -> Assignment:
+    """Return a HIT: its slot becomes free, its votes are kept but not counted, and the annotator doesn't get it again.
+
+    Raises: Unacceptable for an unknown reason; AssignmentClosed when it is submitted or returned already, belongs to
+    the qualification, or the annotator has withdrawn; ConsentNeeded.
+    """
+    annotator = _locked(assignment.annotator, at)
+    assignment = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    assignment.annotator = annotator
+    require_open(assignment)
+    if assignment.purpose == Assignment.Purpose.QUALIFICATION:
+        raise AssignmentClosed(_("The first HITs can't be returned. You may stop whenever you like."))
+    if reason not in Assignment.ReturnReason.values:
+        raise Unacceptable(_("Please choose one of the reasons."))
+    assignment.state = Assignment.State.RETURNED
+    assignment.returned_at, assignment.expires_at = at, None
+    assignment.return_reason = reason
+    assignment.return_comment = comment.replace("\x00", "").strip()[:LONGEST_COMMENT]
+    assignment.save()
+    reopen_slots([assignment.pk], {assignment.hit_id})
+    return assignment

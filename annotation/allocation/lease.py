@@ -1,0 +1,114 @@
+"""The lease on an assignment: locking it, with its annotator, before anything is written to it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.allocation.queue import for_rating
+from annotation.annotators.consent import accepted, has_consented
+from annotation.core.errors import AssignmentClosed, ConsentNeeded
+from annotation.core.prepared import Prepared
+from annotation.hits.slots import take_free_slot
+from annotation.models import Annotator, Assignment, Batch
+from annotation.recruitment.base import ClaimKind
+
+EXPIRED, CLAIMED = Assignment.State.EXPIRED, Assignment.State.CLAIMED
+
+
+@dataclass(frozen=True)
+class LockedAssignment:
+    """A locked assignment that accepts votes; `late` when its lease had expired."""
+
+    assignment: Assignment
+    late: bool
+
+
+def lock_with_annotator(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Lock each assignment's annotator, then the assignment: the order in which claims lock, so no deadlock."""
+    return assignments.select_for_update(of=("annotator", "self"))
+
+
+def attach_annotator(assignment: Assignment) -> Assignment:
+    """Pass the study and the annotated `accepted` on to the assignment's annotator."""
+    assignment.annotator.study = assignment.hit.batch.study
+    vars(assignment.annotator)["accepted"] = vars(assignment)["accepted"]
+    return assignment
+
+
+def _assignment(assignment: int) -> QuerySet[Assignment]:
+    found = Assignment.objects.filter(pk=assignment).select_related("annotator", "hit__batch__study").order_by()
+    return lock_with_annotator(found.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version")))
+
+
+_ASSIGNMENT = Prepared(_assignment)
+LEAST_EXTENSION = 1 / 60  # of the lease: saves a write on most votes
+
+
+def lock_and_extend_lease(assignment: Assignment, at: datetime, *, extend: bool = True) -> LockedAssignment:
+    """Lock an open assignment, and extend its lease unless `extend` is false.
+
+    An expired one reacquires a slot if one is free and its annotator has no other HIT claimed; otherwise its votes are
+    stored but not counted.
+    Raises: AssignmentClosed; ConsentNeeded.
+    """
+    if not vars(assignment).pop("is_locked", False):
+        found = _ASSIGNMENT.first(assignment=assignment.pk)
+        if found is None:
+            raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
+        assignment = attach_annotator(found)
+    annotator = assignment.annotator
+    require_open(assignment)
+    late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
+    reacquired = assignment.state == EXPIRED and not has_claimed_hit(annotator) and reacquire_slot(assignment)
+    if reacquired:
+        assignment.state = CLAIMED
+    if assignment.state == CLAIMED and (reacquired or extend):
+        lease = timedelta(minutes=assignment.hit.batch.lease_minutes)
+        until, before = at + lease, assignment.expires_at
+        if reacquired or before is None or until - before >= lease * LEAST_EXTENSION:
+            assignment.expires_at = until
+            assignment.save(update_fields=["state", "expires_at"])
+    return LockedAssignment(assignment, late)
+
+
+def require_open(assignment: Assignment) -> None:
+    """Refuse an assignment that is closed, or whose annotator may no longer work on it.
+
+    Raises: AssignmentClosed; ConsentNeeded when the annotator hasn't accepted the current consent text.
+    """
+    if assignment.state == Assignment.State.SUBMITTED:
+        raise AssignmentClosed(_("This HIT was submitted before; nothing was changed."))
+    if assignment.state == Assignment.State.RETURNED:
+        raise AssignmentClosed(_("You returned this HIT; nothing was changed."))
+    if assignment.annotator.excluded or assignment.annotator.withdrawn_at:
+        raise AssignmentClosed(_("Your work in this study has ended; nothing was changed. Thank you."))
+    if not has_consented(assignment.annotator):
+        raise ConsentNeeded(_("Please answer the consent question first; nothing was changed."))
+
+
+def has_claimed_hit(annotator: Annotator) -> bool:
+    """Tell whether the annotator has claimed a HIT."""
+    return annotator.assignments.filter(state=CLAIMED).exists()
+
+
+def reacquire_slot(assignment: Assignment) -> bool:
+    """Take a free slot of its HIT for an expired assignment; False when none is free or its matchup was rated since.
+
+    Qualifications and checks need no slot. No slot for a blocked annotator, one at a cap, or a batch that isn't open.
+    """
+    batch = assignment.hit.batch
+    batch.study = assignment.annotator.study
+    if assignment.annotator.blocked_at is not None:
+        return False
+    if batch.status != Batch.Status.OPEN or batch.study.archived_at is not None:
+        return False
+    if assignment.purpose != Assignment.Purpose.RATING:
+        return True
+    others = assignment.annotator.assignments.exclude(pk=assignment.pk).exclude(state=EXPIRED)
+    if others.filter(hit__matchup_id=assignment.hit.matchup_id).exists():
+        return False
+    if not for_rating(assignment.annotator, [batch], ClaimKind.SENT):
+        return False
+    return take_free_slot(assignment)

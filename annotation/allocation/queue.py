@@ -1,0 +1,158 @@
+"""Find the next free slot for an annotator, at a cost that does not depend on the number of slots.
+
+One index holds a batch's free slots in order: HITs with the fewest filled slots first, ties in the batch's seeded random
+order. The search reads it from the front and skips the HITs that the annotator has had.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+from django.db import connection
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+
+from annotation.allocation import limits
+from annotation.core.prepared import Prepared
+from annotation.hits import slot_arms
+from annotation.models import Annotator, Assignment, Batch, Hit, Slot
+from annotation.models.hits import SlotQuerySet
+from annotation.models.rating import AssignmentQuerySet
+from annotation.models.studies import ArmUnit
+from annotation.recruitment.base import ClaimKind
+from annotation.recruitment.channels import channel_of
+
+ANY_ARM = ""
+_ORDER = ("number", "position")  # unique within a batch
+_MOST_SLOTS_A_HIT = 20
+
+
+def open_batches(annotator: Annotator) -> list[Batch]:
+    """Return the open batches, of every purpose, of this annotator's study; none of an archived study."""
+    if annotator.study.archived_at is not None:
+        return []
+    found = _OPEN.all(study=annotator.study_id)
+    for batch in found:
+        batch.study = annotator.study
+    return found
+
+
+def _open(study: int) -> QuerySet[Batch]:
+    return Batch.objects.open().filter(study=study, origin=Batch.Origin.COLLECTED)
+
+
+def for_rating(annotator: Annotator, batches: Sequence[Batch], claim: ClaimKind = ClaimKind.NEW) -> list[Batch]:
+    """Keep the rating batches that the annotator may claim, or reclaim, a HIT of under every cap."""
+    rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
+    if not rating:
+        return []
+    channel = channel_of(annotator)
+    if limits.is_reached(annotator, channel, claim):
+        return []
+    if channel is not None and channel.batch_id is not None:
+        rating = [batch for batch in rating if batch.pk == channel.batch_id]
+    return limits.below_cap(annotator, rating)
+
+
+def free_slots(annotator: Annotator, batches: Sequence[Batch]) -> SlotQuerySet:
+    """Return the free slots of these batches whose HITs this annotator may claim, of every arm."""
+    slots = _unseen(Slot.objects.free(), annotator.pk)
+    return slots.filter(batch__in=[batch.pk for batch in batches])
+
+
+def _unseen(slots: SlotQuerySet, annotator: int) -> SlotQuerySet:
+    """Leave out matchups that this annotator rated, returned or has claimed, in any batch."""
+    # A correlated subquery, not a list of all matchups they had: the first slots of the queue are seldom among those.
+    rated = Assignment.objects.filter(hit__matchup__hits=OuterRef("hit")).exclude(state=Assignment.State.EXPIRED)
+    return slots.exclude(Exists(_of_annotator(rated, annotator).order_by()))
+
+
+def _of_annotator(assignments: AssignmentQuerySet, annotator: int) -> AssignmentQuerySet:
+    """Keep one annotator's assignments; SQLite's planner is kept from starting with the index on the annotator."""
+    if connection.vendor == "sqlite":
+        return assignments.alias(of=F("annotator") + 0).filter(of=annotator)  # an expression that no index covers
+    return assignments.filter(annotator=annotator)
+
+
+def arms_open_to(annotator: Annotator, arm: str) -> tuple[str, ...]:
+    """Return the arms whose slots a rater of this arm may take, preferred first; `arm` is empty without arms."""
+    study = annotator.study
+    if arm and study.is_two_stage and study.arm_unit == ArmUnit.RATER:
+        return (arm, ANY_ARM)
+    return (ANY_ARM,)
+
+
+def lock_next(annotator: Annotator, batches: Sequence[Batch], arm: str) -> Slot | None:
+    """Lock the next free slot for this annotator, skipping slots that another transaction has locked."""
+    skips_locked = connection.features.has_select_for_update_skip_locked
+    for kept_for in arms_open_to(annotator, arm):
+        if not skips_locked:  # one writer at a time
+            head = next(iter(_by_head(annotator, batches, kept_for)), None)
+            if head is not None:
+                return head
+            continue
+        # With one batch there is nothing to order, and its head may be locked by now.
+        several = len(batches) > 1
+        queues = [head.batch_id for head in _by_head(annotator, batches, kept_for)] if several else [batches[0].pk]
+        for batch in queues:
+            slot = _FOLLOWING.first(annotator=annotator.pk, batch=batch, arm=kept_for)
+            if slot is not None:
+                return slot
+    return None
+
+
+def _by_head(annotator: Annotator, batches: Sequence[Batch], kept_for: str) -> list[Slot]:
+    """Return the annotator's next slot in each batch that has one, fewest filled first."""
+    known = {batch.pk for batch in batches}
+    found = _HEADS.all(study=annotator.study_id, annotator=annotator.pk, arm=kept_for)
+    return [slot for slot in found if slot.batch_id in known]
+
+
+def _heads(study: int, annotator: int, arm: str) -> QuerySet[Slot]:
+    # From each batch to its slots: the first of each is at the front of the index.
+    slots = _unseen(Slot.objects.free(), annotator)
+    first = Subquery(slots.filter(batch=OuterRef("pk"), arm=arm).order_by(*_ORDER).values("pk")[:1])
+    of_batches = _open(study).filter(purpose=Batch.Purpose.RATING).order_by().annotate(first=first)
+    return Slot.objects.filter(pk__in=of_batches.values("first")).select_related("hit").order_by(*_ORDER, "batch_id")
+
+
+def _following(annotator: int, batch: int, arm: str) -> QuerySet[Slot]:
+    slots = _unseen(Slot.objects.free(), annotator).filter(batch=batch, arm=arm)
+    return _locked(slots).select_related("hit").order_by(*_ORDER)[:1]
+
+
+def lock_first(slots: SlotQuerySet) -> Slot | None:
+    """Lock the first of these slots that no other transaction has locked."""
+    return _locked(slots).select_related("hit__batch__study").order_by(*_ORDER).first()
+
+
+def _locked(slots: SlotQuerySet) -> SlotQuerySet:
+    return slots.select_for_update(skip_locked=True, of=("self",))
+
+
+def count_ahead(annotator: Annotator, batches: Sequence[Batch], arm: str, most: int) -> int:
+    """Count the HITs that this annotator can still claim, up to `most`, reading a bounded number of slots."""
+    # Distinct matchups: one may have HITs in several batches, and a HIT may have slots of the rater's arm and of any.
+    matchups: set[int] = set()
+    for batch in batches:
+        # Filled slots have the lowest numbers: where slots are not kept for arms, a HIT with a free slot has its last.
+        interchangeable = not slot_arms.are_reserved(annotator.study)
+        first = batch.raters_per_hit if interchangeable else 1
+        slots = most if interchangeable else most * min(batch.raters_per_hit, _MOST_SLOTS_A_HIT)
+        for kept_for in arms_open_to(annotator, arm):
+            if len(matchups) < most:
+                found = _ahead(slots).all(annotator=annotator.pk, batch=batch.pk, arm=kept_for, first=first)
+                matchups.update(found)
+    return min(len(matchups), most)
+
+
+@cache
+def _ahead(slots: int) -> "Prepared[int]":
+    def ahead(annotator: int, batch: int, arm: str, first: int) -> "QuerySet[Hit, int]":
+        free = _unseen(Slot.objects.free(), annotator).filter(batch=batch, arm=arm)
+        # In the index's order, lest PostgreSQL read the table; backwards, since what the annotator had is at the front.
+        some = free.filter(number__gte=first).order_by("-number", "-position").values("hit")[:slots]
+        return Hit.objects.filter(pk__in=Subquery(some)).order_by().values_list("matchup", flat=True)
+
+    return Prepared(ahead)
+
+
+_OPEN, _HEADS, _FOLLOWING = Prepared(_open), Prepared(_heads), Prepared(_following)

@@ -1,0 +1,123 @@
+"""Creating raters for people who arrive through a channel."""
+
+import secrets
+from datetime import datetime
+
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import ClaimRefused
+from annotation.models import Annotator, Channel, Participant, RoleGrant, Study, Submission
+from annotation.models.members import Role
+
+KINDS: dict[str, Annotator.Kind] = {
+    Channel.Kind.ACCOUNTS: Annotator.Kind.INVITED,
+    Channel.Kind.ANONYMOUS: Annotator.Kind.ANONYMOUS,
+    Channel.Kind.PROLIFIC: Annotator.Kind.PROLIFIC,
+    Channel.Kind.MTURK: Annotator.Kind.MTURK,
+}
+
+ERASED = "erased-"  # no platform's ids contain a dash
+
+
+def pseudonym(study: Study, external_id: str) -> str:
+    """Return the keyed hash that replaces a platform's id when a rater's data are deleted.
+
+    It includes the study's key, so that raters can't be matched between studies.
+    """
+    return ERASED + salted_hmac("tandem.erased", f"{study.key} {external_id}", algorithm="sha256").hexdigest()[:32]
+
+
+def is_erased(study: Study, *external_ids: str) -> bool:
+    """Tell whether an id of a participant or submission belongs to a rater whose data were deleted."""
+    names = [pseudonym(study, one) for one in external_ids]
+    people = Participant.objects.filter(channel__study=study, external_id__in=names)
+    return people.exists() or Submission.objects.filter(channel__study=study, external_id__in=names).exists()
+
+
+def refuse_erased(study: Study, external_id: str) -> None:
+    """Raise ClaimRefused for a rater whose data were deleted."""
+    if is_erased(study, external_id):
+        raise ClaimRefused(_("Your data in this study have been deleted, so you can't take part in it again."))
+
+
+def refuse_closed(channel: Channel) -> None:
+    """Raise ClaimRefused if the channel is closed or its study archived."""
+    if not channel.is_open or channel.study.archived_at is not None:
+        raise ClaimRefused(_("This study takes no new raters at the moment."))
+
+
+def new_username(channel: Channel) -> str:
+    """Draw the user name of an anonymous account."""
+    return f"{channel.kind}-{secrets.token_hex(8)}"
+
+
+def new_rater(channel: Channel) -> Annotator:
+    """Create an anonymous account without a password, and its rater in the channel's study."""
+    return new_raters(channel, 1)[0]
+
+
+@transaction.atomic
+def new_raters(channel: Channel, count: int) -> list[Annotator]:
+    """Create `count` raters in bulk."""
+    users = [User(username=new_username(channel), password=make_password(None)) for _number in range(count)]
+    return raters_of(channel, User.objects.bulk_create(users))
+
+
+@transaction.atomic
+def raters_of(channel: Channel, users: list[User]) -> list[Annotator]:
+    """Make new accounts raters of the channel's study, under random codes."""
+    study, kind = channel.study, KINDS.get(channel.kind, Annotator.Kind.ANONYMOUS)
+    RoleGrant.objects.bulk_create(RoleGrant(user=user, role=Role.ANNOTATOR, study=study) for user in users)
+    return Annotator.objects.bulk_create(
+        Annotator(study=study, user=user, kind=kind, code=code)
+        for user, code in zip(users, _fresh_codes(study, len(users)), strict=True)
+    )
+
+
+def _fresh_codes(study: Study, count: int) -> list[str]:
+    """Draw unused codes: among thousands of short random ones, duplicates are likely."""
+    codes: set[str] = set()
+    while len(codes) < count:
+        drawn = {f"r-{secrets.token_hex(4)}" for _number in range(count - len(codes))}
+        codes |= drawn - set(study.annotators.filter(code__in=drawn).values_list("code", flat=True))
+    return list(codes)
+
+
+@transaction.atomic
+def join(*, channel: Channel, external_id: str, at: datetime) -> tuple[Participant, bool]:
+    """Return the participant with this id on the platform, and whether they are new, in which case a rater is created.
+
+    Raises: ClaimRefused for a new participant if the channel is closed.
+    """
+    channel = Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
+    known = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
+    if known is not None:
+        return known, False
+    refuse_erased(channel.study, external_id)
+    refuse_closed(channel)
+    annotator = new_rater(channel)
+    return Participant.objects.create(channel=channel, annotator=annotator, external_id=external_id, joined_at=at), True
+
+
+@transaction.atomic
+def open_submission(*, participant: Participant, external_id: str, at: datetime) -> tuple[Submission, bool]:
+    """Return the platform's submission `external_id` of this participant, and whether it was created now.
+
+    A webhook may have created it before, without a participant.
+    Raises: ClaimRefused if it belongs to another participant.
+    """
+    submission, made = Submission.objects.select_for_update(of=("self",)).get_or_create(
+        channel_id=participant.channel_id,
+        external_id=external_id,
+        defaults={"participant": participant, "started_at": at},
+    )
+    if submission.participant_id is None:
+        submission.participant = participant
+        submission.save(update_fields=["participant"])
+    if submission.participant_id != participant.pk:
+        raise ClaimRefused(_("This link belongs to somebody else."))
+    return submission, made

@@ -1,0 +1,220 @@
+"""Extend batches by raters and HITs, and copy them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.batches.sampling import MOST_RATERS, BatchSpec, SelectionSpec, choose_instances, plan_hits
+from annotation.batches.services import add_hits, create_batch, refuse_archived, refuse_slots
+from annotation.core.errors import InvalidSelection, Unacceptable
+from annotation.core.keys import new_seed
+from annotation.hits.slots import make_slots
+from annotation.models import Batch, Event, Study
+from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
+from annotation.studies.configurations import Configuration
+from annotation.studies.log import log
+
+LONGEST_REASON = 2000
+
+
+@transaction.atomic
+def extend_batch(
+    *,
+    batch: Batch,
+    reason: str,
+    more_raters: int = 0,
+    select: str | None = None,
+    instance_ids: Sequence[str] = (),
+    similarity: str | None = None,
+    seed: int | None = None,
+    known_raters: int | None = None,
+    known_hits: int | None = None,
+    by: User | None = None,
+) -> Batch:
+    """Give every HIT of a batch more raters, add HITs of instances that are not in it yet, or both; logged.
+
+    New slots are numbered after the old ones, and new HITs queue after the old ones in a seeded random order, so
+    existing assignments don't change and raters may be at work meanwhile.
+
+    select : as for `create_batch`, from the remaining instances; None adds no HIT
+    seed   : of the selection; recorded, drawn when left out
+    known_raters, known_hits : the numbers that the sender saw; refused when they have changed
+    Raises: Unacceptable without a reason; InvalidSelection for a batch that can't grow so, or when nothing fits.
+    """
+    reason = reason.replace("\x00", "").strip()
+    if not reason:
+        raise Unacceptable("please say why the batch is extended: it is shown with the results")
+    if len(reason) > LONGEST_REASON:
+        raise Unacceptable(f"the reason is longer than {LONGEST_REASON} characters")
+    study = Study.objects.select_for_update().get(pk=batch.study_id)  # lest another batch take the same instances
+    batch = Batch.objects.select_for_update(of=("self",)).select_related("system_a", "system_b").get(pk=batch.pk)
+    batch.study = study
+    spec = (
+        None
+        if select is None
+        else extension_spec(batch, SelectionSpec(select, instance_ids, similarity), more_raters, seed)
+    )
+    refuse_extension(batch, more_raters, spec)
+    hits = batch.hits.count()
+    _refuse_outdated(batch, hits, known_raters, known_hits)
+    changes: dict[str, Any] = {}
+    refuse_slots(hits * more_raters, by)
+    if more_raters:
+        changes["raters_per_hit"] = [batch.raters_per_hit, batch.raters_per_hit + more_raters]
+        _add_raters(batch, more_raters)
+    if spec is not None:
+        changes["hits"] = [hits, hits + _add_hits(batch, spec, by)]
+    log(study=study, kind=Event.Kind.EXTENDED, batch=batch, by=by, reason=reason, changes=changes)
+    return batch
+
+
+def extension_spec(batch: Batch, selection: SelectionSpec, more_raters: int, seed: int | None) -> BatchSpec:
+    """Return the specification of a batch's further HITs: like its own, for as many raters as it will have."""
+    return BatchSpec(
+        configuration=Configuration(batch.study, batch.dataset, batch.system_a, batch.system_b),
+        pairs=batch.pairs_per_hit,
+        raters=batch.raters_per_hit + more_raters,
+        seed=new_seed() if seed is None else seed,
+        selection=selection,
+        purpose=batch.purpose,
+        gold_rate=batch.gold_rate,
+        repeat_rate=batch.repeat_rate,
+        lease_minutes=batch.lease_minutes,
+        most_hits_per_rater=batch.most_hits_per_rater,
+    )
+
+
+def refuse_extension(batch: Batch, more_raters: int, spec: BatchSpec | None) -> None:
+    """Refuse what can't be added to a batch.
+
+    Inclusion probabilities of importance sampling belong to one draw: such a batch takes more raters but no more HITs,
+    and no batch is extended by importance. A stratified batch may grow: its HITs keep their inclusion probabilities,
+    and added ones have none.
+    Raises: InvalidSelection saying why.
+    """
+    refuse_growth(batch)
+    if not more_raters and spec is None:
+        raise InvalidSelection("nothing to add: name more raters, or instances to be added")
+    if more_raters and batch.purpose != Batch.Purpose.RATING:
+        raise InvalidSelection(f"batch {batch.name} goes to every rater ({batch.purpose}); there are no more to add")
+    if more_raters < 0 or batch.raters_per_hit + more_raters > MOST_RATERS:
+        most = MOST_RATERS - batch.raters_per_hit
+        raise InvalidSelection(
+            f"{more_raters} more raters a HIT; it must be from 1 to {most}, since {MOST_RATERS} are the most"
+        )
+    if spec is not None:
+        _refuse_hits(batch, spec.selection)
+
+
+def refuse_growth(batch: Batch) -> None:
+    """Refuse a batch that can't be extended at all.
+
+    Raises: InvalidSelection saying why.
+    """
+    refuse_archived(batch.study)
+    if batch.origin == Batch.Origin.IMPORTED:
+        raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be extended here")
+    if batch.status == Batch.Status.CLOSED:
+        raise InvalidSelection(f"batch {batch.name} is closed; open it again first")
+
+
+def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
+    if batch.purpose == Batch.Purpose.QUALIFICATION:
+        raise InvalidSelection(
+            f"batch {batch.name} is a qualification: every rater is to be asked the same; make another one"
+        )
+    if selection.match["kind"] == "importance":
+        raise InvalidSelection(
+            "a batch can't be extended by importance: the chances would be those of no one draw; make another batch"
+        )
+    if batch.selection.get("asked", {}).get("spec", "").startswith("importance:"):
+        raise InvalidSelection(
+            f"batch {batch.name} was drawn by importance, and with other instances its chances would no longer hold; "
+            "make another batch"
+        )
+
+
+def _refuse_outdated(batch: Batch, hits: int, known_raters: int | None, known_hits: int | None) -> None:
+    for known, has, what in ((known_raters, batch.raters_per_hit, "raters a HIT"), (known_hits, hits, "HITs")):
+        if known is not None and known != has:
+            raise InvalidSelection(f"batch {batch.name} has been extended meanwhile: it has {has} {what}, not {known}")
+
+
+def _add_raters(batch: Batch, more: int) -> None:
+    first = batch.raters_per_hit + 1
+    batch.selection.setdefault("raters_at_first", batch.raters_per_hit)
+    batch.raters_per_hit += more
+    batch.save(update_fields=["raters_per_hit", "selection"])
+    make_slots(batch=batch, hits=batch.hits.order_by("position"), numbers=range(first, first + more))
+
+
+def _add_hits(batch: Batch, spec: BatchSpec, by: User | None) -> int:
+    choice = choose_instances(spec, batch)
+    refuse_slots(len(choice.sample.places) * batch.raters_per_hit, by)
+    after = (batch.hits.aggregate(last=Max("position"))["last"] or 0) + 1
+    hits = add_hits(batch=batch, plans=plan_hits(choice, batch.pairs_per_hit), after=after)
+    if batch.study.is_two_stage:
+        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
+    batch.selection.setdefault("extensions", []).append(
+        {
+            "asked": spec.selection.as_json,
+            "seed": spec.seed,
+            **choice.sample.provenance,
+            "pool": len(choice.pool.matchup_ids),
+            "left_out": choice.pool.left_out,
+            "from_position": after,
+            "hits": len(hits),
+        }
+    )
+    batch.save(update_fields=["selection"])
+    return len(hits)
+
+
+def copy_batch(
+    *,
+    batch: Batch,
+    name: str,
+    configuration: Configuration | None = None,
+    seed: int | None = None,
+    status: str = Batch.Status.DRAFT,
+    by: User | None = None,
+) -> tuple[Batch, bool]:
+    """Make a batch with the settings of another one, of the same or another configuration; a draft by default.
+
+    The copy has the present settings, extensions by raters included, and a seed of its own, so that instances, pairs
+    and order are drawn again. HITs added by extensions are not copied.
+    Raises: InvalidSelection saying why it can't be copied; UnknownName for another study's configuration.
+    """
+    settings = settings_of(batch)
+    if configuration is not None:
+        settings |= {
+            "dataset": configuration.dataset,
+            "systems": (configuration.system_a.name, configuration.system_b.name),
+        }
+    return create_batch(study=batch.study, name=name, seed=seed, status=status, by=by, **settings)
+
+
+def settings_of(batch: Batch) -> dict[str, Any]:
+    """Return the arguments with which `create_batch` makes such a batch, without name, seed and status.
+
+    Raises: InvalidSelection for a batch of imported ratings, whose selection is unknown.
+    """
+    asked = batch.selection.get("asked")
+    if batch.origin == Batch.Origin.IMPORTED or asked is None:
+        raise InvalidSelection(f"the ratings of batch {batch.name} were imported; there is nothing to copy")
+    return {
+        "dataset": batch.dataset,
+        "systems": (batch.system_a.name, batch.system_b.name),
+        "pairs": batch.pairs_per_hit,
+        "raters": batch.raters_per_hit,
+        "select": asked["spec"],
+        "instance_ids": asked["instance_ids"],
+        "similarity": asked["similarity"],
+        **{
+            name: getattr(batch, name)
+            for name in ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
+        },
+    }

@@ -1,0 +1,315 @@
+"""Select the instances of a batch and plan its HITs; reads only."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, Q, QuerySet
+
+from analysis.errors import AnalysisError
+from analysis.selection import choose_importance, choose_random, choose_stratified, choose_top
+from annotation.core.errors import InvalidSelection
+from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
+from annotation.separability.services import require_run
+from annotation.studies.configurations import Configuration
+from annotation.studies.gold import gold_verdict
+from annotation.studies.outcomes import Selection, separabilities
+
+MOST_RATERS = 1000
+MOST_PAIRS = 1000
+MOST_HITS = 1_000_000_000
+LONGEST_LEASE = 24 * 60  # minutes
+MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
+MOST_SEED = 2**31 - 1
+_SPEC = re.compile(
+    r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
+)
+
+
+@dataclass(frozen=True)
+class SelectionSpec:
+    """How instances are selected.
+
+    spec       : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
+                 importance:N, or ids (with `instance_ids`)
+    similarity : whose separability; None for the latest computed
+    """
+
+    spec: str = "all"
+    instance_ids: Sequence[str] = ()
+    similarity: str | None = None
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The selection as a batch stores it."""
+        return {"spec": self.spec, "instance_ids": sorted(self.instance_ids), "similarity": self.similarity}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments for `create_batch` and `extend_batch`."""
+        return {"select": self.spec, "instance_ids": self.instance_ids, "similarity": self.similarity}
+
+    @property
+    def match(self) -> re.Match[str]:
+        """The parts of the spec.
+
+        Raises: InvalidSelection.
+        """
+        match = _SPEC.fullmatch(self.spec)
+        if match is None:
+            raise InvalidSelection(
+                f"selection is {self.spec!r}; it must be all, random:N, top:N, stratified:BxN, importance:N or ids:FILE"
+            )
+        return match
+
+    @property
+    def bins(self) -> int | None:
+        """Number of bins of a stratified selection; None for any other."""
+        bins = self.match["bins"]
+        return int(bins) if bins else None
+
+
+@dataclass(frozen=True)
+class BatchSpec:
+    """The settings of a batch to be made; `raters` applies to batches for rating only."""
+
+    configuration: Configuration
+    pairs: int
+    raters: int
+    seed: int
+    selection: SelectionSpec = field(default_factory=SelectionSpec)
+    purpose: str = Batch.Purpose.RATING
+    gold_rate: float = 0.0
+    repeat_rate: float = 0.0
+    lease_minutes: int = 60
+    most_hits_per_rater: int | None = None
+
+    @property
+    def for_rating(self) -> bool:
+        """Tell whether its ratings enter findings."""
+        return self.purpose == Batch.Purpose.RATING
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Matchups that can become HITs, in the order of the instances, and how many can't, by reason."""
+
+    configuration: Configuration
+    matchup_ids: tuple[int, ...]
+    instance_ids: tuple[str, ...]
+    left_out: dict[str, int]
+
+
+@dataclass(frozen=True)
+class InstanceSample:
+    """Indices of the selected instances in the pool, with their inclusion probabilities where known.
+
+    probabilities : None also for an extension, which is drawn from the remainder of an earlier draw
+    """
+
+    places: Sequence[int]
+    probabilities: Sequence[float] | None = None
+    run: SeparabilityRun | None = None
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The separability that the selection used, as a batch stores it: the run's values may change later."""
+        run = self.run
+        if run is None:
+            return {"similarity": None, "separability": None}
+        kept = {
+            "measure": run.label,
+            "model_fingerprint": run.model_fingerprint,
+            "normalisation": {"group": run.group, "min": run.low, "max": run.high},
+            "texts_sha256": run.texts_sha256,
+        }
+        return {"similarity": run.similarity, "separability": kept}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A pool and the sample from it; `rng` has drawn the sample, and draws order and pairs next."""
+
+    pool: Pool
+    sample: InstanceSample
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class HitPlan:
+    """A HIT to be made: its position in the queue, from 0, and its sample of pairs."""
+
+    matchup_id: int
+    place: int
+    probability: float | None
+    pair_ids: Sequence[int]
+
+
+def choose_instances(spec: BatchSpec, extended: Batch | None = None) -> Choice:
+    """Select the instances of a batch by its seed; for a batch to be `extended`, from those not in it yet.
+
+    Raises: InvalidSelection saying why not.
+    """
+    validate_spec(spec)
+    pool, rng = pool_of(spec, extended), np.random.default_rng(spec.seed)
+    sample = _choose_sample(pool, spec.selection, rng)
+    return Choice(pool, sample if extended is None else replace(sample, probabilities=None), rng)
+
+
+def validate_spec(spec: BatchSpec) -> None:
+    """Refuse settings that no batch can have.
+
+    Raises: InvalidSelection naming the value.
+    """
+    _refuse_purpose(spec.purpose, spec.gold_rate, spec.repeat_rate)
+    if not 1 <= spec.pairs <= MOST_PAIRS:
+        raise InvalidSelection(f"{spec.pairs} pairs a HIT; it must be 1 or more, and {MOST_PAIRS} at most")
+    if not 1 <= spec.raters <= MOST_RATERS:
+        raise InvalidSelection(f"{spec.raters} raters a HIT; it must be from 1 to {MOST_RATERS}")
+    if not 1 <= spec.lease_minutes <= LONGEST_LEASE:
+        raise InvalidSelection(
+            f"a HIT stays claimed for {spec.lease_minutes} min; it must be from 1 to {LONGEST_LEASE}"
+        )
+    if not 0 <= spec.seed <= MOST_SEED:
+        raise InvalidSelection(f"the seed is {spec.seed}; it must be from 0 to {MOST_SEED}")
+    most = spec.most_hits_per_rater
+    if most is not None and not 1 <= most <= MOST_HITS:
+        raise InvalidSelection(f"at most {most} HITs a rater; it must be 1 or more")
+
+
+def _refuse_purpose(purpose: str, gold_rate: float, repeat_rate: float) -> None:
+    if purpose not in Batch.Purpose.values:
+        raise InvalidSelection(f"the purpose is {purpose!r}; it must be one of {', '.join(Batch.Purpose.values)}")
+    for name, rate in (("gold", gold_rate), ("repeat", repeat_rate)):
+        if not 0 <= rate <= MOST_CHECKS:
+            raise InvalidSelection(f"the {name} rate is {rate}; it must be from 0 to {MOST_CHECKS}")
+    if gold_rate + repeat_rate > MOST_CHECKS:
+        total = round(gold_rate + repeat_rate, 6)
+        raise InvalidSelection(f"the gold and the repeat rate make {total}; together they may be {MOST_CHECKS} at most")
+    if purpose != Batch.Purpose.RATING and (gold_rate or repeat_rate):
+        raise InvalidSelection(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
+
+
+def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
+    """Find the matchups that can be rated: with a source text, enough pairs, and gold where that is needed.
+
+    Raises: InvalidSelection when there is none, with counts by reason.
+    """
+    configuration = spec.configuration
+    matchups = configuration.matchups()
+    counted = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
+    left_out = {
+        "without source text": matchups.filter(instance__source="").count(),
+        f"with fewer than {spec.pairs} pairs": counted.filter(available__lt=spec.pairs).count(),
+    }
+    rows = list(counted.filter(available__gte=spec.pairs).values_list("pk", "instance__instance_id"))
+    for reason, taken in _unavailable(spec, extended):
+        left_out[reason] = sum(row[0] in taken for row in rows)
+        rows = [row for row in rows if row[0] not in taken]
+    if not spec.for_rating:
+        golds = dict(matchups.values_list("pk", "instance__gold"))
+        problems = [_gold_problem(configuration, golds[pk]) for pk, _ in rows]
+        left_out |= Counter(problem for problem in problems if problem)
+        rows = [row for row, problem in zip(rows, problems, strict=True) if not problem]
+    left_out = {reason: count for reason, count in left_out.items() if count}
+    if not rows:
+        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
+        raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
+    return Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
+
+
+def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str, set[int]]]:
+    """Yield the matchups that are in use, by reason: for the other purpose, or in the batch to be extended.
+
+    A matchup with known answers, in a qualification or check, must not be rated as well, or the other way round.
+    """
+    rating = Q(batch__purpose=Batch.Purpose.RATING)
+    placed = Hit.objects.filter(batch__study=spec.configuration.study, matchup__in=matchups_of(spec.configuration))
+    others = placed.filter(~rating if spec.for_rating else rating, batch__origin=Batch.Origin.COLLECTED)
+    reason = "on HITs of a qualification or of hidden checks" if spec.for_rating else "on HITs for rating"
+    yield reason, set(others.values_list("matchup_id", flat=True))
+    if extended is not None:
+        yield "in the batch already", set(placed.filter(batch=extended).values_list("matchup_id", flat=True))
+
+
+def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> str | None:
+    """Say why an instance's gold can't be used as the expected answer; None if it can."""
+    verdict = gold_verdict(gold, configuration.system_a.name, configuration.system_b.name)
+    if verdict is None:
+        return "without a gold preference for these systems"
+    if verdict == 0 and not configuration.study.ties_allowed:
+        return "whose gold is a tie, which this study does not offer"
+    return None
+
+
+def _choose_sample(pool: Pool, selection: SelectionSpec, rng: np.random.Generator) -> InstanceSample:
+    match = selection.match
+    if selection.spec == "all":
+        return InstanceSample(range(len(pool.matchup_ids)))
+    if selection.spec == "ids":
+        return InstanceSample(_by_id(pool, selection.instance_ids))
+    try:
+        return _by_rule(pool, match, selection.similarity, rng)
+    except AnalysisError as error:
+        raise InvalidSelection(f"{selection.spec} of {pool.configuration}: {error}") from None
+
+
+def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.random.Generator) -> InstanceSample:
+    if match["kind"] == "random":
+        return InstanceSample(choose_random(len(pool.matchup_ids), int(match["count"]), rng).tolist())
+    run = require_run(pool.configuration, similarity)
+    values = separabilities_of(pool, run)
+    if match["kind"] == "top":
+        return InstanceSample(choose_top(values, int(match["count"])).tolist(), run=run)
+    if match["kind"] == "importance":
+        sample = choose_importance(values, int(match["count"]), rng)
+    else:
+        sample = choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
+    return InstanceSample(sample.indices.tolist(), sample.probabilities.tolist(), run)
+
+
+def separabilities_of(pool: Pool, run: SeparabilityRun) -> np.ndarray:
+    """Return the separability of a pool's matchups, NaN where it is undefined or missing."""
+    return separabilities(Selection(pool.configuration, pool.matchup_ids, pool.instance_ids, frozenset()), run)
+
+
+def _by_id(pool: Pool, instance_ids: Sequence[str]) -> list[int]:
+    places = {instance_id: place for place, instance_id in enumerate(pool.instance_ids)}
+    if unknown := [instance_id for instance_id in instance_ids if instance_id not in places]:
+        shown = ", ".join(unknown[:10])
+        raise InvalidSelection(f"{len(unknown)} of the ids can't be rated or are not in {pool.configuration}: {shown}")
+    if not instance_ids:
+        raise InvalidSelection("the list of ids is empty")
+    return [places[instance_id] for instance_id in dict.fromkeys(instance_ids)]
+
+
+def plan_hits(choice: Choice, pairs_per_hit: int) -> list[HitPlan]:
+    """Order the selected instances at random, and sample the pairs of each without replacement."""
+    sample, pool, rng = choice.sample, choice.pool, choice.rng
+    probabilities: Sequence[float | None] = sample.probabilities or [None] * len(sample.places)
+    order = rng.permutation(len(sample.places))
+    pairs: dict[int, list[int]] = {}
+    rows = Pair.objects.filter(matchup__in=matchups_of(pool.configuration)).order_by("matchup_id", "index")
+    for matchup_id, pair_id in rows.values_list("matchup_id", "pk"):
+        pairs.setdefault(matchup_id, []).append(pair_id)
+    hits = []
+    for place, probability, position in zip(sample.places, probabilities, order, strict=True):
+        available = pairs[pool.matchup_ids[place]]
+        pairs_of_hit = sorted(rng.choice(len(available), size=pairs_per_hit, replace=False))
+        hits.append(
+            HitPlan(pool.matchup_ids[place], int(position), probability, [available[one] for one in pairs_of_hit])
+        )
+    return hits
+
+
+def matchups_of(configuration: Configuration) -> QuerySet[Matchup]:
+    """Return a configuration's matchups, for use as a subquery."""
+    return Matchup.objects.filter(pk__in=configuration.matchups().order_by().values("pk"))
+
+
+def ids_of(text: str) -> list[str]:
+    """Read a list of instance ids, one a line; empty lines are ignored."""
+    return [line.strip() for line in re.split(r"\r\n|\r|\n", text) if line.strip()]

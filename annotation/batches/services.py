@@ -1,0 +1,274 @@
+"""Make batches, and open, pause and close them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.batches.sampling import (
+    LONGEST_LEASE,
+    MOST_CHECKS,
+    MOST_RATERS,
+    BatchSpec,
+    HitPlan,
+    SelectionSpec,
+    choose_instances,
+    plan_hits,
+)
+from annotation.core.errors import InvalidSelection
+from annotation.core.keys import new_seed
+from annotation.hits.slots import make_slots
+from annotation.models import Batch, Event, Hit, HitPair, Study
+from annotation.quality.qualification import too_few_hits
+from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
+from annotation.studies.configurations import configuration
+from annotation.studies.log import log
+from annotation.studies.services import validate
+
+__all__ = [
+    "LONGEST_LEASE",
+    "MOST_CHECKS",
+    "MOST_RATERS",
+    "add_hits",
+    "create_batch",
+    "lacks_gold",
+    "notices_of",
+    "set_batch_status",
+]
+
+MOST_SLOTS = 100_000
+
+_CHUNK = 500
+_INITIAL_STATUSES = (Batch.Status.OPEN, Batch.Status.DRAFT)
+# Nothing leads back to a draft: raters have seen a launched batch.
+_TRANSITIONS: dict[str, tuple[str, ...]] = {
+    Batch.Status.DRAFT: (Batch.Status.OPEN, Batch.Status.CLOSED),
+    Batch.Status.OPEN: (Batch.Status.PAUSED, Batch.Status.CLOSED),
+    Batch.Status.PAUSED: (Batch.Status.OPEN, Batch.Status.CLOSED),
+    Batch.Status.CLOSED: (Batch.Status.OPEN,),
+}
+_LOGGED = {
+    Batch.Status.OPEN: Event.Kind.LAUNCHED,
+    Batch.Status.PAUSED: Event.Kind.PAUSED,
+    Batch.Status.CLOSED: Event.Kind.CLOSED,
+}
+
+
+@transaction.atomic
+def create_batch(
+    *,
+    study: Study,
+    name: str,
+    dataset: str,
+    systems: tuple[str, str],
+    pairs: int,
+    raters: int,
+    select: str = "all",
+    seed: int | None = None,
+    instance_ids: Sequence[str] = (),
+    similarity: str | None = None,
+    purpose: str = Batch.Purpose.RATING,
+    gold_rate: float = 0.0,
+    repeat_rate: float = 0.0,
+    lease_minutes: int = 60,
+    most_hits_per_rater: int | None = None,
+    status: str = Batch.Status.OPEN,
+    by: User | None = None,
+) -> tuple[Batch, bool]:
+    """Make a batch with `pairs` pairs and `raters` slots per HIT; returns it and whether it is new.
+
+    select  : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
+              importance:N, or ids (with `instance_ids`)
+    seed    : recorded; drawn when left out
+    purpose : rating; or qualification or gold, which take only instances whose gold prefers one of the two systems,
+              and whose HITs go to any number of raters, whatever `raters` says
+    gold_rate, repeat_rate : shares of a rater's HITs that are hidden checks, of a batch for rating
+    lease_minutes : how long a HIT stays claimed without activity
+    most_hits_per_rater : of this batch; no limit when left out
+    status  : open; or draft, whose HITs can't be claimed until it is launched
+    Making the same batch again changes nothing, also when it was extended or closed since.
+    Raises: InvalidSelection saying why not; UnknownName when the study has no such configuration.
+    """
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    spec = BatchSpec(
+        configuration=configuration(study, dataset=dataset, systems=systems),
+        pairs=pairs,
+        raters=raters,
+        seed=new_seed() if seed is None else seed,
+        selection=SelectionSpec(select, instance_ids, similarity),
+        purpose=purpose,
+        gold_rate=gold_rate,
+        repeat_rate=repeat_rate,
+        lease_minutes=lease_minutes,
+        most_hits_per_rater=most_hits_per_rater,
+    )
+    if existing := study.batches.filter(name=name).first():
+        _refuse_other(existing, spec, same_seed=seed is None)
+        return existing, False
+    if status not in _INITIAL_STATUSES:
+        raise InvalidSelection(f"a new batch can't be {status!r}; it is open or a draft")
+    refuse_archived(study)
+    return _make(study, name, spec, status, by), True
+
+
+def _make(study: Study, name: str, spec: BatchSpec, status: str, by: User | None) -> Batch:
+    choice = choose_instances(spec)
+    batch = Batch(study=study, name=name, status=status, seed=spec.seed, **_fields_of(spec))
+    batch.selection = {
+        "asked": spec.selection.as_json,
+        "spec": spec.selection.spec,
+        **choice.sample.provenance,
+        "pool": len(choice.pool.matchup_ids),
+        "left_out": choice.pool.left_out,
+    }
+    if status == Batch.Status.OPEN:
+        batch.launched_at = timezone.now()
+    validate(batch)
+    batch.save()
+    refuse_slots(len(choice.sample.places) * batch.raters_per_hit, by)
+    add_hits(batch=batch, plans=plan_hits(choice, batch.pairs_per_hit))
+    if status == Batch.Status.OPEN:
+        _refuse_without_tables(batch)
+        log(study=study, kind=Event.Kind.LAUNCHED, batch=batch, by=by, at=batch.launched_at)
+    return batch
+
+
+def _fields_of(spec: BatchSpec) -> dict[str, Any]:
+    """Return the model fields of a batch with these settings."""
+    return {
+        "dataset": spec.configuration.dataset,
+        "system_a": spec.configuration.system_a,
+        "system_b": spec.configuration.system_b,
+        "pairs_per_hit": spec.pairs,
+        "raters_per_hit": spec.raters if spec.for_rating else 1,
+        **{
+            name: getattr(spec, name)
+            for name in ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
+        },
+    }
+
+
+def _refuse_other(existing: Batch, spec: BatchSpec, *, same_seed: bool) -> None:
+    fields = {**_fields_of(spec), "seed": existing.seed if same_seed else spec.seed}
+    made = {name: getattr(existing, name) for name in fields}
+    made["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
+    if made != fields or existing.selection.get("asked") != spec.selection.as_json:
+        raise InvalidSelection(f"the study has a batch {existing.name!r} already, made otherwise; choose another name")
+
+
+def refuse_slots(slots: int, by: User | None) -> None:
+    """Refuse more slots than a web request may make, since raters wait meanwhile; commands have no limit.
+
+    Raises: InvalidSelection.
+    """
+    if by is not None and slots > MOST_SLOTS:
+        raise InvalidSelection(
+            f"{slots:,} slots (HITs × raters) are more than a page makes at once, which is {MOST_SLOTS:,}; "
+            "choose fewer instances or raters, or make it with manage.py create_batch or extend_batch"
+        )
+
+
+def refuse_archived(study: Study) -> None:
+    """Refuse an archived study.
+
+    Raises: InvalidSelection.
+    """
+    if study.archived_at is not None:
+        raise InvalidSelection(f"study {study.slug} is in the archive; take it out first")
+
+
+def add_hits(*, batch: Batch, plans: Sequence[HitPlan], after: int = 0) -> list[Hit]:
+    """Store a batch's HITs with their pairs and free slots, from position `after` of its queue on."""
+    hits = Hit.objects.bulk_create(
+        (
+            Hit(
+                batch=batch,
+                matchup_id=one.matchup_id,
+                position=after + one.place,
+                inclusion_probability=one.probability,
+            )
+            for one in plans
+        ),
+        batch_size=_CHUNK,
+    )
+    HitPair.objects.bulk_create(
+        (
+            HitPair(hit=hit, pair_id=pair_id, position=position)
+            for hit, one in zip(hits, plans, strict=True)
+            for position, pair_id in enumerate(one.pair_ids)
+        ),
+        batch_size=_CHUNK,
+    )
+    if batch.purpose == Batch.Purpose.RATING:  # the others go to every rater
+        make_slots(batch=batch, hits=hits, numbers=range(1, batch.raters_per_hit + 1))
+    return hits
+
+
+@transaction.atomic
+def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reason: str = "") -> Batch:
+    """Open, pause or close a batch, and log it; claimed HITs can be finished. Setting its present status changes nothing.
+
+    Raises: InvalidSelection for an unknown status or transition, for a batch of imported ratings, for opening one of
+    an archived study, or one whose pairs lack the comparison tables of the study's arms.
+    """
+    if status not in Batch.Status.values:
+        raise InvalidSelection(f"{status!r} is no state of a batch")
+    if batch.origin == Batch.Origin.IMPORTED:
+        raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be opened here")
+    now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
+    before = now.status
+    if status != before:
+        if status not in _TRANSITIONS[before]:
+            raise InvalidSelection(
+                f"batch {now.name} is {before}; it can become {' or '.join(_TRANSITIONS[before])}, not {status}"
+            )
+        if status == Batch.Status.OPEN:
+            refuse_archived(now.study)
+            _refuse_without_tables(now)
+        _change_status(now, status)
+        log(
+            study=now.study,
+            kind=_LOGGED[Batch.Status(status)],
+            batch=now,
+            by=by,
+            reason=reason,
+            changes={"status": [before, status]},
+        )
+    for name in ("status", "launched_at", "closed_at"):
+        setattr(batch, name, getattr(now, name))
+    return batch
+
+
+def _change_status(batch: Batch, status: str) -> None:
+    at = timezone.now()
+    batch.status = status
+    if status == Batch.Status.OPEN and batch.launched_at is None:
+        batch.launched_at = at
+    batch.closed_at = at if status == Batch.Status.CLOSED else None
+    batch.save(update_fields=["status", "launched_at", "closed_at"])
+
+
+def _refuse_without_tables(batch: Batch) -> None:
+    if batch.study.is_two_stage:
+        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
+
+
+def notices_of(batch: Batch) -> list[str]:
+    """Return notices about what the batch lacks."""
+    notices = []
+    if lacks_gold(batch):
+        notices.append(_("No open gold batch: no gold HIT is given out. Make one, or open one again."))
+    if batch.purpose == Batch.Purpose.QUALIFICATION and (notice := too_few_hits(batch.study)):
+        notices.append(notice)
+    return notices
+
+
+def lacks_gold(batch: Batch) -> bool:
+    """Tell whether a batch has a gold rate but the study no open gold batch with as many pairs per HIT."""
+    if not batch.gold_rate:
+        return False
+    gold = batch.study.batches.open().filter(purpose=Batch.Purpose.GOLD, pairs_per_hit=batch.pairs_per_hit)
+    return not gold.exists()

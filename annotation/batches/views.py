@@ -1,0 +1,218 @@
+"""Views of batches: forecast, make, preview, extend, copy, open and close."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.batches.changes import extend_batch, refuse_growth, settings_of
+from annotation.batches.extend_form import ExtendForm
+from annotation.batches.forecast import extension_forecast, forecast
+from annotation.batches.forms import BatchForm, ForecastForm, SelectionForm, initial_from_query, initial_of
+from annotation.batches.services import create_batch, set_batch_status
+from annotation.core.errors import AnnotationError, UnknownName
+from annotation.core.middleware import error_text
+from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.models import Batch, Study
+from annotation.rating import preview
+from annotation.studies.configurations import configurations
+
+T = TypeVar("T")
+NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_forecast.html"
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
+    """Make a batch, with a forecast beside the form; a link's query may preset the selection."""
+    if request.method != "POST":
+        form = BatchForm(study=study, initial=initial_from_query(request.GET.dict(), configurations(study)))
+        return render(request, NEW, {"study": study, "form": form, **_initial_forecast(form, study)})
+    form = BatchForm(request.POST, request.FILES, study=study)
+    status = request.POST.get("status") or Batch.Status.OPEN
+    if form.is_valid() and (
+        done := _attempt(
+            form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings)
+        )
+    ):
+        batch, made = done
+        message = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
+        messages.success(request, message % {"name": batch.name})
+        return redirect("annotation:batch", study.slug, batch.pk)
+    return render(request, NEW, {"study": study, "form": form}, status=422)
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def choice(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the forecast for the form's present values: as a partial for htmx, or on the whole page."""
+    data = request.POST if request.method == "POST" else request.GET
+    form = ForecastForm(data, request.FILES, study=study)
+    forecasts = _forecast_context(form, lambda: forecast(form.spec, fee_percent=form.fee_percent))
+    if _is_htmx(request):  # with 200: a half-filled form is no error
+        return render(request, CHOICE, {"study": study, **forecasts, **_seed_drawn(form, data)})
+    code = 422 if "problems" in forecasts else 200
+    page: ForecastForm = BatchForm(data, request.FILES, study=study)
+    if form.is_valid():
+        page = BatchForm(study=study, initial={**form.redisplay_values, "name": data.get("name", "")})
+    return render(request, NEW, {"study": study, "form": page, **forecasts}, status=code)
+
+
+@study_view(*MANAGERS)
+@require_safe
+def copy(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show the form for a new batch, with the settings of another."""
+    batch = _batch(study, pk)
+    name = _("%(name)s, copy") % {"name": batch.name}
+    initial = {**initial_of(settings_of(batch), configurations(study)), "name": name[:200]}
+    form = BatchForm(study=study, initial=initial)
+    return render(request, NEW, {"study": study, "form": form, "pattern": batch, **_initial_forecast(form, study)})
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Give a batch more raters or more HITs; show a forecast first."""
+    batch = _batch(study, pk)
+    form = ExtendForm(request.POST or None, request.FILES or None, batch=batch)
+    context = {"study": study, "batch": batch, "form": form, "refused": _refused(batch)}
+    if request.method != "POST":
+        return render(request, "annotation/batches/extend_batch.html", context)
+    if _is_htmx(request) or "show" in request.POST:
+        return _show_extension(request, batch, form, context)
+    done = (
+        _attempt(form, lambda: extend_batch(batch=batch, by=account_of(request), **form.settings))
+        if form.is_valid()
+        else None
+    )
+    if done is not None:
+        messages.success(request, _("Batch %(name)s extended.") % {"name": batch.name})
+        return redirect("annotation:batch", study.slug, batch.pk)
+    return render(request, "annotation/batches/extend_batch.html", context, status=422)
+
+
+def _refused(batch: Batch) -> str:
+    """Say why a batch can't be extended at all; empty if it can."""
+    try:
+        refuse_growth(batch)
+    except AnnotationError as error:
+        return error_text(error)
+    return ""
+
+
+def _show_extension(request: HttpRequest, batch: Batch, form: ExtendForm, context: dict[str, Any]) -> HttpResponse:
+    form.fields["reason"].required = False
+    forecasts = _forecast_context(form, lambda: _extension(batch, form), more=True)
+    if _is_htmx(request):
+        return render(request, CHOICE, {**context, **forecasts, **_seed_drawn(form, request.POST)})
+    code = 422 if "problems" in forecasts else 200
+    if code == 200:
+        context["form"] = ExtendForm(batch=batch, initial=form.redisplay_values)
+    return render(request, "annotation/batches/extend_batch.html", {**context, **forecasts}, status=code)
+
+
+def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
+    selection = form.further_selection
+    if not form.more and selection is None:
+        return {}
+    found = extension_forecast(batch, form.more, selection, form.drawn_seed, fee_percent=form.fee_percent)
+    return {"more_work": found.work, "forecast": found.hits}
+
+
+@study_view(*MANAGERS)
+@require_POST
+def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Launch, pause, close or open a batch again."""
+    batch = _batch(study, pk)
+    set_batch_status(batch=batch, status=request.POST.get("status", ""), by=account_of(request))
+    return redirect("annotation:batch", study.slug, batch.pk)
+
+
+@study_view(*READERS)
+@never_cache
+@require_safe
+def preview_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show a HIT of a batch as its rater would see it, with disabled controls; nothing is recorded."""
+    batch = _batch(study, pk)
+    number = _number(request.GET.get("hit", "1"))
+    arm = request.GET.get("arm", "")
+    at, viewer = timezone.now(), account_of(request)
+    hit = preview.previewed_hit(batch, number)
+    if arm:
+        context = preview.second_stage(hit, number=number, viewer=viewer, at=at, arm=arm)
+    else:
+        context = preview.first_stage(hit, number=number, viewer=viewer, at=at)
+    preview_context = {
+        "batch": batch,
+        "number": number,
+        "hit_count": batch.hits.count(),
+        "arms": preview.arms_of(batch),
+        "arm": arm,
+    }
+    return render(request, "annotation/batches/preview.html", {**context, "preview": preview_context})
+
+
+def _number(data: str) -> int:
+    if not (data.isascii() and data.isdigit() and len(data) <= 9):
+        raise UnknownName(f"{data[:20]!r} is no HIT's place; HITs are counted from 1")
+    return int(data)
+
+
+def _batch(study: Study, pk: int) -> Batch:
+    batch = get_object_or_404(study.batches.select_related("system_a", "system_b"), pk=pk)
+    batch.study = study
+    return batch
+
+
+def _is_htmx(request: HttpRequest) -> bool:
+    return bool(getattr(request, "htmx", False))
+
+
+def _initial_forecast(form: BatchForm, study: Study) -> dict[str, Any]:
+    """Return the forecast for a form's initial values."""
+    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    values["configuration"] = values["configuration"] or "0"
+    filled = ForecastForm({name: "" if value is None else value for name, value in values.items()}, study=study)
+    return _forecast_context(filled, lambda: forecast(filled.spec, fee_percent=filled.fee_percent))
+
+
+def _forecast_context(form: SelectionForm, attempt: Callable[[], Any], *, more: bool = False) -> dict[str, Any]:
+    """Return the partial's context: a forecast, or the problems."""
+    if not form.is_valid():
+        return {
+            "problems": [f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items()]
+        }
+    try:
+        found = attempt()
+    except AnnotationError as error:
+        return {"problems": [error_text(error)]}
+    return {**(found if more else {"forecast": found})}
+
+
+def _label(form: forms.Form, name: str) -> str:
+    return f"{form.fields[name].label}: " if name in form.fields else ""
+
+
+def _seed_drawn(form: SelectionForm, data: Any) -> dict[str, Any]:
+    """Return the seed's field, filled with the drawn seed if it was left empty: the batch then equals its forecast."""
+    if data.get("seed") or not form.is_valid():
+        return {}
+    attributes: dict[str, str | bool] = {"hx-swap-oob": "true"}
+    drawn = type(form).base_fields["seed"].get_bound_field(forms.Form({"seed": str(form.drawn_seed)}), "seed")
+    return {"seed_field": drawn.as_widget(attrs=attributes)}
+
+
+def _attempt(form: forms.Form, attempt: Callable[[], T]) -> T | None:
+    """Call a service; show its domain error at the form."""
+    try:
+        return attempt()
+    except AnnotationError as error:
+        form.add_error(None, error_text(error))
+        return None

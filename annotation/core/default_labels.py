@@ -1,0 +1,37 @@
+"""A study's default labels; they are translated, the researcher's own ones are not."""
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
+
+DEFAULT_QUESTION = gettext_noop("Which one is better?")
+DEFAULT_SOURCE_LABEL = gettext_noop("Source text")
+DEFAULT_LEFT = gettext_noop("Left")
+DEFAULT_RIGHT = gettext_noop("Right")
+
+_DEFAULTS = frozenset({DEFAULT_QUESTION, DEFAULT_SOURCE_LABEL, DEFAULT_LEFT, DEFAULT_RIGHT})
+
+
+# The sides' names on a narrow screen, where one text stands above the other.
+_STACKED = {DEFAULT_LEFT: gettext_noop("Top"), DEFAULT_RIGHT: gettext_noop("Bottom")}
+
+
+def stacked_label(label: str) -> str:
+    """Return a side's name on a narrow screen: a default one changes, the researcher's own stays."""
+    names = {gettext(beside): gettext(above) for beside, above in _STACKED.items()}
+    return names.get(label, label)
+
+
+def side_name(label: str) -> SafeString:
+    """Render a label with both of its names, of which the style sheet shows the one for the screen's width.
+
+    <bdi> isolates it, since a study's own labels may run from right to left.
+    """
+    if (below := stacked_label(label)) == label:
+        return format_html("<bdi>{}</bdi>", label)
+    return format_html('<bdi><span class="if-beside">{}</span><span class="if-stacked">{}</span></bdi>', label, below)
+
+
+def translate_default(words: str) -> str:
+    """Translate a label if it is a default one."""
+    return gettext(words) if words in _DEFAULTS else words

@@ -1,0 +1,126 @@
+"""Exceptions of `annotation`; their messages are shown to users."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+class AnnotationError(Exception):
+    """Base class; the message is shown to the user."""
+
+
+MOST_BAD_LINES = 1_000  # reading stops here: the file is probably of another kind
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line of a file that was refused, and why."""
+
+    number: int
+    reason: str
+
+    def __str__(self) -> str:
+        reason = self.reason if len(self.reason) <= LONGEST_REASON else f"{self.reason[:LONGEST_REASON]}…"
+        return f"line {self.number}: {reason}"
+
+
+class BadFile(AnnotationError):
+    """A file with bad lines; nothing of it was stored."""
+
+    def __init__(self, name: str, lines: list[BadLine]) -> None:
+        self.name = name
+        self.lines = sorted(lines, key=lambda line: line.number)[:MOST_BAD_LINES]
+        super().__init__(self.abridged(len(self.lines)))
+
+    def abridged(self, most: int) -> str:
+        """Return the message with at most `most` lines listed."""
+        count = len(self.lines)
+        listed = [f"  {line}" for line in self.lines[:most]]
+        if count > most:
+            listed.append(f"  and {count - most:,} more")
+        stopped = ", and reading stopped there" if count >= MOST_BAD_LINES else ""
+        head = f"{self.name}: {count:,} bad line{'s' if count != 1 else ''}{stopped}; nothing was stored"
+        return "\n".join([head, *listed])
+
+
+class UnknownStudy(AnnotationError):
+    """No study has this slug."""
+
+
+class UnknownName(AnnotationError):
+    """The study has no system, data set, batch or user of this name."""
+
+
+class InvalidSelection(AnnotationError):
+    """Instances can't be selected by these settings."""
+
+
+class SettingFixed(AnnotationError):
+    """Settings (`fields`) that can't be changed any more, since votes were given under them."""
+
+    def __init__(self, fields: list[str], why: str) -> None:
+        self.fields = fields
+        self.why = why
+        super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
+
+
+class ModelUnavailable(AnnotationError):
+    """A language model is missing or unusable, or the library that runs it is not installed."""
+
+
+class ClaimRefused(AnnotationError):
+    """This annotator can't get a HIT now."""
+
+
+class AssignmentClosed(AnnotationError):
+    """The HIT was submitted, returned, or went to another annotator."""
+
+
+class VotesMissing(AnnotationError):
+    """The HIT can't be submitted or locked; `places`: of the pairs without a vote, if that is the only reason."""
+
+    def __init__(self, message: str, places: Sequence[int] = ()) -> None:
+        self.places = list(places)
+        super().__init__(message)
+
+
+class Unacceptable(AnnotationError):
+    """A value that isn't on offer or too short; the sender may correct it."""
+
+
+class BadFields(Unacceptable):
+    """Invalid values; `fields` maps their names to the problems."""
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self.fields = {name: [str(problem) for problem in problems] for name, problems in fields.items()}
+        listed = [f"{name}: {' '.join(problems)}" for name, problems in self.fields.items()]
+        super().__init__("\n".join(listed).replace("__all__: ", ""))
+
+
+class AmendmentNeeded(Unacceptable):
+    """A change of settings (`fields`) while rating is under way needs a reason."""
+
+    def __init__(self, fields: Sequence[str], why: str) -> None:
+        self.fields = list(fields)
+        self.why = why
+        super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
+
+
+class VoteConflict(AnnotationError):
+    """The vote was changed from another page since the sender's page was loaded."""
+
+
+class FirstVotesLocked(AnnotationError):
+    """First votes can't be changed after the second stage has begun."""
+
+
+class SecondStageClosed(AnnotationError):
+    """The second vote on this pair isn't open yet, or the HIT has no second stage."""
+
+
+class OtherAccount(AnnotationError):
+    """The page was loaded by another account than the one that is signed in now."""
+
+
+class ConsentNeeded(AnnotationError):
+    """The annotator hasn't accepted the study's current consent text."""

@@ -1,0 +1,44 @@
+"""How much one file may hold: its rows are kept in memory until all of them are stored."""
+
+from dataclasses import dataclass
+
+from annotation.core.errors import BadFile, BadLine
+from annotation.core.lines import MOST_LINES, count_rows, is_json_array
+
+MOST_BYTES = 1024 * 1024 * 1024
+METADATA_PER_ROW = 20  # values: an empty list takes three bytes in a file, and thirty times that in memory
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How many rows of one kind a file may hold, and what to do with a larger one."""
+
+    most: int = MOST_LINES
+    instead: str = "split it"
+
+    def refuse_more(self, name: str, count: int, what: str, *, each: int = 1) -> None:
+        """Raise `BadFile` if `count` is above the limit; `each`: how many a row may have on average."""
+        if count > (most := self.most * each):
+            raise BadFile(name, [BadLine(1, f"the file holds more than {most:,} {what}: {self.instead}")])
+
+    def refuse_metadata(self, name: str, values: int) -> None:
+        """Raise `BadFile` if there are too many values of metadata, at any depth."""
+        self.refuse_more(name, values, "values of metadata", each=METADATA_PER_ROW)
+
+    def refuse_rows(self, data: bytes, name: str) -> None:
+        """Raise `BadFile` if there are too many rows; those of a JSON array are counted while they are read."""
+        if not is_json_array(data):
+            self.refuse_more(name, count_rows(data, name, enough=self.most + 1), "rows")
+
+
+FOR_COMMANDS = Bound()
+
+
+def bound_of_upload(kind: str, most: int) -> Bound:
+    """Return the limits of an uploaded file; the refusal names the command that reads a larger one."""
+    return Bound(most, f"split it, or read it with manage.py {command_for(kind)}, which takes {MOST_LINES:,}")
+
+
+def command_for(kind: str) -> str:
+    """Return the command that imports a file of this kind."""
+    return f"import_{kind}" if kind in ("sources", "mturk", "ratings", "tables") else "import_study"

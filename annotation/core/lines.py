@@ -1,0 +1,221 @@
+"""Files of JSON Lines or CSV → numbered records and a list of bad lines."""
+
+import csv
+import io
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, TextIO
+
+from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
+from annotation.core.json_values import MAX_LINE_BYTES, items_of_array, read_value
+
+MOST_LINES = 2_000_000
+_BOM = b"\xef\xbb\xbf"
+
+Record = tuple[int, dict[str, Any]]
+
+
+def count_rows(data: bytes, name: str, *, enough: int) -> int:
+    """Count lines, or up to `enough` rows of CSV (a row may have several lines), in constant memory."""
+    if not is_csv(name) or _lines(data) > MOST_LINES:  # a file of so many lines is refused anyway
+        return _lines(data)
+    return sum(1 for _ in islice(_csv_rows(_text_of(data), []), enough + 1)) - 1  # without the header
+
+
+def _lines(data: bytes) -> int:
+    end = max(b"\n", b"\r", key=data.count)
+    return data.count(end) + (not data.endswith(end))
+
+
+def _text_of(data: bytes, errors: str = "replace") -> TextIO:
+    csv.field_size_limit(MAX_LINE_BYTES)
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="", errors=errors)
+
+
+def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines of text; over-long and wrongly encoded ones are appended to `bad`."""
+    if (count := _lines(data)) > MOST_LINES:
+        bad.append(BadLine(MOST_LINES + 1, f"the file has {count:,} lines; at most {MOST_LINES:,} are read: split it"))
+        return
+    file = io.BytesIO(data.removeprefix(_BOM))
+    for number, raw in enumerate(file, start=1):
+        if len(bad) >= MOST_BAD_LINES:
+            return
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if len(line) > MAX_LINE_BYTES:
+            bad.append(BadLine(number, f"the line is {len(line):,} bytes long; at most {MAX_LINE_BYTES:,} are taken"))
+            continue
+        try:
+            yield number, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            bad.append(BadLine(number, f"byte {error.start + 1} is not valid UTF-8; save the file as UTF-8"))
+
+
+def read_json_lines(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
+    """Return an iterator over the JSON objects, one a line, and the list of bad lines, which it fills.
+
+    Blank lines are skipped. Reading stops after MOST_BAD_LINES.
+    """
+    bad: list[BadLine] = []
+    return _json_lines(data, bad), bad
+
+
+def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
+    if is_json_array(data):
+        bad.append(BadLine(1, "the file is one JSON array; JSON Lines has one object a line: {…}"))
+        return
+    for number, line in decode_lines(data, bad):
+        if not line.strip():
+            continue
+        try:
+            value = read_value(line)
+        except json.JSONDecodeError as error:  # its text would always name line 1
+            bad.append(BadLine(number, f"not valid JSON: {error.msg} at column {error.colno}"))
+            continue
+        except ValueError as error:
+            bad.append(BadLine(number, f"not valid JSON: {error}"))
+            continue
+        if isinstance(value, dict):
+            yield number, value
+        else:
+            bad.append(BadLine(number, "not a JSON object; each line holds one {…}"))
+
+
+def read_json(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
+    """Read JSON Lines, or one JSON array of objects; records are numbered by the line on which they start."""
+    return read_json_array(data) if is_json_array(data) else read_json_lines(data)
+
+
+def first_json_record(data: bytes) -> dict[str, Any]:
+    """Return the first object of a file without reading the rest; empty if it can't be read."""
+    if not is_json_array(data):
+        data = data.removeprefix(_BOM).lstrip()[:MAX_LINE_BYTES].split(b"\n", 1)[0]
+    records, _ = read_json(data)
+    return next((record for _, record in records), {})
+
+
+def is_json_array(data: bytes) -> bool:
+    """Tell whether a file is one JSON array."""
+    return data.removeprefix(_BOM).lstrip()[:1] == b"["
+
+
+def read_json_array(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
+    """Read one JSON array of objects, over any number of lines; reading stops at the first syntax error."""
+    bad: list[BadLine] = []
+    return _json_array(data, bad), bad
+
+
+def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
+    try:
+        text = data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        deque(decode_lines(data, bad), maxlen=0)
+        return
+    at = text.index("[") + 1
+    number = 1 + text.count("\n", 0, at)
+    try:
+        for start, end, problem, value in items_of_array(text, at):
+            number += text.count("\n", at, start)
+            at = start
+            if len(bad) >= MOST_BAD_LINES:
+                return
+            if problem is None and end - start > MAX_LINE_BYTES:
+                problem = f"the object is {end - start:,} characters long; at most {MAX_LINE_BYTES:,} are taken"
+            if problem is None and not isinstance(value, dict):
+                problem = "not a JSON object; the array holds one {…} for each instance"
+            if problem is None:
+                yield number, value
+            else:
+                bad.append(BadLine(number, problem))
+    except json.JSONDecodeError as error:
+        bad.append(BadLine(error.lineno, f"not valid JSON: {error.msg} at column {error.colno}"))
+
+
+def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
+    """Return the header, an iterator over the records (numbered by the line on which they start), and the bad lines.
+
+    Errors of encoding and header are listed at once, the others as the iterator is read.
+    """
+    bad: list[BadLine] = []
+    with_nul = (number for number, line in decode_lines(data, bad) if "\x00" in line)
+    found = [BadLine(number, "holds a NUL character") for number in islice(with_nul, MOST_BAD_LINES)]
+    bad = bad or found
+    if bad:  # without these lines, quotes would not match and every later line would look wrong
+        return [], iter(()), bad
+    rows = _csv_rows(_text_of(data, "strict"), bad)
+    header = next(([cell.strip() for cell in cells] for _, cells in rows), [])
+    bad.extend(_header_problems(header))
+    return header, _csv_records(header, rows, bad), bad
+
+
+def _csv_rows(file: TextIO, bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(file, strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        noticed = f" (noticed on line {reader.line_num})" if reader.line_num > start else ""
+        bad.append(BadLine(start, f"not valid CSV: {error}{noticed}"))
+
+
+def _csv_records(header: list[str], rows: Iterator[tuple[int, list[str]]], bad: list[BadLine]) -> Iterator[Record]:
+    for number, cells in rows:
+        if len(bad) >= MOST_BAD_LINES:
+            return
+        if len(cells) == len(header):
+            yield number, dict(zip(header, cells, strict=True))
+        else:
+            bad.append(BadLine(number, f"{len(cells)} cells under {len(header)} columns"))
+
+
+def is_csv(name: str) -> bool:
+    """Tell whether a file's name ends with .csv; other files are read as JSON."""
+    return name.lower().endswith(".csv")
+
+
+def refuse(name: str, bad: Iterable[BadLine]) -> None:
+    """Raise `BadFile` if there is any bad line."""
+    if lines := list(bad):
+        raise BadFile(name, lines)
+
+
+def text_problem(value: object, *, longest: int | None = None, may_be_blank: bool = False) -> str | None:
+    """Return why `value` can't be stored as text, or None."""
+    if not isinstance(value, str):
+        return f"is {type(value).__name__}, not text"
+    if not may_be_blank and not value.strip():
+        return "is empty"
+    if "\x00" in value:
+        return "holds a NUL character"
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        return "holds half of a surrogate pair"
+    if longest is not None and len(value) > longest:
+        return f"is {len(value)} characters long; at most {longest} are taken"
+    return None
+
+
+def unstorable_key(values: dict[str, Any]) -> str | None:
+    """Return a key under which, at any depth, lies a text that a database refuses."""
+    stack = list(values.items())
+    while stack:
+        key, value = stack.pop()
+        if isinstance(value, dict):
+            stack.extend((key, name) for name in value)
+            stack.extend((key, item) for item in value.values())
+        elif isinstance(value, list):
+            stack.extend((key, item) for item in value)
+        elif isinstance(value, str) and text_problem(value, may_be_blank=True):
+            return key
+    return None
+
+
+def _header_problems(header: list[str]) -> list[BadLine]:
+    if len(header) == 1 and ";" in header[0]:
+        return [BadLine(1, "cells are separated by semicolons; save the file with commas")]
+    repeated = sorted(name for name, count in Counter(header).items() if count > 1)
+    return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]

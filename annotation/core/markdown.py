@@ -1,0 +1,126 @@
+"""Markdown of studies and of generations → sanitised HTML."""
+
+from collections.abc import Sequence
+
+import nh3
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+_BLOCKS = {
+    *("p", "br", "hr", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote"),
+    *("div", "table", "thead", "tbody", "tr", "th", "td"),
+}
+_TAGS = {*_BLOCKS, "h1", "h2", "h3", "h4", "a"}
+_GENERATION_TAGS = {*_BLOCKS, "h4", "h5", "h6"}
+_BOX = {"div": {"class", "role", "tabindex", "aria-label"}}  # from the rules below: HTML in a text is escaped
+_HEADINGS_ABOVE = 3  # levels used by a card: the page's, the pair's, the side's
+
+
+def _alternative_text(
+    renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
+) -> str:
+    return str(escape(tokens[place].content))
+
+
+def _nothing(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
+    return ""
+
+
+def _table(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
+    return _box(gettext("Table")) + "<table>"
+
+
+def _end_of_table(
+    renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
+) -> str:
+    return "</table></div>"
+
+
+def _code(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
+    return _box(gettext("Code")) + f"<pre><code>{escape(tokens[place].content)}</code></pre></div>"
+
+
+def _box(name: str) -> str:
+    """Open a box that scrolls sideways, also by keys, since tables and code are not wrapped."""
+    return f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(name)}">'
+
+
+def _renderer() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    rules = {"table_open": _table, "table_close": _end_of_table, "fence": _code, "code_block": _code}
+    for name, rule in rules.items():
+        markdown.add_render_rule(name, rule)
+    return markdown
+
+
+_RENDER, _RENDER_GENERATION = _renderer(), _renderer()
+_RENDER_GENERATION.add_render_rule("image", _alternative_text)
+# nh3 removes links anyway; a reference used a thousand times would first be written out a thousand times.
+_RENDER_GENERATION.add_render_rule("link_open", _nothing)
+_RENDER_GENERATION.add_render_rule("link_close", _nothing)
+_DEEPEST = _RENDER_GENERATION.options["maxNesting"] - 1  # deeper nesting is dropped silently
+# A box takes much markup for a few characters of code, and is a tab stop.
+_WEIGHTS = {"fence": 20, "code_block": 20, "table_open": 20}
+_DELIMITER = frozenset(" \t>+*.)0123456789|:-")  # characters of a table's delimiter row, also in a quote or a list
+
+
+def render(text: str) -> SafeString:
+    """Render Markdown without anything that runs or loads."""
+    html = nh3.clean(
+        _RENDER.render(text), tags=_TAGS, attributes={"a": {"href"}, **_BOX}, url_schemes={"http", "https", "mailto"}
+    )
+    return mark_safe(html)  # noqa: S308  # nh3 has cleaned it
+
+
+def render_generation(text: str) -> SafeString:
+    """Render the Markdown of a generation for a card.
+
+    Links and images are reduced to their text: a URL may tell which system wrote it, and loading it would tell its
+    owner who reads. Headings are moved below those of the card. A text whose HTML would be incomplete or much larger
+    than itself is shown unrendered: a few kB of Markdown can take seconds and make a page of megabytes.
+    """
+    if _cells(text) > _fitting(text) / 2:
+        return _as_written(text)
+    env: EnvType = {}
+    tokens = _RENDER_GENERATION.parse(text, env)
+    if any(token.nesting == 1 and token.level >= _DEEPEST for token in tokens):
+        return _as_written(text)
+    if sum(_WEIGHTS.get(token.type, 1) + len(token.children or ()) for token in tokens) > _fitting(text):
+        return _as_written(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + _HEADINGS_ABOVE, 6)}"
+    html = _RENDER_GENERATION.renderer.render(tokens, _RENDER_GENERATION.options, env)
+    cleaned = nh3.clean(html, tags=_GENERATION_TAGS, attributes={"ol": {"start"}, **_BOX})
+    return mark_safe(cleaned)  # noqa: S308  # nh3 has cleaned it
+
+
+def _fitting(text: str) -> int:
+    """Return how many tokens a rendering may have; usual texts have a third of that."""
+    return 2000 + len(text)
+
+
+def _cells(text: str) -> int:
+    """Return an upper bound of the cells in the text's tables, without parsing it: short rows are padded.
+
+    A table ends at an empty line and has as many columns as its delimiter row.
+    """
+    cells = rows = columns = 0
+    for line in [*text.replace("\r", "\n").split("\n"), ""]:
+        if line.strip(" \t"):
+            rows += 1
+            if "-" in line and _DELIMITER.issuperset(line):
+                columns = max(columns, line.count("|") + 1)
+        else:
+            cells += rows * columns
+            rows = columns = 0
+    return cells
+
+
+def _as_written(text: str) -> SafeString:
+    return format_html('<div class="preserve">{}</div>', text)

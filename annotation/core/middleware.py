@@ -1,0 +1,105 @@
+"""Middleware: domain errors as pages, encoding of requests, expired sessions and caching."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import (
+    AnnotationError,
+    BadFile,
+    ConsentNeeded,
+    OtherAccount,
+    Unacceptable,
+    UnknownName,
+    UnknownStudy,
+)
+
+MOST_SHOWN = 100
+
+
+class CharsetMiddleware:
+    """Refuses requests whose Content-Type names another charset than UTF-8.
+
+    Django would decode forms with any of Python's codecs; some of them are not text encodings, or make characters that
+    databases refuse.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        charset = (request.content_params or {}).get("charset", "")
+        if charset.strip().lower() not in ("", "utf-8", "utf8"):
+            message = _("Please send this in UTF-8; other character sets are not taken.")
+            return HttpResponse(message, status=415, content_type="text/plain; charset=utf-8")
+        return self.get_response(request)
+
+
+class DomainErrorMiddleware:
+    """Answers an `AnnotationError` with its message: 404 for unknown names, 422 for invalid input, else mostly 409.
+
+    `X-Tandem-Wait: consent` tells the page's script to send the request again after consent.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Render the error as a page, or as a card for htmx."""
+        if not isinstance(error, AnnotationError):
+            return None
+        template = "error.html#card" if getattr(request, "htmx", False) else "error.html"
+        response = render(request, template, {"message": error_text(error)}, status=status_of(error))
+        if isinstance(error, ConsentNeeded):
+            response["X-Tandem-Wait"] = "consent"
+        return response
+
+
+class SignedOutMiddleware:
+    """Answers htmx requests with 401 instead of a redirect to the sign-in page, which htmx would follow."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        to_login = response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL))
+        if to_login and getattr(request, "htmx", False):
+            return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
+        return response
+
+
+class PrivatePagesMiddleware:
+    """Sets `Cache-Control: private, no-store` for signed-in users, unless the view has set the header."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if response.has_header("Cache-Control"):
+            return response
+        if request.user.is_authenticated or "Authorization" in request.headers:
+            patch_cache_control(response, private=True, no_store=True)
+        return response
+
+
+def error_text(error: AnnotationError) -> str:
+    """Return an error's message, with the first MOST_SHOWN lines of a bad file."""
+    return error.abridged(MOST_SHOWN) if isinstance(error, BadFile) else str(error)
+
+
+def status_of(error: AnnotationError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, UnknownStudy | UnknownName):
+        return 404
+    if isinstance(error, BadFile | Unacceptable):
+        return 422
+    return 401 if isinstance(error, OtherAccount) else 409

@@ -1,0 +1,3 @@
+"""The running software's version: stored with whatever it makes."""
+
+VERSION = "0.2.0"

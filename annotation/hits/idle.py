@@ -1,0 +1,48 @@
+"""Idle claims: no vote was received and no pair was opened for some minutes."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Max, QuerySet
+
+from annotation.models import Assignment, Batch
+
+LEAST_MINUTES = 10
+IDLE_AFTER = timedelta(minutes=LEAST_MINUTES)
+
+
+@dataclass(frozen=True)
+class IdleClaim:
+    """A claim, and the minutes since its rater's last activity."""
+
+    assignment: Assignment
+    minutes: int
+
+
+def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Annotate with what `last_active` reads: the times of the last vote and of the pair opened last, in either stage."""
+    return (
+        assignments.order_by()
+        .annotate(voted_at=Max("displays__changes__received_at"), opened_at=Max("displays__shown_at"))
+        .annotate(second_at=Max("displays__second_shown_at"))
+    )
+
+
+def last_active(assignment: Assignment) -> datetime | None:
+    """Return the time of the last activity on an assignment from `with_activity`, or None if unknown."""
+    found = (assignment.claimed_at, *(vars(assignment)[name] for name in ("voted_at", "opened_at", "second_at")))
+    return max((moment for moment in found if moment), default=None)
+
+
+def idle_minutes(assignment: Assignment, at: datetime, after: timedelta = IDLE_AFTER) -> int | None:
+    """Return for how many whole minutes an assignment from `with_activity` has been idle, or None."""
+    last = last_active(assignment)
+    return int((at - last).total_seconds() // 60) if last is not None and at - last >= after else None
+
+
+def idle_claims(batch: Batch, at: datetime, after: timedelta = IDLE_AFTER) -> list[IdleClaim]:
+    """Return the claims on HITs of a batch that have been idle for at least `after`, the longest first."""
+    claims = with_activity(Assignment.objects.claimed().present().filter(hit__batch=batch))
+    found = [(one, idle_minutes(one, at, after)) for one in claims.select_related("annotator")]
+    idle = [IdleClaim(one, minutes) for one, minutes in found if minutes is not None]
+    return sorted(idle, key=lambda one: (-one.minutes, one.assignment.pk))

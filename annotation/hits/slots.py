@@ -1,0 +1,95 @@
+"""Making, taking and freeing slots."""
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
+
+from django.db import connection, transaction
+
+from annotation.hits import slot_arms
+from annotation.models import Assignment, Batch, Hit, Slot, Study
+from annotation.models.hits import SlotQuerySet
+
+_MOST_AT_ONCE = 200
+
+
+def make_slots(*, batch: Batch, hits: Iterable[Hit], numbers: Collection[int]) -> None:
+    """Add free slots with these numbers to HITs of a batch, and reserve them for arms if these are balanced.
+
+    By INSERT … SELECT, since raters wait while a large batch is written.
+    """
+    ids = [hit.pk for hit in hits]
+    slot, hit = connection.ops.quote_name(Slot._meta.db_table), connection.ops.quote_name(Hit._meta.db_table)
+    insert = (
+        f"INSERT INTO {slot} (hit_id, batch_id, number, position, arm) "  # noqa: S608  # names of our own, values as parameters
+        f"SELECT id, batch_id, %s, position, '' FROM {hit} WHERE batch_id = %s AND id BETWEEN %s AND %s"
+    )
+    with connection.cursor() as cursor:
+        for first, last in _runs(ids):
+            for number in numbers:
+                cursor.execute(insert, [number, batch.pk, first, last])
+    if slot_arms.are_reserved(batch.study):
+        slot_arms.reserve(Slot.objects.filter(batch=batch))
+
+
+def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Group numbers into runs without gaps: (first, last)."""
+    for _, run in groupby(enumerate(sorted(ids)), key=lambda place: place[1] - place[0]):
+        own = [number for _, number in run]
+        yield own[0], own[-1]
+
+
+@transaction.atomic
+def release_expired(*, at: datetime, study: Study | None = None) -> int:
+    """Free the slots of expired claims, of one study or of all; votes stay with the assignment.
+
+    At most _MOST_AT_ONCE, the oldest first, since requests of raters do this too.
+    """
+    found = Assignment.objects.expired(at).select_for_update(skip_locked=True, of=("self",)).order_by("expires_at")
+    if study is not None:
+        found = found.filter(hit__batch__study=study)
+    expired = list(found.values_list("pk", "hit_id")[:_MOST_AT_ONCE])
+    if expired:
+        ids = [pk for pk, _ in expired]
+        reopen_slots(ids, {hit_id for _, hit_id in expired})
+        Assignment.objects.filter(pk__in=ids).update(state=Assignment.State.EXPIRED)
+    return len(expired)
+
+
+def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
+    """Free these assignments' slots, and move the others so that filled slots have a HIT's lowest numbers."""
+    by_hit: dict[int, list[Slot]] = {}
+    # In the lock order of `slot_arms.reserve`, to avoid deadlocks.
+    for slot in Slot.objects.filter(hit__in=hit_ids).select_for_update().order_by("hit_id", "number"):
+        by_hit.setdefault(slot.hit_id, []).append(slot)
+    moved = []
+    for slots in by_hit.values():
+        slots.sort(key=lambda slot: slot.number)
+        kept = [slot.assignment_id for slot in slots if slot.assignment_id not in (None, *assignment_ids)]
+        for slot, assignment_id in zip(slots, kept + [None] * (len(slots) - len(kept)), strict=True):
+            if slot.assignment_id != assignment_id:
+                slot.assignment_id = assignment_id
+                moved.append(slot)
+    Slot.objects.filter(pk__in=[slot.pk for slot in moved]).update(assignment=None)  # an assignment fills one slot
+    Slot.objects.bulk_update([slot for slot in moved if slot.assignment_id], ["assignment"])
+    if moved and slot_arms.are_reserved(Study.objects.get(batches__hits=moved[0].hit_id)):
+        slot_arms.reserve(Slot.objects.filter(hit__in=by_hit))
+
+
+def take_free_slot(assignment: Assignment) -> bool:
+    """Put an assignment into the lowest free slot of its HIT; False if there is none."""
+    slot = _free_for(assignment).select_for_update(skip_locked=True).order_by("number").first()
+    if slot is None:
+        return False
+    slot.assignment = assignment
+    slot.save(update_fields=["assignment"])
+    return True
+
+
+def is_taken(assignment: Assignment) -> bool:
+    """Tell whether no slot that this assignment could fill is free."""
+    return not _free_for(assignment).exists()
+
+
+def _free_for(assignment: Assignment) -> SlotQuerySet:
+    return Slot.objects.free().filter(hit=assignment.hit_id, arm__in=(assignment.arm, ""))

@@ -1,0 +1,235 @@
+"""Storing instances with their systems, generations, matchups and pairs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.core.errors import BadFile, BadLine
+from annotation.core.lines import text_problem
+from annotation.core.shown_text import is_blank
+from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
+from annotation.models import Generation, Instance, Matchup, Pair, Study, System
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class StoredInstances:
+    """Numbers of instances added, extended by systems, and unchanged.
+
+    blank : added generations without a visible character
+    """
+
+    added: int = 0
+    extended: int = 0
+    unchanged: int = 0
+    blank: int = 0
+    instances: dict[str, Instance] = field(default_factory=dict, compare=False)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers by name."""
+        return {"added": self.added, "extended": self.extended, "unchanged": self.unchanged}
+
+
+@dataclass(frozen=True)
+class _Existing:
+    """The stored ones of a file's instances."""
+
+    instances: dict[str, Instance]
+    texts: dict[tuple[int, str], list[str]]  # (instance, system name) → its generations
+
+
+@transaction.atomic
+def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
+    """Add all instances of a file to a study, or none.
+
+    A stored instance must be equal; it may get further systems.
+    Raises: BadFile listing the rows that contradict stored ones.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)
+    if bad := [BadLine(row.number, problem) for row in rows for problem in _invalid_names(row)]:
+        raise BadFile(name, bad)
+    known = _existing(study, rows)
+    if bad := [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]:
+        raise BadFile(name, bad)
+    fresh = [row for row in rows if row.instance_id not in known.instances]
+    there = [row for row in rows if row.instance_id in known.instances]
+    extended = [row for row in there if _new_systems(row, known)]
+    # StoredInstances systems may have new matchups.
+    paired = [row for row in there if row.matchups is not None and not _new_systems(row, known)]
+    if fresh or extended or paired:
+        systems = ensure_systems(study, [system for row in fresh + extended for system in row.generations])
+        instances = {**known.instances, **_add_instances(study, fresh)}
+        _add_generations(fresh + extended, instances, systems, known)
+        _add_pairs(study, fresh + extended + paired, instances, systems)
+    else:
+        instances = known.instances
+    blank = sum(
+        is_blank(text)
+        for row in fresh + extended
+        for system in _new_systems(row, known)
+        for text in row.generations[system]
+    )
+    return StoredInstances(len(fresh), len(extended), len(rows) - len(fresh) - len(extended), blank, instances)
+
+
+def ensure_systems(study: Study, names: Iterable[str]) -> dict[str, System]:
+    """Return the study's systems by name, with new ones added in this order."""
+    known = {system.name: system for system in study.systems.all()}
+    fresh = [name for name in dict.fromkeys(names) if name not in known]
+    start = max((system.position for system in known.values()), default=-1) + 1
+    made = System.objects.bulk_create(
+        System(study=study, name=name, position=start + offset) for offset, name in enumerate(fresh)
+    )
+    return known | {system.name: system for system in made}
+
+
+def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
+    """Map each set of two system ids with matchups in the study to its (A, B)."""
+    rows = Matchup.objects.filter(instance__study=study).order_by().values_list("system_a", "system_b").distinct()
+    return {frozenset((a, b)): (a, b) for a, b in rows}
+
+
+def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
+    wanted = {row.instance_id for row in rows}
+    instances: dict[str, Instance] = {}
+    texts: dict[tuple[int, str], list[str]] = {}
+    ids = sorted(wanted)
+    for start in range(0, len(ids), _CHUNK):
+        part = Instance.objects.filter(study=study, instance_id__in=ids[start : start + _CHUNK])
+        instances.update({instance.instance_id: instance for instance in part})
+        generations = Generation.objects.filter(instance__in=part.order_by()).order_by("instance_id", "index")
+        for instance_pk, system, text in generations.values_list("instance_id", "system__name", "text"):
+            texts.setdefault((instance_pk, system), []).append(text)
+    return _Existing(instances, texts)
+
+
+def _invalid_names(row: InstanceRow) -> list[str]:
+    """List the names that can't be stored; the parser doesn't check those given in a form or a command."""
+    names = [("instance_id", row.instance_id, LONGEST_ID), ("the data set", row.dataset, LONGEST_DATASET)]
+    names += [("the system name", system, LONGEST_SYSTEM) for system in row.generations]
+    return [f"{what} {problem}" for what, name, longest in names if (problem := text_problem(name, longest=longest))]
+
+
+def _new_systems(row: InstanceRow, known: _Existing) -> list[str]:
+    instance = known.instances.get(row.instance_id)
+    if instance is None:
+        return list(row.generations)
+    return [system for system in row.generations if (instance.pk, system) not in known.texts]
+
+
+def _contradiction(row: InstanceRow, known: _Existing) -> str | None:
+    instance = known.instances.get(row.instance_id)
+    if instance is None:
+        return None
+    stored = {name: getattr(instance, name) for name in ("dataset", "source", "gold", "metadata")}
+    differing = [name for name, value in stored.items() if not _same(value, getattr(row, name))]
+    differing += [
+        f"the generations of {system}"
+        for system, texts in row.generations.items()
+        if known.texts.get((instance.pk, system), texts) != texts
+    ]
+    if not differing:
+        return None
+    return f"instance {row.instance_id!r} is in the study already with other {', '.join(differing)}"
+
+
+def _same(stored: object, given: object) -> bool:
+    """Compare JSON values; PostgreSQL returns 1e23 as an integer."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        return stored.keys() == given.keys() and all(_same(stored[key], given[key]) for key in given)
+    if isinstance(stored, list) and isinstance(given, list):
+        return len(stored) == len(given) and all(map(_same, stored, given))
+    if isinstance(stored, int) and isinstance(given, float):
+        return float(stored) == given
+    return stored == given
+
+
+def _add_instances(study: Study, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
+    last = study.instances.aggregate(last=Max("position"))["last"]
+    start = 0 if last is None else last + 1
+    made = Instance.objects.bulk_create(
+        (
+            Instance(
+                study=study,
+                instance_id=row.instance_id,
+                dataset=row.dataset,
+                source=row.source,
+                gold=row.gold,
+                metadata=row.metadata,
+                position=start + offset,
+            )
+            for offset, row in enumerate(rows)
+        ),
+        batch_size=_CHUNK,
+    )
+    return {instance.instance_id: instance for instance in made}
+
+
+def _add_generations(
+    rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System], known: _Existing
+) -> None:
+    Generation.objects.bulk_create(
+        (
+            Generation(instance=instances[row.instance_id], system=systems[system], index=index, text=text)
+            for row in rows
+            for system in _new_systems(row, known)
+            for index, text in enumerate(row.generations[system])
+        ),
+        batch_size=_CHUNK,
+    )
+
+
+def _add_pairs(
+    study: Study, rows: Sequence[InstanceRow], instances: dict[str, Instance], systems: dict[str, System]
+) -> None:
+    """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B."""
+    known_orders = orientations(study)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        chosen = [instances[row.instance_id] for row in chunk]
+        generations: dict[tuple[int, int], list[Generation]] = {}
+        for generation in Generation.objects.filter(instance__in=chosen).order_by("index"):
+            generations.setdefault((generation.instance_id, generation.system_id), []).append(generation)
+        matched = Matchup.objects.filter(instance__in=chosen)
+        there = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
+        matchups = []
+        for row in chunk:
+            instance = instances[row.instance_id]
+            present = [system for system in systems.values() if (instance.pk, system.pk) in generations]
+            for a, b in _orders(row, present, systems, known_orders):
+                if (instance.pk, a, b) not in there:
+                    matchups.append(Matchup(instance=instance, system_a_id=a, system_b_id=b))
+        Pair.objects.bulk_create(
+            (
+                Pair(matchup=matchup, index=index, generation_a=a, generation_b=b)
+                for matchup in Matchup.objects.bulk_create(matchups, batch_size=_CHUNK)
+                for index, (a, b) in enumerate(
+                    zip(
+                        generations[matchup.instance_id, matchup.system_a_id],
+                        generations[matchup.instance_id, matchup.system_b_id],
+                        strict=False,  # unequal counts: the smaller one is the number of pairs
+                    )
+                )
+            ),
+            batch_size=_CHUNK,
+        )
+
+
+def _orders(
+    row: InstanceRow,
+    present: list[System],
+    systems: dict[str, System],
+    known_orders: dict[frozenset[int], tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """List the (A, B) ids of a row's matchups: oriented as stored, else as given, else by the systems' positions."""
+    if row.matchups is not None:
+        wanted = [(systems[a].pk, systems[b].pk) for a, b in row.matchups]
+    else:
+        ordered = sorted(present, key=lambda system: system.position)
+        wanted = [(a.pk, b.pk) for a, b in combinations(ordered, 2)]
+    return [known_orders.setdefault(frozenset(order), order) for order in wanted]

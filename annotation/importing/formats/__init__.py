@@ -1,0 +1,1 @@
+"""Parsers of the import formats, which check each line."""

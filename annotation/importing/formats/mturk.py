@@ -1,0 +1,181 @@
+"""Batch results of Mechanical Turk, converted from screen order to study order."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from annotation.core import lines
+from annotation.core.cell_values import parse_number
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.file_bounds import FOR_COMMANDS, Bound
+
+# {j}: number of the pair on the page; `first`: text shown first; `order`: its system (1 or 2).
+DEFAULT_COLUMNS = {
+    "worker": "WorkerId",
+    "hit": "HITId",
+    "seconds": "WorkTimeInSeconds",
+    "status": "AssignmentStatus",
+    "source": "Input.source",
+    "first": "Input.model1_summary{j}",
+    "second": "Input.model2_summary{j}",
+    "order": "Input.id{j}",
+    "answer": "Answer.pref{j}",
+}
+_PER_PAIR = ("first", "second", "order", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class MturkPair:
+    """One pair of a row, in study order."""
+
+    text_1: str
+    text_2: str
+    first_is_1: bool
+    verdict: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MturkRow:
+    """One worker's answers on one HIT."""
+
+    number: int
+    worker: str
+    hit: str
+    named_hit: bool
+    source: str
+    seconds: float | None
+    rejected: bool
+    pairs: tuple[MturkPair, ...]
+
+
+def parse_mturk(
+    data: bytes, name: str, *, columns: Mapping[str, str] | None = None, bound: Bound = FOR_COMMANDS
+) -> list[MturkRow]:
+    """Parse a results CSV; `columns` overrides `DEFAULT_COLUMNS`, `bound` limits the ratings.
+
+    Raises: BadFile listing the bad lines.
+    """
+    wanted = {**DEFAULT_COLUMNS, **(columns or {})}
+    header, records, bad = lines.read_csv(data)
+    if not bad:
+        numbers, bad = _pair_numbers(header, wanted)
+    lines.refuse(name, bad)
+    rows: list[MturkRow] = []
+    kept: dict[str, str] = {}  # shares equal cells: every worker's row repeats the HIT's texts
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        problems: list[str] = []
+        record = {column: kept.setdefault(cell, cell) for column, cell in record.items()}
+        row = _row(number, record, wanted, numbers, header, problems)
+        bad.extend(BadLine(number, problem) for problem in problems)
+        if not problems:
+            rows.append(row)
+            bound.refuse_more(name, len(rows) * len(numbers), "ratings")
+    if not rows and not bad:
+        bad.append(BadLine(1, "the file holds no answers"))
+    bad.extend(_contradictions(rows))
+    lines.refuse(name, bad)
+    return rows
+
+
+def _pair_numbers(header: list[str], wanted: Mapping[str, str]) -> tuple[list[int], list[BadLine]]:
+    """Return the numbers j in the header, each of which needs all four columns."""
+    if unnumbered := [field for field in _PER_PAIR if "{j}" not in wanted[field]]:
+        reason = "{} is to be read from column {!r}, which must hold {{j}}, the pair's number"
+        return [], [BadLine(1, reason.format(field, wanted[field])) for field in unnumbered]
+    found: dict[str, set[int]] = {}
+    for field in _PER_PAIR:
+        pattern = re.escape(wanted[field]).replace(re.escape("{j}"), r"(0|[1-9][0-9]{0,3})")
+        found[field] = {int(match[1]) for column in header if (match := re.fullmatch(pattern, column))}
+    numbers = sorted(set().union(*found.values()))
+    missing = [wanted[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in found[field]]
+    if wanted["worker"] not in header:
+        missing.insert(0, wanted["worker"])
+    if not numbers:
+        missing += [wanted[field] for field in _PER_PAIR]
+    return numbers, [BadLine(1, f"column {column} is missing") for column in missing]
+
+
+def _row(
+    number: int,
+    record: dict[str, str],
+    wanted: Mapping[str, str],
+    numbers: list[int],
+    header: list[str],
+    problems: list[str],
+) -> MturkRow:
+    worker = record[wanted["worker"]].strip()
+    if not worker:
+        problems.append(f"{wanted['worker']} is empty")
+    pairs = [_pair(record, wanted, j, problems) for j in numbers]
+    named = record.get(wanted["hit"], "").strip()
+    source = record.get(wanted["source"], "").strip()
+    return MturkRow(
+        number=number,
+        worker=worker,
+        hit=named or _fingerprint(record, wanted, numbers, header),
+        named_hit=bool(named),
+        source=source,
+        seconds=_seconds(record.get(wanted["seconds"], ""), wanted["seconds"], problems),
+        rejected=record.get(wanted["status"], "").strip().lower() == "rejected",
+        pairs=tuple(pair for pair in pairs if pair is not None),
+    )
+
+
+def _pair(record: dict[str, str], wanted: Mapping[str, str], j: int, problems: list[str]) -> MturkPair | None:
+    names = {field: wanted[field].replace("{j}", str(j)) for field in _PER_PAIR}
+    cells = {field: record[name] for field, name in names.items()}
+    found = []
+    order, answer = cells["order"].strip(), cells["answer"].strip()
+    if order not in ("1", "2", "1.0", "2.0"):
+        found.append(f"{names['order']} is {order!r}; 1 or 2 says which system wrote the text shown first")
+    if answer not in ("", "-1", "0", "1", "-1.0", "0.0", "1.0"):
+        found.append(f"{names['answer']} is {answer!r}; it must be -1, 0, 1, or empty where there is no answer")
+    problems.extend(found)
+    if found:
+        return None
+    first_is_1 = order.startswith("1")
+    shown = int(float(answer)) if answer else None
+    return MturkPair(
+        text_1=cells["first"] if first_is_1 else cells["second"],
+        text_2=cells["second"] if first_is_1 else cells["first"],
+        first_is_1=first_is_1,
+        # The answer is in screen order: -1 is the text shown first.
+        verdict=None if shown is None else (shown if first_is_1 else -shown),
+    )
+
+
+def _seconds(cell: str, column: str, problems: list[str]) -> float | None:
+    seconds = parse_number(cell, least=0)
+    if cell.strip() and seconds is None:
+        problems.append(f"{column} is {cell!r}, not a number of seconds")
+    return seconds
+
+
+def _fingerprint(record: dict[str, str], wanted: Mapping[str, str], numbers: list[int], header: list[str]) -> str:
+    """Return an id of a HIT without one: rows with the same input cells are one HIT."""
+    used = {wanted[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
+    inputs = {column: record[column] for column in header if column.startswith("Input.") or column in used}
+    # Sorted, since the order of columns may differ between exports.
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+def _contradictions(rows: list[MturkRow]) -> list[BadLine]:
+    """Find HITs with different texts, and workers who answered a HIT twice."""
+    bad: list[BadLine] = []
+    texts: dict[str, tuple[int, object]] = {}
+    answered: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        shown = (row.source, [(pair.text_1, pair.text_2) for pair in row.pairs])
+        line, first = texts.setdefault(row.hit, (row.number, shown))
+        if shown != first:
+            bad.append(BadLine(row.number, f"HIT {row.hit} has other texts than on line {line}"))
+        earlier = answered.setdefault((row.hit, row.worker), row.number)
+        if earlier != row.number:
+            bad.append(BadLine(row.number, f"worker {row.worker} answered the same HIT on line {earlier} already"))
+    return bad

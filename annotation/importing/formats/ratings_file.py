@@ -1,0 +1,186 @@
+"""Long-form ratings, one a row, as CSV or JSON Lines, as Tandem exports them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotation.core import lines
+from annotation.core.cell_values import parse_number, parse_time
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.spreadsheet import restore
+
+REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
+# By the purpose of a HIT, the exclusion reason of its ratings in exports.
+CHECK_REASONS = {"qualification": "qualification", "gold": "check: gold", "repeat": "check: repeat"}
+_MOST_DIGITS = 9
+_STAGES = ("first", "revised")
+
+
+@dataclass(frozen=True, slots=True)
+class LongRow:
+    """One rating with the file's A and B, which may be the study's B and A."""
+
+    number: int
+    batch: str
+    hit: str
+    instance_id: str
+    pair_index: int | None
+    system_a: str
+    system_b: str
+    generation_a_index: int | None
+    generation_b_index: int | None
+    rater: str
+    stage: str
+    rating: int
+    shown_first: str
+    arm: str
+    table_variant: str
+    reason: str
+    active_seconds: float | None
+    wall_seconds: float | None
+    rated_at: datetime | None
+    late: bool
+    excluded: bool
+    exclusion_reason: str
+    software_version: str
+
+    @property
+    def is_check(self) -> bool:
+        """Tell whether it is of a qualification or hidden check, which rating sets leave out."""
+        return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
+
+
+def parse_ratings(data: bytes, name: str) -> list[LongRow]:
+    """Parse long-form ratings.
+
+    Raises: BadFile listing the bad lines.
+    """
+    if lines.is_csv(name):
+        header, records, bad = lines.read_csv(data)
+        records = ((number, {name: restore(cell) for name, cell in record.items()}) for number, record in records)
+        if not bad:
+            bad = [BadLine(1, f"column {column} is missing") for column in REQUIRED if column not in header]
+            lines.refuse(name, bad)
+    else:
+        records, bad = lines.read_json_lines(data)
+    rows = []
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        cells = _Cells(number, record)
+        row = _row(cells)
+        bad.extend(BadLine(number, problem) for problem in cells.problems)
+        if not cells.problems:
+            rows.append(row)
+    if not rows and not bad:
+        bad.append(BadLine(1, "the file holds no ratings"))
+    lines.refuse(name, bad)
+    return rows
+
+
+def _row(cells: "_Cells") -> LongRow:
+    kind = cells.text("rater_kind")
+    if kind not in ("", "person"):
+        cells.problems.append(f"rater_kind is {kind!r}; only people's ratings come in here")
+    row = LongRow(
+        number=cells.number,
+        batch=cells.text("batch"),
+        hit=cells.text("hit"),
+        instance_id=cells.needed("instance_id"),
+        pair_index=cells.whole("pair_index"),
+        system_a=cells.needed("system_a"),
+        system_b=cells.needed("system_b"),
+        generation_a_index=cells.whole("generation_a_index"),
+        generation_b_index=cells.whole("generation_b_index"),
+        rater=cells.needed("rater"),
+        stage=cells.one_of("stage", _STAGES, default="first"),
+        rating=cells.rating(),
+        shown_first=cells.one_of("shown_first", ("a", "b")),
+        arm=cells.text("arm"),
+        table_variant=cells.text("table_variant"),
+        reason=cells.text("reason"),
+        active_seconds=cells.seconds("active_seconds"),
+        wall_seconds=cells.seconds("wall_seconds"),
+        rated_at=cells.moment("rated_at"),
+        late=cells.flag("late"),
+        excluded=cells.flag("excluded"),
+        exclusion_reason=cells.text("exclusion_reason"),
+        software_version=cells.text("software_version"),
+    )
+    unnamed = row.pair_index is None and (row.generation_a_index is None or row.generation_b_index is None)
+    if unnamed and not cells.in_trouble("pair_index", "generation_a_index", "generation_b_index"):
+        cells.problems.append("neither pair_index nor both generation indexes are given")
+    return row
+
+
+class _Cells:
+    """Typed access to a record's fields, which collects problems."""
+
+    def __init__(self, number: int, record: dict[str, Any]) -> None:
+        self.number = number
+        self.record = record
+        self.problems: list[str] = []
+
+    def text(self, field: str) -> str:
+        value = self.record.get(field)
+        if value is None or value == "":
+            return ""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        if problem := lines.text_problem(value):
+            self.problems.append(f"{field} {problem}")
+            return ""
+        return str(value)
+
+    def in_trouble(self, *fields: str) -> bool:
+        return any(problem.split(" ")[0] in fields for problem in self.problems)
+
+    def needed(self, field: str) -> str:
+        value = self.text(field)
+        if not value and not self.in_trouble(field):
+            self.problems.append(f"{field} is missing")
+        return value
+
+    def one_of(self, field: str, offered: tuple[str, ...], *, default: str = "") -> str:
+        value = self.text(field) or default
+        if value not in offered and not self.in_trouble(field):
+            self.problems.append(f"{field} is {value!r}; it must be {' or '.join(offered)}")
+        return value
+
+    def whole(self, field: str) -> int | None:
+        value = self.text(field)
+        if not value:
+            return None
+        if not value.isascii() or not value.isdigit() or len(value) > _MOST_DIGITS:
+            self.problems.append(f"{field} is {value[:40]!r}, not a whole number from 0 on")
+            return None
+        return int(value)
+
+    def rating(self) -> int:
+        value = self.text("rating")
+        if value in ("-1", "0", "1"):
+            return int(value)
+        if not self.in_trouble("rating"):
+            self.problems.append(f"rating is {value!r}; it must be -1, 0 or 1")
+        return 0
+
+    def seconds(self, field: str) -> float | None:
+        value = self.text(field)
+        number = parse_number(value, least=0)
+        if value and number is None:
+            self.problems.append(f"{field} is {value!r}, not a number of seconds")
+        return number
+
+    def flag(self, field: str) -> bool:
+        value = self.record.get(field)
+        word = str(value).strip().lower() if value is not None else ""
+        if word not in ("", "true", "false", "1", "0"):
+            self.problems.append(f"{field} is {value!r}; it must be true or false")
+        return word in ("true", "1")
+
+    def moment(self, field: str) -> datetime | None:
+        value = self.text(field)
+        moment = parse_time(value)
+        if value and moment is None:
+            self.problems.append(f"{field} is {value!r}, not an ISO time with its zone")
+        return moment

@@ -1,0 +1,146 @@
+"""Votes with a winner between two named systems, with the texts in a second file."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from annotation.core import lines
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.lines import Record, text_problem
+from annotation.importing.formats.study_file import InstanceRow
+
+_VOTE_FIELDS = ("id", "prompt", "left", "right", "worker", "winner")
+_LONGEST = {"id": 200, "prompt": 190, "left": 200, "right": 200, "worker": 200, "winner": 200}
+_WINNERS = ("left", "right", "tie")
+# Published files use different names for these texts.
+_TEXT_FIELDS = {"source": ("text", "source"), "left": ("left", "result_x"), "right": ("right", "result_y")}
+
+
+@dataclass(frozen=True)
+class VoteRow:
+    """One worker's vote between the systems shown left and right on one prompt."""
+
+    number: int
+    pair_id: str
+    instance_id: str
+    left: str
+    right: str
+    worker: str
+    winner: str
+
+
+def parse_votes(
+    data: bytes, name: str, texts: bytes, texts_name: str, *, dataset: str
+) -> tuple[list[InstanceRow], list[VoteRow]]:
+    """Parse votes and texts, joined on `id`: one instance a prompt, with every system that has votes on it.
+
+    Raises: BadFile listing the bad lines.
+    """
+    votes = _votes(*_records(data, name), name)
+    shown = _texts(*_records(texts, texts_name), texts_name)
+    without = (vote for vote in votes if vote.pair_id not in shown)
+    lines.refuse(
+        name,
+        (
+            BadLine(vote.number, f"{texts_name} has no texts for id {vote.pair_id!r}")
+            for vote in islice(without, MOST_BAD_LINES)
+        ),
+    )
+    return _instances(votes, shown, name, dataset), votes
+
+
+def _records(data: bytes, name: str) -> tuple[Iterator[Record], list[BadLine]]:
+    if lines.is_csv(name):
+        _, records, bad = lines.read_csv(data)
+        return records, bad
+    return lines.read_json_lines(data)
+
+
+def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[VoteRow]:
+    rows = []
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        cells = {field: _word(record.get(field)) for field in _VOTE_FIELDS}
+        problems = [f"{field} is missing" for field, value in cells.items() if not value]
+        problems += [
+            f"{field} {problem}"
+            for field, value in cells.items()
+            if value and (problem := text_problem(value, longest=_LONGEST[field]))
+        ]
+        if cells["winner"] and cells["winner"] not in _WINNERS:
+            problems.append(f"winner is {cells['winner']!r}; it must be left, right or tie")
+        if cells["left"] and cells["left"] == cells["right"]:
+            problems.append(f"left and right are both {cells['left']!r}")
+        bad.extend(BadLine(number, problem) for problem in problems)
+        if not problems:
+            pair_id, prompt, left, right, worker, winner = (cells[field] for field in _VOTE_FIELDS)
+            rows.append(VoteRow(number, pair_id, f"prompt-{prompt}", left, right, worker, winner))
+    if not rows and not bad:
+        bad.append(BadLine(1, "the file holds no votes"))
+    lines.refuse(name, bad)
+    return rows
+
+
+def _texts(records: Iterator[Record], bad: list[BadLine], name: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        pair_id = _word(record.get("id"))
+        texts = {}
+        for field, names in _TEXT_FIELDS.items():
+            key = next((key for key in names if key in record), None)
+            if key is None:
+                bad.append(BadLine(number, f"{' or '.join(names)} is missing"))
+                continue
+            value = record[key]
+            # Systems may give empty texts.
+            if problem := text_problem(value, may_be_blank=field != "source"):
+                bad.append(BadLine(number, f"{key} {problem}"))
+            else:
+                texts[field] = value
+        if not pair_id:
+            bad.append(BadLine(number, "id is missing"))
+        elif pair_id in found:
+            bad.append(BadLine(number, f"id {pair_id!r} is there more than once"))
+        else:
+            found[pair_id] = texts
+    lines.refuse(name, bad)
+    return found
+
+
+def _instances(votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str, dataset: str) -> list[InstanceRow]:
+    """Collect each prompt's systems; a system with two texts on one prompt is refused, as pairs would be ambiguous."""
+    rows: dict[str, InstanceRow] = {}
+    bad: list[BadLine] = []
+    matchups: dict[str, dict[frozenset[str], tuple[str, str]]] = {}
+    order: dict[frozenset[str], tuple[str, str]] = {}
+    for vote in votes:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        texts = shown[vote.pair_id]
+        row = rows.setdefault(
+            vote.instance_id, InstanceRow(vote.number, vote.instance_id, dataset, texts["source"], {})
+        )
+        if row.source != texts["source"]:
+            bad.append(BadLine(vote.number, f"{vote.instance_id} has another source text on line {row.number}"))
+        for side, system in (("left", vote.left), ("right", vote.right)):
+            if row.generations.setdefault(system, [texts[side]]) != [texts[side]]:
+                bad.append(BadLine(vote.number, f"system {system!r} has another text on {vote.instance_id} before"))
+        both = frozenset((vote.left, vote.right))
+        direction = order.setdefault(both, (vote.left, vote.right))
+        matchups.setdefault(vote.instance_id, {}).setdefault(both, direction)
+    lines.refuse(name, bad)
+    return [
+        InstanceRow(
+            row.number, instance_id, dataset, row.source, row.generations,
+            matchups=tuple(matchups[instance_id].values()),
+        )
+        for instance_id, row in rows.items()
+    ]  # fmt: skip
+
+
+def _word(value: Any) -> str:
+    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -1,0 +1,140 @@
+"""Importing Mechanical Turk results: instances, pairs and ratings from one file."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.errors import BadFile, BadLine
+from annotation.core.file_bounds import FOR_COMMANDS, Bound
+from annotation.importing.content import StoredInstances, orientations, store_instances
+from annotation.importing.formats.mturk import MturkRow, parse_mturk
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.importing.rating_rows import default_batch
+from annotation.importing.ratings import RatingRow, StoredRatings, store_ratings
+from annotation.models import Instance, Pair, Study
+from annotation.studies.services import ensure_study, record_import
+
+
+def import_mturk(
+    *,
+    data: bytes,
+    name: str,
+    slug: str,
+    system_1: str,
+    system_2: str,
+    dataset: str,
+    batch: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    bound: Bound = FOR_COMMANDS,
+    **settings: Any,
+) -> tuple[Study, StoredInstances, StoredRatings]:
+    """Import a results CSV, whole or not at all. System 1, whose `Input.id` is 1, is A.
+
+    A later export of the same HITs adds its new rows; the same file again changes nothing.
+    Raises: BadFile listing the bad lines.
+    """
+    rows = parse_mturk(data, name, columns=columns, bound=bound)
+    with transaction.atomic():  # after parsing, since SQLite writes block raters
+        study = ensure_study(slug=slug, **settings)
+        _refuse_systems(study, name, system_1, system_2)
+        ids = _instance_ids(study, dataset, rows)
+        instances = list(
+            {row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values()
+        )
+        instances.sort(key=lambda row: row.number)
+        stored = store_instances(study=study, rows=instances, name=name)
+        ratings = _ratings(rows, ids, _pairs(stored.instances), batch or default_batch(dataset, system_1, system_2))
+        stored_ratings = store_ratings(study=study, rows=ratings, name=name)
+        if stored.added or stored_ratings.added:
+            record_import(
+                study=study,
+                kind="mturk",
+                name=name,
+                data=data,
+                counts={"instances": stored.added, "ratings": stored_ratings.added},
+                dataset=dataset,
+                system_1=system_1,
+                system_2=system_2,
+            )
+        return study, stored, stored_ratings
+
+
+def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:
+    if system_1 == system_2:
+        raise BadFile(name, [BadLine(1, f"system 1 and system 2 are both {system_1!r}")])
+    known = dict(study.systems.values_list("name", "pk"))
+    a, b = known.get(system_1, 0), known.get(system_2, 0)
+    if orientations(study).get(frozenset((a, b)), (a, b)) != (a, b):
+        reason = f"in study {study.slug} {system_2!r} is system 1 and {system_1!r} system 2; name them so"
+        raise BadFile(name, [BadLine(1, reason)])
+
+
+def _instance_ids(study: Study, dataset: str, rows: Sequence[MturkRow]) -> dict[str, str]:
+    """Return each HIT's instance id: its own id, else data set and number in order of appearance."""
+    known = {
+        hit: instance_id
+        for instance_id, hit in Instance.objects.filter(study=study, dataset=dataset).values_list(
+            "instance_id", "metadata__mturk_hit"
+        )
+        if hit
+    }
+    taken = set(study.instances.values_list("instance_id", flat=True))
+    ids: dict[str, str] = {}
+    number = 0
+    for row in rows:
+        if row.hit in ids:
+            continue
+        if row.hit in known:
+            ids[row.hit] = known[row.hit]
+            continue
+        instance_id = row.hit
+        while not row.named_hit and (instance_id == row.hit or instance_id in taken):
+            number += 1
+            instance_id = f"{dataset}-{number:04d}"
+        ids[row.hit] = instance_id
+        taken.add(instance_id)
+    return ids
+
+
+def _instance(row: MturkRow, instance_id: str, dataset: str, system_1: str, system_2: str) -> InstanceRow:
+    return InstanceRow(
+        number=row.number,
+        instance_id=instance_id,
+        dataset=dataset,
+        source=row.source,
+        generations={
+            system_1: [pair.text_1 for pair in row.pairs],
+            system_2: [pair.text_2 for pair in row.pairs],
+        },
+        metadata={"mturk_hit": row.hit},
+        matchups=((system_1, system_2),),
+    )
+
+
+def _ratings(
+    rows: Sequence[MturkRow], ids: Mapping[str, str], pairs: Mapping[tuple[str, int], Pair], batch: str
+) -> list[RatingRow]:
+    return [
+        RatingRow(
+            number=row.number,
+            batch=batch,
+            hit=row.hit if row.named_hit else ids[row.hit],
+            pair=pairs[ids[row.hit], index],
+            # Worker ids identify people within one file only, so the batch is added.
+            rater=f"{row.worker}@{batch}",
+            verdict=pair.verdict,
+            a_is_left=pair.first_is_1,
+            work_seconds=row.seconds,
+            excluded=row.rejected,
+            exclusion_reason="rejected on MTurk" if row.rejected else "",
+        )
+        for row in rows
+        for index, pair in enumerate(row.pairs)
+    ]
+
+
+def _pairs(instances: Mapping[str, Instance]) -> dict[tuple[str, int], Pair]:
+    pairs = Pair.objects.filter(matchup__instance__in=[item.pk for item in instances.values()])
+    related = pairs.select_related("matchup__instance")
+    return {(pair.matchup.instance.instance_id, pair.index): pair for pair in related}

@@ -1,0 +1,170 @@
+"""Importing long-form ratings, and votes with a winner."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
+from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.formats.ratings_file import LongRow, parse_ratings
+from annotation.importing.formats.votes import VoteRow, parse_votes
+from annotation.importing.rating_rows import default_batch
+from annotation.importing.ratings import RatingRow, StoredRatings, store_ratings
+from annotation.models import Annotator, ComparisonTable, Pair, Study
+from annotation.studies.services import ensure_study, find_study, record_import
+
+
+def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False) -> tuple[Study, StoredRatings]:
+    """Import long-form ratings of a study's pairs, whole or not at all; `scripted`: the raters are programs.
+
+    Ratings of qualifications and hidden checks are left out.
+    Raises: BadFile listing the bad lines; UnknownStudy.
+    """
+    given = parse_ratings(data, name)
+    rows = [row for row in given if not row.is_check]
+    if scripted:
+        rows = [replace(row, rater=_scripted_code(row.rater)) for row in rows]
+    with transaction.atomic():  # after parsing, since SQLite writes block raters
+        study = find_study(slug, lock=True)
+        resolved = _Resolver(study, name).resolve(rows)
+        kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
+        stored = store_ratings(study=study, rows=resolved, name=name, kind=kind)
+        if stored.added:
+            record_import(study=study, kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted)
+        return study, replace(stored, checks=len(given) - len(rows))
+
+
+def import_votes(
+    *, data: bytes, name: str, texts: bytes, texts_name: str, slug: str, dataset: str, **settings: Any
+) -> tuple[Study, StoredInstances, StoredRatings]:
+    """Import votes with a winner, and their texts, whole or not at all.
+
+    Raises: BadFile listing the bad lines.
+    """
+    instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
+    with transaction.atomic():  # after parsing, since SQLite writes block raters
+        study = ensure_study(slug=slug, **settings)
+        stored = store_instances(study=study, rows=instances, name=texts_name)
+        related = Pair.objects.filter(
+            matchup__instance__study=study, matchup__instance__dataset=dataset
+        ).select_related("matchup__instance", "matchup__system_a", "matchup__system_b")
+        pairs = {
+            (
+                pair.matchup.instance.instance_id,
+                frozenset((pair.matchup.system_a.name, pair.matchup.system_b.name)),
+            ): pair
+            for pair in related
+        }
+        rows = [_vote(vote, pairs[vote.instance_id, frozenset((vote.left, vote.right))]) for vote in votes]
+        stored_ratings = store_ratings(study=study, rows=rows, name=name)
+        if stored.added or stored_ratings.added:
+            counts = {"instances": stored.added, "ratings": stored_ratings.added}
+            record_import(study=study, kind="votes", name=name, data=data, counts=counts, dataset=dataset)
+        return study, stored, stored_ratings
+
+
+def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
+    a_is_left = pair.matchup.system_a.name == vote.left
+    screen = {"left": -1, "tie": 0, "right": 1}[vote.winner]
+    return RatingRow(
+        number=vote.number,
+        batch=_batch_of(pair),
+        hit=f"{vote.instance_id}/{vote.left}/{vote.right}",
+        pair=pair,
+        rater=vote.worker,
+        verdict=screen if a_is_left else -screen,
+        a_is_left=a_is_left,
+    )
+
+
+def _scripted_code(code: str) -> str:
+    """Prefix a program's code, since exports have no column that tells it from a person's."""
+    return code if code.startswith("scripted") else f"scripted-{code}"
+
+
+def _shows_placebo(row: LongRow) -> bool:
+    """Tell whether another pair's table was shown, which the file doesn't identify."""
+    return row.arm.startswith("placebo:")
+
+
+def _batch_of(pair: Pair) -> str:
+    matchup = pair.matchup
+    return default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name)
+
+
+class _Resolver:
+    """Finds the pairs and tables of a file's rows, and converts verdicts to the study's A and B."""
+
+    def __init__(self, study: Study, name: str) -> None:
+        self.name = name
+        self.study = study
+        self.matchups: dict[tuple[str, str, str], list[Pair]] = {}
+        related = Pair.objects.filter(matchup__instance__study=study).select_related(
+            "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
+        )
+        for pair in related.defer("generation_a__text", "generation_b__text", "matchup__instance__source"):
+            matchup = pair.matchup
+            key = (matchup.instance.instance_id, matchup.system_a.name, matchup.system_b.name)
+            self.matchups.setdefault(key, []).append(pair)
+        tables = ComparisonTable.objects.filter(study=study)
+        self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")}
+
+    def resolve(self, rows: Sequence[LongRow]) -> list[RatingRow]:
+        """Convert every row.
+
+        Raises: BadFile listing the rows without a pair or table.
+        """
+        resolved: list[RatingRow] = []
+        bad: list[BadLine] = []
+        for row in rows:
+            if len(bad) >= MOST_BAD_LINES:
+                break
+            swapped = (row.instance_id, row.system_a, row.system_b) not in self.matchups
+            key = (row.instance_id, *((row.system_b, row.system_a) if swapped else (row.system_a, row.system_b)))
+            pair = self._pair(row, self.matchups.get(key, []), swapped)
+            if key not in self.matchups:
+                bad.append(BadLine(row.number, f"no {row.system_a} / {row.system_b} on instance {row.instance_id!r}"))
+            elif pair is None:
+                bad.append(BadLine(row.number, "the study has no pair with these indexes"))
+            elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
+                bad.append(BadLine(row.number, f"the pair has no comparison table of variant {row.table_variant!r}"))
+            else:
+                resolved.append(self._rating(row, pair, swapped))
+        if bad:
+            raise BadFile(self.name, bad)
+        return resolved
+
+    @staticmethod
+    def _pair(row: LongRow, pairs: list[Pair], swapped: bool) -> Pair | None:
+        a, b = row.generation_a_index, row.generation_b_index
+        if swapped:
+            a, b = b, a
+        for pair in pairs:
+            indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
+            if all(asked in (None, index) for asked, index in zip((row.pair_index, a, b), indexes, strict=True)):
+                return pair
+        return None
+
+    def _rating(self, row: LongRow, pair: Pair, swapped: bool) -> RatingRow:
+        return RatingRow(
+            number=row.number,
+            batch=row.batch or _batch_of(pair),
+            hit=row.hit or row.instance_id,
+            pair=pair,
+            rater=row.rater,
+            verdict=-row.rating if swapped else row.rating,
+            a_is_left=(row.shown_first == "a") != swapped,
+            stage=row.stage,
+            arm=row.arm,
+            table=None if _shows_placebo(row) else self.tables.get((pair.pk, row.table_variant)),
+            reason=row.reason,
+            active_seconds=row.active_seconds,
+            wall_seconds=row.wall_seconds,
+            rated_at=row.rated_at,
+            late=row.late,
+            excluded=row.excluded,
+            exclusion_reason=row.exclusion_reason,
+            software_version=row.software_version,
+        )

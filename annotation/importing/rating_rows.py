@@ -1,0 +1,148 @@
+"""Rating rows of a file, compared with each other and with the stored ratings."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
+
+_LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
+
+
+@dataclass(frozen=True, slots=True)
+class RatingRow:
+    """One checked rating, in study order; `verdict` is None if the pair was shown but not answered."""
+
+    number: int
+    batch: str
+    hit: str
+    pair: Pair
+    rater: str
+    verdict: int | None
+    a_is_left: bool
+    stage: str = Rating.Stage.FIRST
+    arm: str = ""
+    table: ComparisonTable | None = None
+    reason: str = ""
+    active_seconds: float | None = None
+    wall_seconds: float | None = None
+    work_seconds: float | None = None
+    rated_at: datetime | None = None
+    late: bool = False
+    excluded: bool = False
+    exclusion_reason: str = ""
+    software_version: str = ""
+
+
+def default_batch(dataset: str, system_a: str, system_b: str) -> str:
+    """Return the default name of the batch of a configuration's imported ratings."""
+    return f"{dataset}: {system_a} / {system_b}"
+
+
+@dataclass
+class ClassifiedRows:
+    """New rows, and bad ones; the others are stored already."""
+
+    fresh: list[RatingRow] = field(default_factory=list)
+    bad: list[BadLine] = field(default_factory=list)
+
+
+def classify_rows(study: Study, rows: Sequence[RatingRow], kind: str) -> ClassifiedRows:
+    """Find new rows, and rows that contradict the stored ratings or each other."""
+    too_long = (BadLine(row.number, problem) for row in rows for problem in _too_long(row))
+    if bad := list(islice(too_long, MOST_BAD_LINES)):
+        return ClassifiedRows(bad=bad)
+    stored = _StoredRatings(study)
+    in_file = _EarlierRows()
+    found = ClassifiedRows()
+    for row in rows:
+        if len(found.bad) >= MOST_BAD_LINES:
+            break
+        problem = in_file.problem(row) or stored.problem(row)
+        if problem:
+            found.bad.append(BadLine(row.number, problem))
+        elif not stored.holds(row):
+            found.fresh.append(row)
+    found.bad.extend(_wrong_kind(study, found.fresh, kind))
+    return found
+
+
+class _EarlierRows:
+    """Earlier rows of the file."""
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, int, str], int] = {}
+        self._shown: dict[tuple[str, int], RatingRow] = {}
+
+    def problem(self, row: RatingRow) -> str | None:
+        """Return how a row contradicts an earlier one, or None."""
+        earlier = self._lines.setdefault((row.rater, row.pair.pk, row.stage), row.number)
+        if earlier != row.number:
+            return f"rater {row.rater} rated this pair on line {earlier} already"
+        shown = self._shown.setdefault((row.rater, row.pair.pk), row)
+        if shown.a_is_left != row.a_is_left:
+            return f"rater {row.rater} was shown the other text first on line {shown.number}"
+        if (shown.batch, shown.hit) != (row.batch, row.hit):
+            return f"rater {row.rater} rated this pair on another HIT on line {shown.number}"
+        return None
+
+
+class _StoredRatings:
+    """The stored ratings of a study, without checks: a repeat is a second vote on a pair."""
+
+    def __init__(self, study: Study) -> None:
+        rated = Assignment.objects.filter(hit__batch__study=study, purpose=Assignment.Purpose.RATING)
+        displays = Display.objects.filter(assignment__in=rated)
+        self._shown = {
+            (code, pair): left
+            for code, pair, left in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
+        }
+        ratings = Rating.objects.filter(display__assignment__in=rated)
+        self._verdicts = {
+            (code, pair, stage): verdict
+            for code, pair, stage, verdict in ratings.values_list(
+                "display__assignment__annotator__code", "display__pair_id", "stage", "verdict"
+            )
+        }
+
+    def problem(self, row: RatingRow) -> str | None:
+        """Return how a row contradicts the stored ratings, or None."""
+        shown = self._shown.get((row.rater, row.pair.pk), row.a_is_left)
+        stored = self._verdicts.get((row.rater, row.pair.pk, row.stage), row.verdict)
+        if shown != row.a_is_left or stored != row.verdict:
+            return f"rater {row.rater} has another rating of this pair in the study already"
+        return None
+
+    def holds(self, row: RatingRow) -> bool:
+        """Tell whether the row is stored already."""
+        if row.verdict is None:
+            return (row.rater, row.pair.pk) in self._shown
+        return (row.rater, row.pair.pk, row.stage) in self._verdicts
+
+
+def _too_long(row: RatingRow) -> list[str]:
+    """List the names that are too long."""
+    return [
+        f"{name} is {len(value)} characters long; at most {longest} are taken"
+        for name, longest in _LONGEST.items()
+        if len(value := getattr(row, name)) > longest
+    ]
+
+
+def _wrong_kind(study: Study, rows: Iterable[RatingRow], kind: str) -> list[BadLine]:
+    """Find new ratings by programs under a person's code, and vice versa, and ratings under an account's code."""
+    kinds = dict(study.annotators.values_list("code", "kind"))
+    scripted = kind == Annotator.Kind.SCRIPTED
+    first: dict[str, RatingRow] = {}
+    own: dict[str, RatingRow] = {}
+    for row in rows:
+        if kinds.get(row.rater) == Annotator.Kind.ACCOUNT:
+            own.setdefault(row.rater, row)
+        elif row.rater in kinds and (kinds[row.rater] == Annotator.Kind.SCRIPTED) != scripted:
+            first.setdefault(row.rater, row)
+    there, here = ("a person", "scripted") if scripted else ("scripted", "a person")
+    bad = [BadLine(row.number, f"rater {code} is {there} in the study, {here} here") for code, row in first.items()]
+    reason = "rates here, with an account; a file can't add to that"
+    return bad + [BadLine(row.number, f"rater {code} {reason}") for code, row in own.items()]

@@ -1,0 +1,101 @@
+"""Importing study files, source texts, labelled outputs and preference pairs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.file_bounds import FOR_COMMANDS, Bound
+from annotation.importing.content import StoredInstances, store_instances
+from annotation.importing.formats.labelled import parse_labelled
+from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file
+from annotation.models import Study
+from annotation.studies.services import ensure_study, record_import
+
+
+def import_study(
+    *,
+    data: bytes,
+    name: str,
+    slug: str,
+    dataset: str = DEFAULT_DATASET,
+    bound: Bound = FOR_COMMANDS,
+    **settings: Any,
+) -> tuple[Study, StoredInstances]:
+    """Import a study file, whole or not at all; a missing study is created.
+
+    Raises: BadFile listing the bad lines.
+    """
+    rows = parse_study_file(data, name, dataset=dataset, bound=bound)
+    return _store(rows, kind="study", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
+
+
+def import_sources(
+    *,
+    data: bytes,
+    name: str,
+    slug: str,
+    dataset: str = DEFAULT_DATASET,
+    bound: Bound = FOR_COMMANDS,
+    **settings: Any,
+) -> tuple[Study, StoredInstances]:
+    """Import source texts without generations, whole or not at all; a missing study is created.
+
+    Raises: BadFile listing the bad lines.
+    """
+    rows = parse_study_file(data, name, dataset=dataset, sources_only=True, bound=bound)
+    return _store(rows, kind="sources", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
+
+
+def import_labelled(
+    *,
+    form: str,
+    data: bytes,
+    name: str,
+    slug: str,
+    dataset: str = "",
+    tags: Sequence[str] = (),
+    side_seed: int = 0,
+    bound: Bound = FOR_COMMANDS,
+    **settings: Any,
+) -> tuple[Study, StoredInstances]:
+    """Import labelled outputs or preference pairs, whole or not at all; a missing study is created.
+
+    form : key of `annotation.importing.formats.labelled.FIELDS`; for the other arguments see `parse_labelled`
+    Raises: BadFile listing the bad lines.
+    """
+    rows = parse_labelled(data, name, form=form, dataset=dataset, tags=tags, seed=side_seed, bound=bound)
+    options = {"dataset": rows[0].dataset, "tags": list(tags), "side_seed": side_seed}
+    return _store(rows, kind=form, data=data, name=name, slug=slug, settings=settings, **options)
+
+
+def _store(
+    rows: Sequence[InstanceRow],
+    *,
+    kind: str,
+    data: bytes,
+    name: str,
+    slug: str,
+    settings: dict[str, Any],
+    **options: Any,
+) -> tuple[Study, StoredInstances]:
+    with transaction.atomic():  # after parsing, since SQLite writes block raters
+        study = ensure_study(slug=slug, **settings)
+        stored = store_instances(study=study, rows=rows, name=name)
+        if stored.added or stored.extended:
+            record_import(study=study, kind=kind, name=name, data=data, counts=stored.counts, **options)
+        return study, stored
+
+
+def summary(name: str, study: Study, stored: StoredInstances) -> str:
+    """Return one line on what an import did."""
+    if not stored.added and not stored.extended:
+        return f"{name}: nothing new; all {stored.unchanged} instances are in study {study.slug} already"
+    parts = [f"{stored.added} instances added"]
+    if stored.extended:
+        parts.append(f"{stored.extended} given further systems")
+    if stored.unchanged:
+        parts.append(f"{stored.unchanged} there already")
+    if stored.blank:
+        parts.append(f"{stored.blank} of the texts are empty, and are shown as “(no text)”")
+    return f"{name}: {', '.join(parts)} (study {study.slug})"

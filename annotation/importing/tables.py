@@ -1,0 +1,148 @@
+"""Importing comparison tables."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core import lines
+from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
+from annotation.core.lines import text_problem, unstorable_key
+from annotation.models import ComparisonTable, Pair, Study
+from annotation.studies.services import find_study, record_import
+
+_CELLS = ("only_a", "both", "only_b")
+_LONGEST_CELL, _MOST_ROWS = 4000, 100  # larger tables can't be read beside two texts
+
+
+def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]:
+    """Import comparison tables, whole or not at all; return the study and how many were added and unchanged.
+
+    Raises: BadFile listing the bad lines; UnknownStudy.
+    """
+    records, bad = lines.read_json_lines(data)
+    good = []
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        if problems := _problems(record):
+            bad.extend(BadLine(number, problem) for problem in problems)
+        else:
+            good.append((number, record))
+    return _store(good, bad, data=data, name=name, slug=slug)
+
+
+@transaction.atomic
+def _store(
+    records: Iterable[lines.Record], bad: list[BadLine], *, data: bytes, name: str, slug: str
+) -> tuple[Study, int, int]:
+    study = find_study(slug, lock=True)
+    pairs = _pairs(study)
+    known = {table.table_id: table for table in study.tables.all()}
+    fresh: dict[str, ComparisonTable] = {}
+    unchanged = 0
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        pair, swapped = _find(pairs, record)
+        if pair is None:
+            bad.append(BadLine(number, "the study has no such pair (instance_id, system_a, system_b, pair_index)"))
+            continue
+        if record["table_id"] in fresh:
+            bad.append(BadLine(number, f"table_id {record['table_id']!r} is there more than once"))
+            continue
+        table = _table(study, pair, record, swapped)
+        stored = known.get(table.table_id)
+        if stored is None:
+            fresh[table.table_id] = table
+        elif all(getattr(stored, name) == getattr(table, name) for name in ("pair_id", "variant", "aspects", "rows")):
+            unchanged += 1
+        else:
+            bad.append(BadLine(number, f"table {table.table_id!r} is in the study already with other content"))
+    lines.refuse(name, bad)
+    if not fresh and not unchanged:
+        raise BadFile(name, [BadLine(1, "the file holds no tables")])
+    ComparisonTable.objects.bulk_create(fresh.values(), batch_size=500)
+    if fresh:
+        record_import(study=study, kind="tables", name=name, data=data, counts={"added": len(fresh)})
+    return study, len(fresh), unchanged
+
+
+def _pairs(study: Study) -> dict[tuple[str, str, str, int], Pair]:
+    rows = Pair.objects.filter(matchup__instance__study=study).select_related(
+        "matchup__instance", "matchup__system_a", "matchup__system_b"
+    )
+    return {
+        (p.matchup.instance.instance_id, p.matchup.system_a.name, p.matchup.system_b.name, p.index): p
+        for p in rows.defer("matchup__instance__source")
+    }
+
+
+def _find(pairs: dict[tuple[str, str, str, int], Pair], record: dict[str, Any]) -> tuple[Pair | None, bool]:
+    instance, a, b, index = (record[key] for key in ("instance_id", "system_a", "system_b", "pair_index"))
+    if pair := pairs.get((instance, a, b, index)):
+        return pair, False
+    return pairs.get((instance, b, a, index)), True
+
+
+def _table(study: Study, pair: Pair, record: dict[str, Any], swapped: bool) -> ComparisonTable:
+    """Build a table in the study's A and B, with the outer columns swapped if the record has them the other way."""
+    rows = [
+        {
+            "aspect": row["aspect"],
+            "only_a": row["only_b" if swapped else "only_a"],
+            "both": row["both"],
+            "only_b": row["only_a" if swapped else "only_b"],
+        }
+        for row in record["rows"]
+    ]
+    return ComparisonTable(
+        study=study,
+        table_id=record["table_id"],
+        pair=pair,
+        variant=record["variant"],
+        aspects=record.get("aspects") or [row["aspect"] for row in rows],
+        rows=rows,
+        made_by=record.get("made_by") or {},
+    )
+
+
+def _problems(record: dict[str, Any]) -> list[str]:
+    found = [
+        f"{key} {problem}" if key in record else f"{key} is missing"
+        for key, longest in (
+            ("table_id", 200),
+            ("instance_id", 200),
+            ("system_a", 200),
+            ("system_b", 200),
+            ("variant", 40),
+        )
+        if (problem := text_problem(record.get(key), longest=longest))
+    ]
+    index = record.get("pair_index")
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
+        found.append(f"pair_index is {index!r}, not a whole number from 0 on")
+    rows = record.get("rows")
+    if not isinstance(rows, list) or not rows:
+        return [*found, "rows is not a list of one or more rows"]
+    if len(rows) > _MOST_ROWS:
+        return [*found, f"rows are {len(rows):,}; at most {_MOST_ROWS} are taken"]
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict) or text_problem(row.get("aspect")):
+            found.append(f"row {number} has no aspect")
+            continue
+        for cell in _CELLS:
+            if (
+                problem := text_problem(row.get(cell), longest=_LONGEST_CELL, may_be_blank=True)
+                if cell in row
+                else "is missing"
+            ):
+                found.append(f"row {number}: {cell} {problem}")  # noqa: PERF401  # one of several kinds
+    aspects, made_by = record.get("aspects") or [], record.get("made_by") or {}
+    if not isinstance(aspects, list) or any(text_problem(aspect) for aspect in aspects):
+        found.append("aspects is not a list of texts")
+    if not isinstance(made_by, dict):
+        found.append("made_by is not a JSON object")
+    elif broken := unstorable_key(made_by):
+        found.append(f"a text under {broken!r} of made_by holds a NUL character or half of a surrogate pair")
+    return found

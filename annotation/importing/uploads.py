@@ -1,0 +1,52 @@
+"""Importing an uploaded file of any kind."""
+
+from typing import Any
+
+from django.conf import settings as django_settings
+
+from annotation.core.errors import AnnotationError
+from annotation.core.file_bounds import bound_of_upload
+from annotation.importing.formats.labelled import FIELDS
+from annotation.importing.formats.study_file import DEFAULT_DATASET
+from annotation.importing.mturk_results import import_mturk
+from annotation.importing.rating_files import import_ratings
+from annotation.importing.study_files import import_labelled, import_sources, import_study, summary
+from annotation.importing.tables import import_tables
+from annotation.models import Study
+
+
+def read_upload(
+    *, kind: str, data: bytes, name: str, slug: str, dataset: str, system_1: str, system_2: str, **settings: Any
+) -> tuple[Study, str]:
+    """Import a file into a study; return the study and one line on what was added.
+
+    Raises: BadFile listing the bad lines; AnnotationError for an unknown kind.
+    """
+    bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
+    bound.refuse_rows(data, name)
+    file: dict[str, Any] = {"data": data, "name": name, "slug": slug}
+    if kind == "study":
+        study, stored = import_study(**file, dataset=dataset or DEFAULT_DATASET, bound=bound, **settings)
+        return study, summary(name, study, stored)
+    if kind == "sources":
+        study, stored = import_sources(**file, dataset=dataset or DEFAULT_DATASET, bound=bound, **settings)
+        return study, summary(name, study, stored)
+    if kind in FIELDS:
+        study, stored = import_labelled(**file, form=kind, dataset=dataset, bound=bound, **settings)
+        return study, summary(name, study, stored)
+    if kind == "mturk":
+        study, stored, ratings = import_mturk(
+            **file, system_1=system_1, system_2=system_2, dataset=dataset, bound=bound, **settings
+        )
+        return study, _summary(name, f"{ratings.added} ratings on {stored.added} new instances", ratings.added)
+    if kind == "ratings":
+        study, ratings = import_ratings(**file)
+        return study, _summary(name, f"{ratings.added} ratings", ratings.added)
+    if kind == "tables":
+        study, added, _ = import_tables(**file)
+        return study, _summary(name, f"{added} comparison tables", added)
+    raise AnnotationError(f"{kind!r} is no kind of file")
+
+
+def _summary(name: str, what: str, added: int) -> str:
+    return f"{name}: {what} added" if added else f"{name}: nothing new; everything in it is in the study already"

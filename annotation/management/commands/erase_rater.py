@@ -1,0 +1,63 @@
+"""Erase a rater."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.management.commands._base import TandemCommand
+from annotation.privacy.erasing import Erased, due_to, erase_person, erase_rater, find_raters
+from annotation.studies.services import find_study
+
+
+class Command(TandemCommand):
+    """`erase_rater KEY [--study STUDY] [--keep-ratings] [--dry-run]`."""
+
+    help = (
+        "Delete what is held about a rater, who is withdrawn: account, platform ids, messages, votes. It can't be taken "
+        "back. Payments and answers to the consent text stay, under the rater's code."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument(
+            "key",
+            metavar="KEY",
+            help="the rater's code (one study), or account name or platform id (all their studies)",
+        )
+        parser.add_argument("--study", metavar="STUDY", help="in this study only")
+        parser.add_argument(
+            "--keep-ratings", action="store_true", help="only who they are; what they rated stays in results"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say who would be deleted where")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Erase, and print the result."""
+        study = find_study(options["study"]) if options["study"] else None
+        raters = find_raters(options["key"], study)
+        if options["dry_run"]:
+            for rater in raters:
+                before = f", erased at {rater.erased_at:%Y-%m-%d}" if rater.erased_at else ""
+                self.say(f"{rater.study.slug}: rater {rater.code}{before}; pay due: {due_to(rater) or 'none'}")
+            self.say("nothing was changed")
+            return
+        now = timezone.now()
+        if study is None and not options["keep_ratings"] and options["key"] != raters[0].code:
+            done = erase_person(annotators=raters, by=None, at=now)
+        else:
+            kept = options["keep_ratings"]
+            done = [erase_rater(annotator=one, by=None, at=now, keep_ratings=kept) for one in raters]
+        for erased in done:
+            self.say(_describe(erased))
+
+
+def _describe(erased: Erased) -> str:
+    if not erased.changed:
+        outcome = "nothing left to delete"
+    elif erased.ratings is None:
+        outcome = "personal data deleted, ratings kept"
+    else:
+        outcome = f"withdrawn, personal data and {erased.ratings} votes deleted"
+    account = {True: "; account deleted", False: "; account kept: it has other roles or studies", None: ""}
+    due = f"; {erased.due} {erased.currency} still due under this code" if erased.due else ""
+    return f"{erased.study}: rater {erased.rater}: {outcome}{account[erased.account]}{due}"

@@ -1,0 +1,46 @@
+"""Release the HITs of a batch whose raters have been idle."""
+
+import json
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.hits.idle import LEAST_MINUTES, idle_claims
+from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._batches import add_batch, batch_of
+from annotation.quality.exclusion import release_idle
+
+
+class Command(TandemCommand):
+    """`release_idle STUDY --batch NAME [--minutes N] [--reason TEXT] [--dry-run] [--format text|json]`."""
+
+    help = "Free the slots of claims without a vote or an opened pair for some minutes; votes stay with their raters."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        add_batch(parser)
+        parser.add_argument(
+            "--minutes", type=int, default=LEAST_MINUTES, help=f"idle at least so long (default: {LEAST_MINUTES})"
+        )
+        parser.add_argument("--reason", default="", help="kept in the study's log")
+        parser.add_argument("--dry-run", action="store_true", help="only list who is idle, and for how long")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Release the idle claims, unless it is a dry run, and print them."""
+        batch, at, after = batch_of(options), timezone.now(), timedelta(minutes=options["minutes"])
+        found, released = idle_claims(batch, at, after), 0
+        if not options["dry_run"]:
+            released = release_idle(batch=batch, after=after, reason=options["reason"], by=None, at=at)
+        if options["format"] == "json":
+            idle = [
+                {"rater": one.assignment.annotator.code, "assignment": one.assignment.key, "idle_minutes": one.minutes}
+                for one in found
+            ]
+            self.say(json.dumps({"batch": batch.name, "idle": idle, "released": released}, indent=2))
+            return
+        for one in found:
+            self.say(f"{one.assignment.annotator.code}: idle for {one.minutes} min")
+        self.say(f"batch {batch.name}: {len(found)} claims idle, {released} released")

@@ -1,0 +1,112 @@
+"""Accounts: role grants, one-time sign-in links, and annotators of accounts."""
+
+import secrets
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from sesame.utils import get_query_string
+
+from annotation.core.errors import AnnotationError, UnknownName
+from annotation.members.usernames import SEPARATOR, is_self_registered, is_self_registered_name
+from annotation.models import Annotator, Invitation, ResearchGroup, RoleGrant, Study
+from annotation.models.members import Role, main_group
+from annotation.studies.services import validate
+
+
+@transaction.atomic
+def grant_role(
+    *,
+    username: str,
+    role: str,
+    study: Study | None = None,
+    group: ResearchGroup | None = None,
+    any_account: bool = False,
+) -> tuple[User, bool]:
+    """Grant a role in a study, or in a group; an unknown user is created without a password.
+
+    Existing links to the account are revoked, since people other than its owner may have them.
+
+    group       : the main group if neither a study nor a group is given
+    any_account : also for an account from a channel, whose owner is unknown
+
+    Returns the user and whether anything changed.
+    Raises: UnknownName for an unknown role; AnnotationError for an invalid user name, or that of an account from a
+    channel.
+    """
+    if role == Role.ADMIN and (study is not None or group is not None):
+        what = "study" if study is not None else "group"
+        raise AnnotationError(f"a site admin is one in all studies; leave the {what} out, or grant study-admin in it")
+    if study is not None and group is not None:
+        raise AnnotationError("a role is in one study or in all of a group: name one of the two")
+    if role not in Role.values:
+        raise UnknownName(f"role is {role!r}; it must be one of {', '.join(Role.values)}")
+    users = get_user_model().objects
+    user = users.filter(username=username).first()
+    changed = user is None
+    if study is None and group is None and role != Role.ADMIN:
+        group = main_group()
+    if user is None:
+        if is_self_registered_name(username):
+            raise AnnotationError(f"username: {SEPARATOR} stands in names of people who register by themselves only")
+        user = User(username=username)
+        user.set_unusable_password()  # signs in by link until a password is set
+        validate(user)
+        user.save()
+    elif not _holds(user, role, study, group):
+        if not any_account and is_self_registered(user):
+            raise AnnotationError(
+                f"{username} came through a channel, and may be anybody; grant --any-account gives them a role anyway"
+            )
+        _revoke_links(user, role)
+    if role == Role.ADMIN:
+        if not user.is_superuser:
+            user.is_staff = user.is_superuser = changed = True
+            user.save(update_fields=["is_staff", "is_superuser"])
+        return user, changed
+    _, made = RoleGrant.objects.get_or_create(user=user, role=role, study=study, group=None if study else group)
+    return user, changed or made
+
+
+def _holds(user: User, role: str, study: Study | None, group: ResearchGroup | None) -> bool:
+    if role == Role.ADMIN:
+        return user.is_superuser
+    return user.role_grants.filter(role=role, study=study, group=None if study else group).exists()
+
+
+def _revoke_links(user: User, role: str) -> None:
+    """Revoke the links to an account that gets more permissions, and sessions that were not begun by its owner.
+
+    An account without a password that has been used stays signed in, except a site admin's or one from a channel.
+    """
+    # Invitations first: a concurrent use holds the row's lock, and its session ends with the password.
+    Invitation.objects.filter(annotator__user=user, used_at=None).update(expires_at=timezone.now())
+    ends_sessions = user.last_login is None or role == Role.ADMIN or is_self_registered(user)
+    if ends_sessions and not user.has_usable_password():
+        user.set_unusable_password()  # a new random value, with which links and sessions are signed
+        user.save(update_fields=["password"])
+
+
+def login_link(*, user: User, base_url: str) -> str:
+    """Return a link that signs `user` in once, within a day; signing in invalidates earlier links."""
+    query: str = get_query_string(user)
+    return base_url.rstrip("/") + reverse("annotation:login-link") + query
+
+
+def annotator_for(*, user: User, study: Study) -> Annotator:
+    """Return the user's annotator in a study, created under a random code if missing."""
+    annotator, _ = Annotator.objects.get_or_create(
+        study=study,
+        user=user,
+        defaults={"kind": Annotator.Kind.ACCOUNT, "code": f"r-{secrets.token_hex(4)}"},
+    )
+    annotator.study = study
+    return annotator
+
+
+def grant_creator_role(*, user: User, study: Study) -> None:
+    """Make the creator of a study its study admin, unless they are one through a group."""
+    if not Study.objects.visible_to(user, Role.STUDY_ADMIN).filter(pk=study.pk).exists():
+        RoleGrant.objects.get_or_create(user=user, role=Role.STUDY_ADMIN, study=study)

@@ -1,0 +1,73 @@
+"""Forms of groups and members."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.members.memberships import GRANTABLE
+from annotation.models import ResearchGroup, Study
+from annotation.models.members import Role
+
+NAMES = {
+    Role.ANNOTATOR: _("Annotator: rates"),
+    Role.RESEARCHER: _("Researcher: reads and exports"),
+    Role.STUDY_ADMIN: _("Study admin: sets up, watches and decides, and gives roles"),
+}
+
+
+class MemberForm(forms.Form):
+    """The account and role of a new member."""
+
+    EXISTING, NEW = "existing", "new"
+
+    username = forms.CharField(
+        max_length=150,
+        label=_("User name"),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    role = forms.ChoiceField(choices=[(role.value, NAMES[role]) for role in GRANTABLE], label=_("Role"))
+    account = forms.ChoiceField(
+        choices=[
+            (EXISTING, _("An account that there is, by its exact user name")),
+            (NEW, _("A new account: you get a sign-in link to hand on")),
+        ],
+        initial=EXISTING,
+        widget=forms.RadioSelect,
+        label=_("Account"),
+    )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `add_member`, from a valid form."""
+        cleaned = self.cleaned_data
+        return {
+            "username": cleaned["username"],
+            "role": cleaned["role"],
+            "must_be_new": cleaned["account"] == self.NEW,
+        }
+
+
+class GroupForm(forms.Form):
+    """A new group."""
+
+    slug = forms.SlugField(max_length=80, label=_("Short name"), help_text=_("In addresses; it stays as it is."))
+    name = forms.CharField(max_length=200, label=_("Name"))
+
+
+class GroupNameForm(forms.Form):
+    """A group's new name."""
+
+    name = forms.CharField(max_length=200, label=_("Name"))
+
+
+class MoveStudyForm(forms.Form):
+    """The new group of a study."""
+
+    group = forms.ModelChoiceField(ResearchGroup.objects.none(), label=_("Group"), to_field_name="slug")
+    confirmed = forms.BooleanField(label=_("Yes, end the roles of this study’s researchers and study admins"))
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        others = ResearchGroup.objects.exclude(pk=study.group_id)
+        self.fields["group"].queryset = others  # type: ignore[attr-defined]

@@ -1,0 +1,109 @@
+"""Permissions of views: decorators and lookups by role."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+
+from annotation.members.memberships import groups_of
+from annotation.models import ResearchGroup, RoleGrant, Study
+from annotation.models.members import Role, main_group
+
+READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
+MANAGERS = (Role.STUDY_ADMIN,)
+
+
+def account_of(request: HttpRequest) -> User:
+    """Return the signed-in account; for views behind `login_required`."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def has_any_role(user: Any, *roles: str) -> bool:
+    """Tell whether `user` has one of `roles` in any study; a site admin has all but the annotator's."""
+    if user.is_superuser and set(roles) != {Role.ANNOTATOR}:
+        return True
+    return user.is_authenticated and not roles_of(user).isdisjoint(roles)
+
+
+def roles_of(user: Any) -> frozenset[str]:
+    """Return the roles of `user` in any study or group."""
+    return frozenset(role for role, _group in _grants_of(user))
+
+
+def has_group_role(user: Any, *roles: str) -> bool:
+    """Tell whether `user` has one of `roles` in a group, not only in single studies; a site admin has."""
+    if user.is_superuser:
+        return True
+    return user.is_authenticated and any(group is not None and role in roles for role, group in _grants_of(user))
+
+
+def _grants_of(user: Any) -> frozenset[tuple[str, int | None]]:
+    """Return each role of `user` with its group (None for a study's), by one query per request."""
+    # Cached on the account; `request.user` is a lazy proxy that passes attributes on.
+    held: frozenset[tuple[str, int | None]] | None = getattr(user, "_held_roles", None)
+    if held is None:
+        held = user._held_roles = frozenset(RoleGrant.objects.filter(user=user).values_list("role", "group_id"))  # noqa: SLF001  # ours, see above
+    return held
+
+
+def group_of_new_study(user: User) -> ResearchGroup:
+    """Return the default group of a study created by `user`: one in which they have a reading role, else a study's."""
+    if user.is_superuser:
+        return main_group()
+    grants = user.role_grants.filter(role__in=READERS)
+    own = ResearchGroup.objects.filter(role_grants__in=grants).order_by("pk").first()
+    of_studies = ResearchGroup.objects.filter(studies__role_grants__in=grants).order_by("pk")
+    group = own or of_studies.first()
+    if group is None:
+        raise PermissionDenied
+    return group
+
+
+def find_study(user: Any, slug: str, *roles: str) -> Study:
+    """Return a study that `user` may see in one of `roles`; else raise Http404."""
+    study = Study.objects.visible_to(user, *roles).filter(slug=slug).first()
+    if study is None:
+        raise Http404(f"no study {slug}")
+    return study
+
+
+def find_group(user: Any, slug: str, *roles: str) -> ResearchGroup:
+    """Return a group in which `user` has one of `roles`; else raise Http404."""
+    group = groups_of(user, *roles).filter(slug=slug).first()
+    if group is None:
+        raise Http404(f"no group {slug}")
+    return group
+
+
+def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Decorate a view of one study: replaces the URL's slug by the `Study`, if the user has one of `roles`."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @login_required
+        @wraps(view)
+        def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
+            return view(request, find_study(request.user, slug, *roles), **kwargs)
+
+        return wrapped
+
+    return decorate
+
+
+def group_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Decorate a view of one group: replaces the URL's slug by the `ResearchGroup`, if the user has one of `roles`."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @login_required
+        @wraps(view)
+        def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
+            return view(request, find_group(request.user, slug, *roles), **kwargs)
+
+        return wrapped
+
+    return decorate

@@ -1,0 +1,61 @@
+"""Research groups, and roles in a group or in a study."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+MAIN_GROUP = "main"
+
+
+class ResearchGroup(models.Model):
+    """A team. Every study belongs to one group, and members see only their group's studies."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+def main_group() -> ResearchGroup:
+    """Return the default group, for installations that need only one."""
+    return ResearchGroup.objects.get_or_create(slug=MAIN_GROUP, defaults={"name": "Main group"})[0]
+
+
+class Role(models.TextChoices):
+    """What a user may do in a study, in a group's studies, or in all."""
+
+    ANNOTATOR = "annotator", "Annotator"
+    RESEARCHER = "researcher", "Researcher"
+    STUDY_ADMIN = "study-admin", "Study admin"
+    ADMIN = "admin", "Site admin"
+
+
+class RoleGrant(models.Model):
+    """One user's role, in one study or in all studies of a group. A site admin is Django's superuser."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_grants")
+    role = models.CharField(max_length=20, choices=Role.choices)
+    study = models.ForeignKey("Study", null=True, blank=True, on_delete=models.CASCADE, related_name="role_grants")
+    group = models.ForeignKey(
+        ResearchGroup, null=True, blank=True, on_delete=models.CASCADE, related_name="role_grants"
+    )
+    granted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "role", "study"], name="role_granted_once"),
+            models.UniqueConstraint(fields=["user", "role", "group"], name="role_in_group_granted_once"),
+            models.CheckConstraint(
+                condition=Q(study=None, group__isnull=False) | Q(study__isnull=False, group=None),
+                name="role_in_a_study_or_in_a_group",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} in {self.study or f'group {self.group}'}"

@@ -1,0 +1,295 @@
+"""Studies, the files imported into them, and the log of their admins' decisions."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.arms import Arm, BadArm
+from annotation.core.default_labels import translate_default
+from annotation.core.keys import new_key, new_seed
+from annotation.models.members import ResearchGroup
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+
+DEFAULT_CONSENT = """You will compare pairs of texts and say which one you prefer.
+
+- Your choices are stored under a random code, together with the time they were made.
+- They are used for research and may be published in that form.
+- You may stop at any time."""
+
+
+RESERVED_SLUGS = frozenset({"new"})
+SHARE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+
+
+class TaskKind(models.TextChoices):
+    """What the systems were asked to do; picks a judge's prompt."""
+
+    SUMMARIZATION = "summarization", gettext_lazy("Summarisation")
+    SUMMARIZATION_CONCISE = "summarization-concise", gettext_lazy("Concise summarisation")
+    DIALOGUE = "dialogue", gettext_lazy("Dialogue")
+    HARMLESS = "harmless", gettext_lazy("Harmlessness")
+    RANKING = "ranking", gettext_lazy("Ranking of documents")
+    TRANSLATION = "translation", gettext_lazy("Translation")
+    INSTRUCTION = "instruction", gettext_lazy("Following instructions")
+    CHAT = "chat", gettext_lazy("Chat")
+    ORDERING = "ordering", gettext_lazy("Order of events")
+    FREE = "free", gettext_lazy("Other (the study's own question)")
+
+
+class Protocol(models.TextChoices):
+    """How many votes a rater gives on one pair."""
+
+    ONE_STAGE = "one-stage", gettext_lazy("One vote on each pair")
+    TWO_STAGE = "two-stage", gettext_lazy("A vote on each pair, then a second one beside a comparison table")
+
+
+class PairOrder(models.TextChoices):
+    """In which order the pairs stand on a page."""
+
+    RANDOM = "random", gettext_lazy("Random, drawn for each rater")
+    FIXED = "fixed", gettext_lazy("The same for every rater")
+
+
+class ArmUnit(models.TextChoices):
+    """What is split into arms."""
+
+    RATER = "rater", gettext_lazy("Raters: each is in one arm throughout")
+    INSTANCE = "instance", gettext_lazy("Instances: each is in one arm for every rater")
+
+
+class StudyQuerySet(models.QuerySet["Study"]):
+    """Studies by permission and state."""
+
+    def visible_to(self, user: "AbstractBaseUser | AnonymousUser", *roles: str) -> "StudyQuerySet":
+        """Return studies in which `user` holds one of `roles`; all of them for a site admin."""
+        if getattr(user, "is_superuser", False):
+            return self
+        if not user.is_authenticated:
+            return self.none()
+        grants = user.role_grants.filter(role__in=roles).order_by()  # type: ignore[attr-defined]
+        in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
+        return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+
+    def active(self) -> "StudyQuerySet":
+        """Return studies that are not in the archive."""
+        return self.filter(archived_at=None)
+
+    def granted(self, user_id: int, role: str) -> "StudyQuerySet":
+        """Return studies in which the user holds a role, granted for the study or its group."""
+        grants = apps.get_model("annotation", "RoleGrant").objects.filter(user=user_id, role=role)
+        in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
+        return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+
+    def with_work_for(self, user_id: int) -> "StudyQuerySet":
+        """Return studies with open batches or a claim of the user; the latter come first."""
+        # Subqueries, since a join would multiply batches by assignments.
+        study = models.OuterRef("pk")
+        batches, assignments = apps.get_model("annotation", "Batch"), apps.get_model("annotation", "Assignment")
+        is_open = models.Exists(batches.objects.filter(study=study, status="open", origin="collected"))
+        mine = assignments.objects.filter(annotator__user=user_id, annotator__study=study, state="claimed")
+        at_work = models.Exists(mine)
+        return self.active().filter(is_open | at_work).order_by(at_work.desc(), "slug")
+
+
+class Study(models.Model):
+    """One experiment: its question, guidelines, protocol."""
+
+    key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
+    group = models.ForeignKey(ResearchGroup, on_delete=models.PROTECT, related_name="studies")
+    slug = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=200, help_text="For researchers only: raters never see it.")
+    task_kind = models.CharField(max_length=40, choices=TaskKind.choices, default=TaskKind.SUMMARIZATION)
+    question = models.CharField(max_length=300, default="Which one is better?")
+    source_label = models.CharField(max_length=60, default="Source text")
+    label_left = models.CharField(max_length=40, default="Left")
+    label_right = models.CharField(max_length=40, default="Right")
+    guidelines = models.TextField(blank=True, help_text="Markdown, shown to raters.")
+    consent_text = models.TextField(
+        default=DEFAULT_CONSENT, help_text="Markdown; a change raises the version and asks again."
+    )
+    consent_version = models.PositiveIntegerField(default=1)
+    content_warning = models.TextField(blank=True, help_text="Markdown, shown to raters on every page of the study.")
+    contact = models.CharField(max_length=200, blank=True, help_text="How raters reach the researcher.")
+    language = models.CharField(
+        max_length=35,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "Not a language tag such as en or pt-BR.")],
+        help_text="Language tag of the texts (en, ar, pt-BR …), for screen readers; empty when unknown or mixed.",
+    )
+    render_markdown = models.BooleanField(
+        default=False, help_text="Render Markdown in the generations, without links and pictures."
+    )
+    ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")
+    pair_order = models.CharField(max_length=10, choices=PairOrder.choices, default=PairOrder.RANDOM)
+    protocol = models.CharField(max_length=10, choices=Protocol.choices, default=Protocol.ONE_STAGE)
+    arms: models.JSONField[Any, Any] = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Names of the arms of a two-stage study: none, table:VARIANT, placebo:VARIANT.",
+    )
+    arm_unit = models.CharField(max_length=10, choices=ArmUnit.choices, default=ArmUnit.RATER)
+    balance_arms = models.BooleanField(
+        default=True, help_text="Keep each HIT's places evenly for the raters of every arm."
+    )
+    reason_min_length = models.PositiveSmallIntegerField(
+        default=20, help_text="Characters that a reason for a changed choice must have at least."
+    )
+    pairs_per_hit = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)], help_text="N, where a batch names no other."
+    )
+    raters_per_hit = models.PositiveSmallIntegerField(
+        default=3, validators=[MinValueValidator(1)], help_text="R, where a batch names no other."
+    )
+    most_hits_per_rater = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="In the whole study; empty: no limit."
+    )
+    pay_per_hit = models.DecimalField(
+        max_digits=8, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+    currency = models.CharField(
+        max_length=3, blank=True, validators=[RegexValidator(r"^[A-Z]{3}$", "Three capital letters, as EUR.")]
+    )
+    minutes_per_hit = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Expected; shown before consent."
+    )
+    pay_late = models.BooleanField(
+        default=False, help_text="Pay also for a HIT that came in after its time, when another rater has its place."
+    )
+    keep_personal_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Days from the study's end until the data that identify its raters are deleted; empty: until asked for.",
+    )
+    qualification_share = models.FloatField(
+        default=0.8, validators=SHARE, help_text="Share of qualification pairs to be answered as expected."
+    )
+    qualification_attempts = models.PositiveSmallIntegerField(default=2, validators=[MinValueValidator(1)])
+    qualification_hits = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="In one attempt; empty: all of them."
+    )
+    check_pairs_needed = models.PositiveSmallIntegerField(
+        default=5, validators=[MinValueValidator(1)], help_text="Checked pairs before a threshold acts on a rater."
+    )
+    gold_warn_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    gold_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    repeat_warn_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    repeat_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
+    seed = models.PositiveIntegerField(default=new_seed)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    archived_at = models.DateTimeField(null=True, blank=True, help_text="Nothing of it is given out any more.")
+
+    objects = StudyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["slug"]
+        verbose_name_plural = "studies"
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def clean(self) -> None:
+        """Refuse reserved slugs, pay without a currency, and bad arms."""
+        if self.slug in RESERVED_SLUGS:
+            raise ValidationError({"slug": f"The name {self.slug} is used by the program itself; choose another."})
+        problems: dict[str, str] = {}
+        if self.pay_per_hit and not self.currency:
+            problems["currency"] = "Say in which currency the pay is."
+        try:
+            names = [Arm.parse(name).name for name in self.arms]
+            if len(set(names)) < len(names):
+                problems["arms"] = "Each arm may be there once."
+            elif self.protocol == Protocol.TWO_STAGE and not names:
+                problems["arms"] = "A two-stage study needs one arm or more."
+        except BadArm as error:
+            problems["arms"] = str(error)
+        if problems:
+            raise ValidationError(problems)
+
+    @property
+    def is_two_stage(self) -> bool:
+        """Tell whether there is a second vote on each pair."""
+        return self.protocol == Protocol.TWO_STAGE
+
+    @property
+    def offered_choices(self) -> dict[str, str]:
+        """Choices and their labels, in the order on the page."""
+        choices = {
+            "left": translate_default(self.label_left),
+            "none": _("No preference"),
+            "right": translate_default(self.label_right),
+        }
+        if not self.ties_allowed:
+            del choices["none"]
+        return choices
+
+
+class ImportRecord(models.Model):
+    """A file that was imported into a study, with what was added."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="imports")
+    kind = models.CharField(max_length=20)
+    file_name = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    options: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    counts: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    imported_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["imported_at"]
+
+    def __str__(self) -> str:
+        return f"{self.file_name} into {self.study}"
+
+
+class Event(models.Model):
+    """A decision about a study, a batch, a rater or an assignment; rows are added, never changed."""
+
+    class Kind(models.TextChoices):
+        AMENDMENT = "amendment", gettext_lazy("The protocol was amended")
+        LAUNCHED = "launched", gettext_lazy("Batch launched")
+        PAUSED = "paused", gettext_lazy("Batch paused")
+        CLOSED = "closed", gettext_lazy("Batch closed")
+        EXTENDED = "extended", gettext_lazy("Batch extended")
+        EXCLUDED = "excluded", gettext_lazy("Rater excluded")
+        INCLUDED = "included", gettext_lazy("Rater included again")
+        REJECTED = "rejected", gettext_lazy("Work rejected")
+        ACCEPTED = "accepted", gettext_lazy("Rejected work accepted again")
+        RELEASED = "released", gettext_lazy("Claim released")
+        UNBLOCKED = "unblocked", gettext_lazy("Rater let go on")
+        MESSAGE = "message", gettext_lazy("Message sent")
+        ARCHIVED = "archived", gettext_lazy("Study archived")
+        RESTORED = "restored", gettext_lazy("Study taken out of the archive")
+        ERASED = "erased", gettext_lazy("Personal data deleted")
+        REOPENED = "reopened", gettext_lazy("Judge's presentations asked again")
+
+    # Decisions that affect the results.
+    SHOWN_WITH_RESULTS = (
+        *(Kind.AMENDMENT, Kind.EXTENDED, Kind.EXCLUDED, Kind.INCLUDED, Kind.REJECTED, Kind.ACCEPTED, Kind.REOPENED),
+    )
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="events")
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    batch = models.ForeignKey("Batch", null=True, blank=True, on_delete=models.CASCADE, related_name="events")
+    annotator = models.ForeignKey("Annotator", null=True, blank=True, on_delete=models.CASCADE, related_name="events")
+    assignment = models.ForeignKey("Assignment", null=True, blank=True, on_delete=models.CASCADE, related_name="events")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    reason = models.TextField(blank=True)
+    changes = models.JSONField(default=dict, blank=True, help_text="Setting → [before, after], or counts.")
+    happened_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["happened_at", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.study}: {self.kind}"

@@ -1,0 +1,131 @@
+"""Views of one annotator's work, with the decisions of study admins, and of payments."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.annotators.messages import send_message
+from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
+from annotation.core.errors import AnnotationError, Unacceptable
+from annotation.core.middleware import status_of
+from annotation.core.spreadsheet import csv_lines
+from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.models import Annotator, Study
+from annotation.monitoring.annotator_summary import assignments_of, summary_of
+from annotation.monitoring.forms import EraseForm, LeaveOutForm, MessageForm, OptionalReasonForm
+from annotation.privacy.erasing import erase_rater
+from annotation.quality import exclusion
+
+HITS_A_PAGE = 50
+OF_RATER: dict[str, type[forms.Form]] = {
+    "exclude": LeaveOutForm,
+    "include": OptionalReasonForm,
+    "message": MessageForm,
+    "unblock": forms.Form,
+    "erase": EraseForm,
+}
+OF_ASSIGNMENT: dict[str, type[forms.Form]] = {
+    "reject": LeaveOutForm,
+    "accept": OptionalReasonForm,
+    "release": OptionalReasonForm,
+}
+DECISIONS: dict[str, Callable[..., exclusion.Effect]] = {
+    "exclude": exclusion.exclude_annotator,
+    "include": exclusion.include_annotator,
+    "unblock": exclusion.unblock_annotator,
+    "reject": exclusion.reject_assignment,
+    "accept": exclusion.accept_assignment,
+    "release": exclusion.release_claim,
+}
+
+
+@study_view(*READERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show one annotator's work; study admins decide about it and send messages."""
+    annotator = get_object_or_404(study.annotators.present().select_related("study", "user"), pk=pk)
+    may_manage = Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists()
+    if request.method != "POST":
+        return _page(request, annotator, may_manage)
+    if not may_manage:
+        raise PermissionDenied
+    action = request.POST.get("action", "")
+    if action not in OF_RATER and action not in OF_ASSIGNMENT:
+        raise Unacceptable(_("There is no such decision about a rater."))
+    form = {**OF_RATER, **OF_ASSIGNMENT}[action](request.POST, prefix=action)
+    if form.is_valid():
+        try:
+            messages.success(request, _act(request, annotator, action, form.cleaned_data))
+        except AnnotationError as error:
+            form.add_error(None, str(error))
+            return _page(request, annotator, may_manage, {action: form}, status=status_of(error))
+        if study.annotators.present().filter(pk=pk).exists():
+            return redirect("annotation:rater", study.slug, pk)
+        return redirect("annotation:study", study.slug)  # withdrawn annotators have no page
+    return _page(request, annotator, may_manage, {action: form}, status=422)
+
+
+def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[str, Any]) -> str:
+    arguments = {**cleaned, "by": account_of(request), "at": timezone.now()}
+    if action == "message":
+        send_message(annotator=annotator, **arguments)
+        return _("Sent. They see it on their next page.")
+    if action == "erase":
+        kept = cleaned["ratings"] == "keep"
+        erase_rater(annotator=annotator, by=arguments["by"], at=arguments["at"], keep_ratings=kept)
+        return _("What is held about rater %(code)s has been deleted.") % {"code": annotator.code}
+    if action in OF_ASSIGNMENT:
+        assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
+        return DECISIONS[action](assignment=assignment, **arguments).message
+    return DECISIONS[action](annotator=annotator, **arguments).message
+
+
+def _page(
+    request: HttpRequest,
+    annotator: Annotator,
+    may_manage: bool,
+    bound: dict[str, forms.Form] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """Render the page; `bound` is the invalid form."""
+    page = Paginator(assignments_of(annotator), HITS_A_PAGE).get_page(request.GET.get("page"))
+    chosen_key = _key(request.POST.get("assignment", "") or request.GET.get("assignment", ""))
+    chosen = annotator.assignments.select_related("hit__batch", "hit__matchup__instance").filter(key=chosen_key).first()
+    kinds = {name: form(prefix=name) for name, form in {**OF_RATER, **OF_ASSIGNMENT}.items()}
+    context = {
+        "study": annotator.study,
+        "rater": annotator,
+        "summary": summary_of(annotator),
+        "page": page,
+        "claim": next((one for one in annotator.assignments.claimed().select_related("hit__batch")), None),
+        "chosen": chosen,
+        "forms": {**kinds, **(bound or {})},
+        "refused": next(iter(bound or {}), ""),
+        "problems": [problem for form in (bound or {}).values() for problem in form.non_field_errors()],
+        "may_manage": may_manage,
+    }
+    return render(request, "annotation/monitoring/annotator.html", context, status=status)
+
+
+def _key(text: str) -> str:
+    return text.replace("\x00", "")[:32]
+
+
+@study_view(*MANAGERS)
+@require_safe
+def payments(request: HttpRequest, study: Study) -> HttpResponse:
+    """Send the pay due to each rater as CSV; `?platforms=1` includes those paid by a platform."""
+    rows = payment_rows(payments_of(study, platforms=request.GET.get("platforms") == "1"))
+    response = HttpResponse("".join(csv_lines(rows, COLUMNS)), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-payments.csv"'
+    response["Cache-Control"] = "private, no-store"
+    return response

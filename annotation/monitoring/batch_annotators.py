@@ -1,0 +1,246 @@
+"""The raters of a batch: one row each with counts, shares and idle time, in a fixed number of queries."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet, Sum, Window
+from django.db.models.functions import RowNumber
+
+from annotation.core.aggregates import select_from_cte
+from annotation.core.money import to_cents
+from annotation.hits.idle import idle_minutes, last_active, with_activity
+from annotation.models import Annotator, Assignment, Batch, Flag, Rating
+from annotation.quality.check_scores import scores_of
+from annotation.quality.hidden_checks import CheckScores
+
+FIRST = Rating.Stage.FIRST
+SUBMITTED = Assignment.State.SUBMITTED
+MOST_SORTED = 500_000  # ratings; larger batches are shown without medians and agreement
+NO_CHECKS = CheckScores(gold_asked=0, gold_right=0, repeat_asked=0, repeat_same=0)
+
+
+@dataclass(frozen=True)
+class OpenClaim:
+    """A rater's claimed HIT, in this batch or another one of the study."""
+
+    assignment_id: int
+    key: str
+    batch_id: int
+    since: datetime | None
+    last_active: datetime | None
+    lapsed: bool
+    idle_minutes: int | None  # None while active
+
+
+@dataclass(frozen=True)
+class Votes:
+    """A rater's first votes in a batch; `timed` of them have active seconds, which are summed over both stages."""
+
+    votes: int = 0
+    ties: int = 0
+    left: int = 0
+    timed: int = 0
+    seconds: float = 0.0
+
+    @property
+    def preferences(self) -> int:
+        """Number of votes without ties."""
+        return self.votes - self.ties
+
+    @property
+    def left_share(self) -> float | None:
+        """Share of the left side among votes without ties."""
+        return self.left / self.preferences if self.preferences else None
+
+    @property
+    def tie_share(self) -> float | None:
+        """Share of ties among all votes."""
+        return self.ties / self.votes if self.votes else None
+
+
+@dataclass(frozen=True)
+class RaterRow:
+    """One rater of a batch; a share is None where its denominator is 0."""
+
+    annotator: Annotator
+    submitted: int
+    counted: int
+    pay: Decimal | None
+    claim: OpenClaim | None = None
+    votes: Votes = Votes()
+    median_seconds: float | None = None
+    checks: CheckScores = NO_CHECKS
+    agreeing: int = 0
+    compared: int = 0
+    flags: int = 0
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of agreeing votes among all comparisons with other counted raters of the same pairs."""
+        return self.agreeing / self.compared if self.compared else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row for the API, with the rater's code, never a name."""
+        rater, claim = self.annotator, self.claim
+        return {
+            "rater": rater.code,
+            "kind": rater.kind,
+            "submitted": self.submitted,
+            "counted": self.counted,
+            "at_work_since": claim and claim.since,
+            "idle_minutes": claim and claim.idle_minutes,
+            "median_seconds_per_pair": self.median_seconds,
+            "votes": self.votes.votes,
+            "left_share": self.votes.left_share,
+            "left_share_n": self.votes.preferences,
+            "tie_share": self.votes.tie_share,
+            "gold_share": self.checks.gold_share,
+            "gold_n": self.checks.gold_asked,
+            "repeat_share": self.checks.repeat_share,
+            "repeat_n": self.checks.repeat_asked,
+            "agreement": self.agreement,
+            "agreement_n": self.compared,
+            "flags": self.flags,
+            "pay": self.pay,
+            "warned": rater.warned_at is not None,
+            "blocked": rater.blocked_at is not None,
+            "excluded": rater.excluded,
+        }
+
+
+def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[RaterRow]:
+    """Return the raters of a batch, those at work first, then by submitted HITs; none who has withdrawn.
+
+    Checks are those of the whole study; everything else is of this batch.
+
+    thorough : with medians and agreement, which sort every rating: half a minute for millions
+    """
+    rows = _assignments(batch)
+    claims, votes = _claims(list(rows), at), _votes(batch)
+    checks, flags = scores_of(list(rows)), _flags(batch)
+    medians, agreement = (_medians(batch), _agreement(batch)) if thorough else ({}, {})
+    found = [
+        replace(
+            row,
+            claim=claims.get(pk),
+            votes=votes.get(pk, Votes()),
+            median_seconds=medians.get(pk),
+            checks=checks[pk],
+            agreeing=agreement.get(pk, (0, 0))[0],
+            compared=agreement.get(pk, (0, 0))[1],
+            flags=flags.get(pk, 0),
+        )
+        for pk, row in rows.items()
+    ]
+    return sorted(found, key=lambda row: (row.claim is None, -row.submitted, row.annotator.code))
+
+
+def _assignments(batch: Batch) -> dict[int, RaterRow]:
+    mine = Q(state=SUBMITTED, purpose=batch.purpose)
+    filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
+    sums = (
+        Assignment.objects.present()
+        .filter(hit__batch=batch)
+        .order_by()
+        .values("annotator")
+        .annotate(submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & filled), pay=Sum("pay_due"))
+    )
+    found = {row["annotator"]: row for row in sums}
+    annotators = Annotator.objects.present().in_bulk(found)
+    return {
+        pk: RaterRow(annotators[pk], submitted=row["submitted"], counted=row["counted"], pay=to_cents(row["pay"]))
+        for pk, row in found.items()
+        if pk in annotators
+    }
+
+
+def _claims(annotator_ids: list[int], at: datetime) -> dict[int, OpenClaim]:
+    """Return annotator → their claimed HIT."""
+    rows = with_activity(Assignment.objects.claimed().filter(annotator__in=annotator_ids)).select_related("hit")
+    return {row.annotator_id: _claim(row, at) for row in rows}
+
+
+def _claim(row: Assignment, at: datetime) -> OpenClaim:
+    return OpenClaim(
+        assignment_id=row.pk,
+        key=row.key,
+        batch_id=row.hit.batch_id,
+        since=row.claimed_at,
+        last_active=last_active(row),
+        lapsed=row.expires_at is not None and row.expires_at <= at,
+        idle_minutes=idle_minutes(row, at),
+    )
+
+
+def _all_votes(batch: Batch) -> QuerySet[Rating]:
+    own = Rating.objects.filter(display__assignment__hit__batch=batch, display__assignment__purpose=batch.purpose)
+    return own.filter(display__assignment__annotator__withdrawn_at=None).order_by()
+
+
+def _votes(batch: Batch) -> dict[int, Votes]:
+    first = Q(stage=FIRST)
+    left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
+    rows = (
+        _all_votes(batch)
+        .values("display__assignment__annotator")
+        .annotate(
+            votes=Count("pk", filter=first),
+            ties=Count("pk", filter=first & Q(verdict=0)),
+            left=Count("pk", filter=first & left),
+            timed=Count("pk", filter=first & Q(active_seconds__isnull=False)),
+            seconds=Sum("active_seconds"),
+        )
+    )
+    return {
+        row["display__assignment__annotator"]: Votes(
+            row["votes"], row["ties"], row["left"], row["timed"], row["seconds"] or 0.0
+        )
+        for row in rows
+    }
+
+
+def _medians(batch: Batch) -> dict[int, float]:
+    """Return rater → median active seconds of a first vote."""
+    rater = F("display__assignment__annotator")
+    timed = (
+        _all_votes(batch)
+        .filter(stage=FIRST, active_seconds__isnull=False)
+        .values(
+            rater=rater,
+            seconds=F("active_seconds"),
+            place=Window(RowNumber(), partition_by=rater, order_by=["active_seconds", "pk"]),
+            n=Window(Count("pk"), partition_by=rater),
+        )
+    )
+    middle = "SELECT rater, AVG(seconds) FROM found WHERE 2 * place BETWEEN n AND n + 2 GROUP BY rater"
+    return {int(pk): float(seconds) for pk, seconds in select_from_cte(timed, middle)}
+
+
+def _agreement(batch: Batch) -> dict[int, tuple[int, int]]:
+    """Return rater → comparisons that agree and all comparisons, each with another counted rater's vote on the pair."""
+    pair = F("display__pair")
+    counted = (
+        _all_votes(batch)
+        .filter(
+            stage=FIRST,
+            display__assignment__slot__batch=batch,
+            display__assignment__state=SUBMITTED,
+            display__assignment__excluded=False,
+            display__assignment__annotator__excluded=False,
+        )
+        .values(
+            rater=F("display__assignment__annotator"),
+            same=Window(Count("pk"), partition_by=[pair, F("verdict")]),
+            n=Window(Count("pk"), partition_by=pair),
+        )
+    )
+    rows = select_from_cte(counted, "SELECT rater, SUM(same - 1), SUM(n - 1) FROM found GROUP BY rater")
+    return {int(pk): (int(agreeing), int(compared)) for pk, agreeing, compared in rows}
+
+
+def _flags(batch: Batch) -> dict[int, int]:
+    standing = Flag.objects.filter(display__assignment__hit__batch=batch, taken_back_at=None).order_by()
+    rows = standing.values("display__assignment__annotator").annotate(n=Count("pk"))
+    return {row["display__assignment__annotator"]: row["n"] for row in rows}

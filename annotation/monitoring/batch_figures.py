@@ -1,0 +1,71 @@
+"""Time and money of a batch: so far, and projected for all of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import Count, Q, Sum
+
+from annotation.core.money import to_cents
+from annotation.models import Assignment, Batch
+from annotation.monitoring.batch_annotators import RaterRow
+from annotation.monitoring.batch_status import Slots
+
+HOUR = timedelta(hours=1)
+LONGEST_FORECAST = 24 * 365.0  # hours
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Time and money of a batch. Hours are active time of present raters; pay is that of all raters.
+
+    hours, pay  : so far, hidden repeats of this batch's HITs and uncounted work included
+    *_total     : projected to all slots at the mean pace so far; future hidden checks are left out
+    measured    : False when nothing was timed yet, and the study's expected minutes are used
+    """
+
+    hours: float
+    hours_total: float | None
+    measured: bool
+    pay: Decimal
+    pay_total: Decimal | None
+    currency: str
+    last_hour: int
+    finish: datetime | None
+
+
+def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datetime) -> Figures:
+    """Sum up a batch's time and money, in one query besides its raters' rows."""
+    study = batch.study
+    recent = Q(submitted_at__gt=at - HOUR, submitted_at__lte=at, slot__isnull=False)
+    found = Assignment.objects.filter(hit__batch=batch).aggregate(
+        pay=Sum("pay_due"), last_hour=Count("pk", filter=recent & Q(state=Assignment.State.SUBMITTED))
+    )
+    seconds, timed = sum(row.votes.seconds for row in raters), sum(row.votes.timed for row in raters)
+    pay, left = to_cents(found["pay"] or Decimal(0)), slots.total - slots.filled
+    a_hit = _hours_of_a_hit(batch, seconds, timed)
+    return Figures(
+        hours=seconds / 3600,
+        hours_total=None if a_hit is None or not slots.total else seconds / 3600 + left * a_hit,
+        measured=timed > 0,
+        pay=pay,
+        pay_total=None if study.pay_per_hit is None or not slots.total else to_cents(pay + left * study.pay_per_hit),
+        currency=study.currency,
+        last_hour=found["last_hour"],
+        finish=_finish(left, found["last_hour"], at),
+    )
+
+
+def _hours_of_a_hit(batch: Batch, seconds: float, timed: int) -> float | None:
+    """Return the mean hours per HIT: the mean, not the median, since it is multiplied to a sum."""
+    if timed:
+        return seconds / timed * batch.pairs_per_hit / 3600
+    return batch.study.minutes_per_hit / 60 if batch.study.minutes_per_hit else None
+
+
+def _finish(left: int, last_hour: int, at: datetime) -> datetime | None:
+    """Return when the last slot is filled at the pace of the last hour; None without submissions or open slots."""
+    if not left or not last_hour or left / last_hour > LONGEST_FORECAST:
+        return None
+    return at + left / last_hour * HOUR

@@ -1,0 +1,203 @@
+"""Progress of a batch: slots, ratings per pair, and duplicates, which the constraints should make impossible.
+
+Counted in the database, in a fixed number of queries.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.core.aggregates import select_from_cte
+from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Rating, Slot
+
+SUBMITTED = Assignment.State.SUBMITTED
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A batch's slots by state; `open` includes the `lapsed` ones, whose claims have expired."""
+
+    total: int
+    filled: int
+    claimed: int
+    open: int
+    lapsed: int
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether every slot is filled."""
+        return self.total > 0 and self.filled == self.total
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Violations of constraints: each is 0 unless there is a bug."""
+
+    pairs_twice: int  # further counted ratings of a pair by the same rater
+    hits_overfull: int  # HITs with more filled slots than raters per HIT
+    assignments_twice: int  # slots filled by an assignment that fills another one
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.pairs_twice + self.hits_overfull + self.assignments_twice
+
+
+@dataclass(frozen=True)
+class NotCounted:
+    """Submitted HITs whose ratings don't count, by reason."""
+
+    surplus: int  # submitted late, when all slots were filled
+    excluded: int  # rejected, or of an excluded rater
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.surplus + self.excluded
+
+
+@dataclass(frozen=True)
+class BatchStatus:
+    """Progress of a batch at one moment."""
+
+    batch: Batch
+    at: datetime
+    hits: int
+    pairs: int
+    slots: Slots
+    ratings_per_pair: dict[int, int]
+    duplicates: Duplicates
+    not_counted: NotCounted
+    late: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `batch_status --format json` and of the API."""
+        slots, batch = self.slots, self.batch
+        return {
+            "study": batch.study.slug,
+            "batch": batch.name,
+            "status": batch.status,
+            "purpose": batch.purpose,
+            "origin": batch.origin,
+            "at": self.at.isoformat(),
+            "hits": self.hits,
+            "pairs": self.pairs,
+            "pairs_per_hit": batch.pairs_per_hit,
+            "raters_per_hit": batch.raters_per_hit,
+            "slots": {
+                "total": slots.total,
+                "filled": slots.filled,
+                "claimed": slots.claimed,
+                "open": slots.open,
+                "lapsed": slots.lapsed,
+            },
+            "filled": slots.filled,
+            "claimed": slots.claimed,
+            "open": slots.open,
+            "complete": slots.complete,
+            "ratings_per_pair": {str(count): pairs for count, pairs in self.ratings_per_pair.items()},
+            "duplicates": self.duplicates.total,
+            "duplicates_by_kind": {
+                "pairs_twice": self.duplicates.pairs_twice,
+                "hits_overfull": self.duplicates.hits_overfull,
+                "assignments_twice": self.duplicates.assignments_twice,
+            },
+            "not_counted": self.not_counted.total,
+            "not_counted_by_kind": {
+                "surplus": self.not_counted.surplus,
+                "excluded": self.not_counted.excluded,
+            },
+            "late": self.late,
+        }
+
+
+def slots_of(batch: Batch, at: datetime) -> Slots:
+    """Count a batch's slots in one query, from two indexes and the open claims, without reading slot rows."""
+    slots = Slot.objects.filter(batch=batch).order_by()
+    claimed = Assignment.objects.claimed().filter(slot__batch=batch).order_by()
+    found = (
+        Batch.objects.filter(pk=batch.pk)
+        .order_by()
+        .values(
+            total=_count(slots, "batch"),
+            free=_count(slots.free(), "batch"),
+            claimed=_count(claimed, "slot__batch"),
+            lapsed=_count(claimed.filter(expires_at__lte=at), "slot__batch"),
+        )
+        .get()
+    )
+    return Slots(
+        total=found["total"],
+        filled=found["total"] - found["free"] - found["claimed"],
+        claimed=found["claimed"] - found["lapsed"],
+        open=found["free"] + found["lapsed"],
+        lapsed=found["lapsed"],
+    )
+
+
+def _count(rows: QuerySet[Any], group: str) -> Coalesce:
+    return Coalesce(Subquery(rows.values(group).annotate(n=Count("pk")).values("n")), 0)
+
+
+def batch_status(batch: Batch, at: datetime) -> BatchStatus:
+    """Return a batch's progress, in seven queries."""
+    slots = slots_of(batch, at)
+    pairs = HitPair.objects.filter(hit__batch=batch).aggregate(n=Count("pair", distinct=True))["n"]
+    histogram, pairs_twice = _ratings_per_pair(batch, pairs)
+    surplus, excluded, late = _not_counted(batch)
+    return BatchStatus(
+        batch=batch,
+        at=at,
+        hits=batch.hits.count(),
+        pairs=pairs,
+        slots=slots,
+        ratings_per_pair=histogram,
+        duplicates=Duplicates(pairs_twice, *_wrong_slots(batch)),
+        not_counted=NotCounted(surplus=surplus, excluded=excluded),
+        late=late,
+    )
+
+
+def _ratings_per_pair(batch: Batch, pairs: int) -> tuple[dict[int, int], int]:
+    """Return number of counted ratings → number of pairs, and how many of the ratings repeat a rater's earlier one."""
+    counted = Display.objects.filter(
+        ratings__stage=Rating.Stage.FIRST,
+        assignment__slot__batch=batch,
+        assignment__state=SUBMITTED,
+        assignment__excluded=False,
+    ).exclude(assignment__annotator__in=_not_counting(batch))
+    per_pair = counted.values("pair").annotate(n=Count("pk"), raters=Count("assignment__annotator", distinct=True))
+    rows = select_from_cte(per_pair, "SELECT n, COUNT(*), SUM(n - raters) FROM found GROUP BY n")
+    found = {int(count): int(many) for count, many, _twice in rows}
+    most = max([batch.raters_per_hit, *found])
+    histogram = {count: found.get(count, 0) for count in range(most + 1)}
+    histogram[0] = pairs - sum(found.values())
+    return histogram, sum(int(twice) for _count, _many, twice in rows)
+
+
+def _not_counting(batch: Batch) -> QuerySet[Annotator, Any]:
+    whole = Annotator.objects.filter(study=batch.study_id)
+    return whole.filter(Q(excluded=True) | Q(withdrawn_at__isnull=False)).order_by().values("pk")
+
+
+def _wrong_slots(batch: Batch) -> tuple[int, int]:
+    filled = Slot.objects.filter(batch=batch, assignment__isnull=False).order_by()
+    overfull = filled.values("hit").annotate(n=Count("pk")).filter(n__gt=batch.raters_per_hit)
+    found = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
+    return overfull.count(), found["slots"] - found["assignments"]
+
+
+def _not_counted(batch: Batch) -> tuple[int, int, int]:
+    """Count submitted HITs of present raters: without a slot, excluded, and late."""
+    submitted = Assignment.objects.present().filter(hit__batch=batch, state=SUBMITTED, purpose=batch.purpose)
+    out = Q(excluded=True) | Q(annotator__excluded=True)
+    unfilled = Q(slot=None) if batch.purpose == Batch.Purpose.RATING else Q(pk=None)  # only rating HITs have slots
+    found = submitted.order_by().aggregate(
+        surplus=Count("pk", filter=unfilled & ~out),
+        excluded=Count("pk", filter=out),
+        late=Count("pk", filter=Q(late=True)),
+    )
+    return found["surplus"], found["excluded"], found["late"]

@@ -1,0 +1,214 @@
+"""Views of one batch's progress and raters, polled by htmx."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.annotators.messages import recipients, send_to_batch
+from annotation.batches.services import notices_of
+from annotation.hits.idle import LEAST_MINUTES, idle_claims
+from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.models import Assignment, Batch, Hit, Slot, Study
+from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
+from annotation.monitoring.batch_figures import figures_of
+from annotation.monitoring.batch_status import Slots, batch_status, slots_of
+from annotation.monitoring.forms import MessageForm, ReleaseIdleForm
+from annotation.monitoring.reports import counts_of
+from annotation.quality.exclusion import release_idle
+
+HITS_A_PAGE = 100
+MOST_RATERS = 200
+MOST_INLINE = 100_000  # ratings; larger batches get their figures in a second request
+LIVE_SECONDS, FIGURES_SECONDS, LONGEST_SECONDS = 5, 10, 600
+SHARE_OF_TIME = 20  # counting takes at most a twentieth of the server's time
+
+
+@study_view(*READERS)
+@require_safe
+def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show one batch."""
+    batch = _find(study, pk)
+    slots = slots_of(batch, timezone.now())
+    large = slots.filled * batch.pairs_per_hit > MOST_INLINE and "figures" not in request.GET
+    flag_count, returned_count = counts_of(batch)
+    hits = batch.hits.select_related("matchup__instance").order_by("matchup__instance__position", "pk")
+    page = Paginator(hits, HITS_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "batch": batch,
+        "live": _live(request, batch, slots)[0],
+        "figures": _placeholder(request, batch) if large else _figures(request, batch, slots)[0],
+        "hits": page,
+        "rows": _with_slots(page),
+        "may_manage": Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists(),
+        "states": Batch.Status.choices,
+        "notices": notices_of(batch),
+        "flag_count": flag_count,
+        "returned_count": returned_count,
+    }
+    return render(request, "annotation/monitoring/batch.html", context)
+
+
+@study_view(*READERS)
+@require_safe
+def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Return the progress of a batch, in one query; 204 when it is unchanged."""
+    batch = _find(study, pk)
+    if not getattr(request, "htmx", False):
+        return redirect("annotation:batch", study.slug, pk)
+    return _response(request, *_live(request, batch, slots_of(batch, timezone.now())))
+
+
+@study_view(*READERS)
+@require_safe
+def batch_figures(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Return time, money, raters and ratings per pair; 204 when they are unchanged."""
+    batch = _find(study, pk)
+    if not getattr(request, "htmx", False):
+        return redirect(f"{reverse('annotation:batch', args=[study.slug, pk])}?figures=1")
+    return _response(request, *_figures(request, batch, slots_of(batch, timezone.now())))
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def batch_message(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Send a message to all who have, or had, a HIT of the batch."""
+    batch = _find(study, pk)
+    form = MessageForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        text = form.cleaned_data["text"]
+        count = send_to_batch(batch=batch, text=text, by=account_of(request), at=timezone.now())
+        messages.success(request, ngettext("Sent to %d rater.", "Sent to %d raters.", count) % count)
+        return redirect("annotation:batch", study.slug, pk)
+    context = {"study": study, "batch": batch, "form": form, "count": recipients(batch).count()}
+    return render(request, "annotation/monitoring/batch_message.html", context, status=422 if form.is_bound else 200)
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def batch_idle(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """List the idle claims of the batch, and release them; `?minutes=` sets the least idle time."""
+    batch, now = _find(study, pk), timezone.now()
+    data = request.POST if request.method == "POST" else request.GET
+    form = ReleaseIdleForm(data or None)
+    if form.is_valid() and request.method == "POST":
+        after, reason = timedelta(minutes=form.cleaned_data["minutes"]), form.cleaned_data["reason"]
+        count = release_idle(batch=batch, after=after, reason=reason, by=account_of(request), at=now)
+        messages.success(request, ngettext("%d HIT was released.", "%d HITs were released.", count) % count)
+        return redirect("annotation:batch", study.slug, pk)
+    minutes = form.cleaned_data["minutes"] if form.is_valid() else LEAST_MINUTES
+    context = {
+        "study": study,
+        "batch": batch,
+        "form": form,
+        "minutes": minutes,
+        "idle": idle_claims(batch, now, timedelta(minutes=minutes)),
+    }
+    refused = form.is_bound and not form.is_valid()
+    return render(request, "annotation/monitoring/batch_idle.html", context, status=422 if refused else 200)
+
+
+def _find(study: Study, pk: int) -> Batch:
+    return get_object_or_404(study.batches.select_related("study", "system_a", "system_b"), pk=pk)
+
+
+def _live(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str]:
+    context: dict[str, Any] = {"batch": batch, "slots": slots}
+    if batch.purpose != Batch.Purpose.RATING:
+        submitted = Assignment.objects.present().filter(hit__batch=batch, state=Assignment.State.SUBMITTED)
+        context |= {"submitted_count": submitted.count(), "hit_count": batch.hits.count()}
+    every = LIVE_SECONDS if _is_live(batch, slots) else None
+    return _polled(request, "live", "annotation/monitoring/_batch_live.html", context, every)
+
+
+def _figures(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str]:
+    began, now = perf_counter(), timezone.now()
+    thorough = slots.filled * batch.pairs_per_hit <= MOST_SORTED
+    raters = raters_of(batch, now, thorough=thorough)
+    context = {
+        "study": batch.study,
+        "batch": batch,
+        "status": batch_status(batch, now) if thorough else None,
+        "figures": figures_of(batch, slots, raters, now),
+        "raters": raters[:MOST_RATERS],
+        "more": max(len(raters) - MOST_RATERS, 0),
+        "pays": batch.study.pay_per_hit is not None,
+    }
+    took = perf_counter() - began
+    every = max(FIGURES_SECONDS, min(LONGEST_SECONDS, round(took * SHARE_OF_TIME)))
+    return _polled(
+        request,
+        "figures",
+        "annotation/monitoring/_batch_figures.html",
+        context,
+        every if _is_live(batch, slots) else None,
+    )
+
+
+def _is_live(batch: Batch, slots: Slots) -> bool:
+    """Tell whether the numbers can still change."""
+    at_work = batch.status in (Batch.Status.OPEN, Batch.Status.PAUSED)
+    return at_work and batch.origin == Batch.Origin.COLLECTED and not slots.complete
+
+
+def _placeholder(request: HttpRequest, batch: Batch) -> str:
+    return _wrapped(request, "figures", batch, "annotation/monitoring/_batch_progress.html", {}, "load, wake")[0]
+
+
+def _polled(
+    request: HttpRequest, name: str, template: str, context: Mapping[str, Any], every: int | None
+) -> tuple[str, str]:
+    trigger = f"every {every}s, wake" if every else ""
+    return _wrapped(request, name, context["batch"], template, context, trigger)
+
+
+def _wrapped(
+    request: HttpRequest, name: str, batch: Batch, template: str, context: Mapping[str, Any], trigger: str
+) -> tuple[str, str]:
+    """Return a partial that polls itself, and a digest of its content."""
+    content = render_to_string(template, dict(context), request)
+    seen = sha256(f"{bool(trigger)}{content}".encode()).hexdigest()[:16]
+    around = {
+        "id": f"batch-{name}",
+        "address": reverse(f"annotation:batch-{name}", args=[batch.study.slug, batch.pk]),
+        "seen": seen,
+        "trigger": trigger,
+        "content": content,
+    }
+    return render_to_string("annotation/monitoring/_polled.html", around, request), seen
+
+
+def _response(request: HttpRequest, part: str, seen: str) -> HttpResponse:
+    if request.GET.get("seen") == seen:
+        return HttpResponse(status=204)
+    return HttpResponse(part)
+
+
+def _with_slots(page: Page[Hit]) -> list[tuple[Hit, Mapping[str, int]]]:
+    """Return the HITs of one page with counts of their slots."""
+    hits, none = list(page), {"total": 0, "filled": 0, "claimed": 0}
+    counts: dict[int, Mapping[str, int]] = {
+        row["hit"]: {"total": row["total"], "filled": row["filled"], "claimed": row["claimed"]}
+        for row in Slot.objects.filter(hit__in=[hit.pk for hit in hits])
+        .order_by()
+        .values("hit")
+        .annotate(
+            total=Count("pk"),
+            filled=Count("pk", filter=Q(assignment__state="submitted")),
+            claimed=Count("pk", filter=Q(assignment__state="claimed")),
+        )
+    }
+    return [(hit, counts.get(hit.pk, none)) for hit in hits]

@@ -1,0 +1,59 @@
+"""Queries for flags, returned HITs, and warned or blocked raters; withdrawn raters are left out."""
+
+from collections.abc import Iterable
+
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.models import Annotator, Assignment, Batch, Flag, Study
+from annotation.quality.hidden_checks import CheckScores, check_scores
+
+RETURNED = "returned"
+MOST_RATERS_SHOWN = 100  # each takes two queries
+
+
+def flags_of(study: Study, kind: str = "") -> QuerySet[Flag]:
+    """Return a study's flags, of one kind or all, the latest first."""
+    flags = Flag.objects.filter(
+        display__assignment__hit__batch__study=study, display__assignment__annotator__withdrawn_at=None
+    )
+    if kind:
+        flags = flags.filter(kind=kind)
+    return flags.select_related(
+        "display__assignment__annotator", "display__pair__matchup__instance", "display__assignment__hit__batch", "table"
+    ).order_by("-flagged_at", "-pk")
+
+
+def with_rows(flags: Iterable[Flag]) -> list[tuple[Flag, dict[str, str] | None]]:
+    """Return each flag with the table row that it is about."""
+    return [(flag, None if flag.table is None or flag.row is None else flag.table.rows[flag.row]) for flag in flags]
+
+
+def returned_of(study: Study) -> QuerySet[Assignment]:
+    """Return a study's returned HITs, the latest first."""
+    returned = Assignment.objects.present().filter(hit__batch__study=study, state=Assignment.State.RETURNED)
+    return returned.select_related("annotator", "hit__batch", "hit__matchup__instance").order_by("-returned_at", "-pk")
+
+
+def kind_counts(study: Study) -> list[tuple[str, str, int]]:
+    """Return kind, label and count for each kind of report; flags taken back don't count."""
+    standing = flags_of(study).filter(taken_back_at=None).order_by()
+    counts = dict(standing.values_list("kind").annotate(Count("pk")))
+    kinds = [(kind.value, str(kind.label), counts.get(kind.value, 0)) for kind in Flag.Kind]
+    total = ("", _("All flags"), sum(counts.values()))
+    return [total, *kinds, (RETURNED, _("Returned HITs"), returned_of(study).count())]
+
+
+def counts_of(batch: Batch) -> tuple[int, int]:
+    """Count a batch's standing flags and returned HITs."""
+    flags = flags_of(batch.study).filter(display__assignment__hit__batch=batch, taken_back_at=None)
+    return flags.count(), returned_of(batch.study).filter(hit__batch=batch).count()
+
+
+def reported_raters(study: Study) -> list[tuple[Annotator, CheckScores]]:
+    """Return warned and blocked raters with their check scores; the blocked first."""
+    present = study.annotators.present().select_related("study")
+    raters = present.filter(blocked_at__isnull=False) | present.filter(warned_at__isnull=False)
+    ordered = raters.order_by("blocked_at", "-warned_at", "code")
+    first = sorted(ordered[:MOST_RATERS_SHOWN], key=lambda rater: rater.blocked_at is None)
+    return [(rater, check_scores(rater)) for rater in first]

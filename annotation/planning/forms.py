@@ -1,0 +1,197 @@
+"""The planner's form, sent by GET, so that plans have URLs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Rating, Study
+from annotation.planning.pilots import (
+    LARGEST,
+    MOST_NUMBERS,
+    PAIRS,
+    RATERS,
+    SHARES,
+    Assumptions,
+    PlannedMeasure,
+    PlanSpec,
+)
+from annotation.studies.configurations import Configuration, configurations
+
+LIST_ROWS = 4  # rows of the list of batches
+
+
+class NumbersField(forms.CharField):
+    """Whole numbers with commas between them; () if empty."""
+
+    def to_python(self, value: Any) -> Any:
+        """Return distinct numbers."""
+        text = super().to_python(value) or ""
+        try:
+            numbers = tuple(dict.fromkeys(int(part) for part in text.replace(",", " ").split()))
+        except ValueError:
+            raise forms.ValidationError(_("Whole numbers with commas between them, such as 1, 3, 5.")) from None
+        if len(numbers) > MOST_NUMBERS or any(not 1 <= number <= LARGEST for number in numbers):
+            raise forms.ValidationError(
+                _("Up to %(most)d numbers from 1 to %(largest)d."), params={"most": MOST_NUMBERS, "largest": LARGEST}
+            )
+        return numbers
+
+
+class PlanForm(forms.Form):
+    """The interval's precision, the source of the variance, and the costs."""
+
+    PILOT, ASSUMED = "pilot", "assumed"
+    GROUPS = (
+        (_("What you want to know"), ("measure", "width", "level", "configuration", "finite")),
+        (_("Designs to compare"), ("pairs", "raters")),
+        (_("Where the variance comes from"), ("source", "batches")),
+    )
+    ASSUMPTIONS = ("win_rate", "tie_share", "consistency_sd", "instance", "pair", "rater")
+    PRICES = (
+        *("pay_per_hit", "minutes_per_hit", "source_share"),
+        *("judges", "calls_per_pair", "orders", "cost_per_call"),
+    )
+
+    measure = forms.ChoiceField(
+        choices=[
+            (PlannedMeasure.WIN_RATE.value, _("Win rate")),
+            (PlannedMeasure.CONSISTENCY.value, _("Mean consistency")),
+        ],
+        required=False,
+        label=_("Measure"),
+    )
+    width = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        initial=0.1,
+        label=_("Width of the interval"),
+        help_text=_("From its lower to its upper bound: 0.1 is ± 0.05."),
+    )
+    level = forms.FloatField(min_value=0, max_value=1, initial=0.95, required=False, label=_("Level"))
+    configuration = forms.ChoiceField(required=False)
+    finite = forms.BooleanField(
+        required=False,
+        label=_("The study’s instances are all there are"),
+        help_text=_("Otherwise they are a sample, and what is found is meant for others like them."),
+    )
+    pairs = NumbersField(
+        required=False,
+        label=_("Pairs per HIT (N)"),
+        help_text=_("Empty: 1, 3, 5; for consistency the pilot’s or the study’s number."),
+    )
+    raters = NumbersField(required=False, initial=", ".join(map(str, RATERS)), label=_("Raters per HIT (R)"))
+    source = forms.ChoiceField(
+        choices=[(PILOT, _("The votes so far")), (ASSUMED, _("Assumptions"))],
+        required=False,
+        label=_("Plan from"),
+    )
+    batches = forms.MultipleChoiceField(required=False)
+    win_rate = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Win rate"))
+    tie_share = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Share of ties"))
+    consistency_sd = forms.FloatField(
+        required=False, min_value=0, max_value=1, label=_("Standard deviation of consistency")
+    )
+    instance = forms.FloatField(
+        required=False, min_value=0, max_value=1, label=_("Share of instances"), help_text=_("For consistency: 0.2.")
+    )
+    pair = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Share of pairs"))
+    rater = forms.FloatField(required=False, min_value=0, max_value=1, label=_("Share of raters"))
+    pay_per_hit = forms.FloatField(required=False, min_value=0, label=_("Pay for a HIT"))
+    minutes_per_hit = forms.FloatField(required=False, min_value=0, label=_("Minutes for a HIT"))
+    source_share = forms.FloatField(
+        required=False, min_value=0, max_value=1, label=_("Share of these minutes for the source text")
+    )
+    judges = forms.IntegerField(required=False, min_value=0, label=_("Judges that rate every pair"))
+    calls_per_pair = forms.FloatField(required=False, min_value=0, label=_("A judge’s calls for one pair"))
+    orders = forms.TypedChoiceField(
+        choices=[(1, _("One order")), (2, _("Both orders"))],
+        coerce=int,
+        empty_value=None,
+        required=False,
+        label=_("Orders"),
+    )
+    cost_per_call = forms.FloatField(required=False, min_value=0, label=_("Price of a judge’s call"))
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
+        super().__init__(data)
+        self.known = {self._key(one): one for one in configurations(study)}
+        listed = [(key, str(one)) for key, one in self.known.items()] or [("", str(_("none yet")))]
+        self.fields["configuration"] = forms.ChoiceField(
+            choices=listed, required=False, label=_("Data set and systems")
+        )
+        batches = [(name, name) for name in study.batches.for_rating().values_list("name", flat=True)]
+        self.fields["batches"] = forms.MultipleChoiceField(
+            choices=batches,
+            widget=forms.SelectMultiple(attrs={"size": min(LIST_ROWS, max(1, len(batches)))}),
+            required=False,
+            label=_("Votes of these batches"),
+            help_text=_("None chosen: all of them."),
+        )
+        has_votes = Rating.objects.filter(display__assignment__hit__batch__study=study).exists()
+        self.fields["source"].initial = self.PILOT if has_votes else self.ASSUMED
+        self._set_placeholders(study)
+
+    @property
+    def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        """Headings with their fields; without assumptions and costs."""
+        return [(title, [self[name] for name in names]) for title, names in self.GROUPS]
+
+    @property
+    def assumption_fields(self) -> list[forms.BoundField]:
+        """The fields of assumptions, which replace a pilot."""
+        return [self[name] for name in self.ASSUMPTIONS]
+
+    @property
+    def price_fields(self) -> list[forms.BoundField]:
+        """The fields of costs."""
+        return [self[name] for name in self.PRICES]
+
+    @property
+    def spec(self) -> PlanSpec:
+        """The plan requested by a valid form."""
+        sent = self.cleaned_data
+        assumed = {name: sent[name] for name in self.ASSUMPTIONS if sent[name] is not None}
+        named = self.known.get(sent["configuration"])
+        from_votes = (sent["source"] or self.fields["source"].initial) == self.PILOT
+        return PlanSpec(
+            width=sent["width"],
+            measure=PlannedMeasure(sent["measure"] or PlannedMeasure.WIN_RATE),
+            level=0.95 if sent["level"] is None else sent["level"],
+            dataset=named.dataset if named else None,
+            systems=(named.system_a.name, named.system_b.name) if named else None,
+            pairs=sent["pairs"],
+            raters=sent["raters"] or RATERS,
+            finite=sent["finite"],
+            pilot_batches=tuple(sent["batches"]) if from_votes else (),
+            assumptions=None if from_votes else Assumptions(**assumed),
+            prices={name: sent[name] for name in self.PRICES if sent[name] is not None},
+        )
+
+    def _set_placeholders(self, study: Study) -> None:
+        """Show the default of each field as its placeholder."""
+        rate = SHARES[PlannedMeasure.WIN_RATE]
+        defaults = {
+            "pairs": ", ".join(map(str, PAIRS)),
+            "win_rate": Assumptions.win_rate,
+            "tie_share": Assumptions.tie_share,
+            "consistency_sd": Assumptions.consistency_sd,
+            "instance": rate["instance"],
+            "pair": rate["pair"],
+            "rater": rate["rater"],
+            "pay_per_hit": study.pay_per_hit,
+            "minutes_per_hit": study.minutes_per_hit,
+            "judges": 0,
+            "calls_per_pair": 1,
+        }
+        for name, value in defaults.items():
+            if value is not None:
+                self.fields[name].widget.attrs["placeholder"] = str(value)
+        for name in (*self.ASSUMPTIONS, *self.PRICES, "width", "level"):
+            if isinstance(self.fields[name], forms.FloatField):
+                self.fields[name].widget.attrs["step"] = "any"
+
+    @staticmethod
+    def _key(named: Configuration) -> str:
+        return f"{named.system_a.pk}-{named.system_b.pk}-{named.dataset}"

@@ -1,0 +1,202 @@
+"""The input of a plan: its specification, and the variance of votes, estimated from a pilot or assumed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from analysis.consistency import rating_sets
+from analysis.planning import MIN_INSTANCES
+from analysis.types import Outcomes
+from analysis.variance import (
+    Components,
+    assumed_components,
+    consistency_components,
+    crossed_components,
+    verdict_variance,
+)
+from annotation.core.errors import InvalidSelection, Unacceptable, UnknownName
+from annotation.models import Annotator, Batch, Study
+from annotation.studies.configurations import Configuration
+from annotation.studies.outcomes import human_ratings, select
+
+PAIRS = (1, 3, 5)
+RATERS = (1, 2, 3, 5)
+MOST_NUMBERS = 12  # of pairs, and of raters, in one plan
+LARGEST = 1000
+BY_SEPARABILITY = ("top", "stratified", "importance")  # selections that are no random samples
+
+
+class PlannedMeasure(StrEnum):
+    """The quantity whose interval is planned."""
+
+    WIN_RATE = "win-rate"
+    CONSISTENCY = "consistency"
+
+
+# Of the variance of one verdict, and of one rating set's consistency: rounded means over the two studies of
+# Ghosh et al. 2024, Compare without Despair (50 instances, 5 pairs, 3 raters each).
+SHARES: Mapping[str, Mapping[str, float]] = {
+    PlannedMeasure.WIN_RATE: {"instance": 0.1, "pair": 0.05, "rater": 0.35},
+    PlannedMeasure.CONSISTENCY: {"instance": 0.2, "pair": 0.0, "rater": 0.8},
+}
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Assumptions instead of a pilot. Shares are of the variance of one value; None is the default.
+
+    win_rate, tie_share : of single verdicts; the defaults have the greatest variance
+    consistency_sd      : standard deviation of the consistency of single rating sets, over instances and raters
+    instance, pair, rater : intra-class correlations; for consistency, pair is 0 and rater is 1 − instance
+    """
+
+    win_rate: float = 0.5
+    tie_share: float = 0.0
+    consistency_sd: float = 0.45
+    instance: float | None = None
+    pair: float | None = None
+    rater: float | None = None
+
+    def components(self, measure: PlannedMeasure) -> Components:
+        """Return the assumed variance components.
+
+        Raises: UnknownValue for inconsistent values.
+        """
+        shares = self.shares(measure)
+        if measure == PlannedMeasure.CONSISTENCY:
+            return assumed_components(self.consistency_sd**2, instance=shares["instance"], rater=shares["rater"])
+        return assumed_components(verdict_variance(self.win_rate, self.tie_share), **shares)
+
+    def shares(self, measure: PlannedMeasure) -> dict[str, float]:
+        """Return the shares, with defaults."""
+        given = {name: getattr(self, name) for name in SHARES[measure]}
+        filled = {name: SHARES[measure][name] if value is None else value for name, value in given.items()}
+        if measure == PlannedMeasure.CONSISTENCY:
+            filled |= {"pair": 0.0, "rater": 1 - filled["instance"]}
+        return filled
+
+
+@dataclass(frozen=True)
+class PlanSpec:
+    """What to plan.
+
+    dataset, systems : required if the study has several configurations
+    pairs            : N to compare; () for 1, 3 and 5, for consistency the pilot's or study's N
+    finite           : the study's instances are the whole population, not a sample
+    pilot_batches    : whose votes to estimate from; () for all batches of the configuration
+    assumptions      : instead of a pilot
+    prices           : fields of `Prices` that override the study's
+    """
+
+    width: float
+    measure: PlannedMeasure = PlannedMeasure.WIN_RATE
+    level: float = 0.95
+    dataset: str | None = None
+    systems: tuple[str, str] | None = None
+    pairs: tuple[int, ...] = ()
+    raters: tuple[int, ...] = RATERS
+    finite: bool = False
+    pilot_batches: tuple[str, ...] = ()
+    assumptions: Assumptions | None = None
+    prices: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Variance:
+    """Variance components by number of pairs, and their source: a pilot or assumptions; the other one is None."""
+
+    components: Mapping[int, Components]
+    pilot: dict[str, Any] | None = None
+    assumptions: dict[str, Any] | None = None
+
+
+def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Variance:
+    """Estimate the variance from a pilot; if assumptions are given or there are too few votes, return assumed values.
+
+    Raises: UnknownName for an unknown batch; Unacceptable for a named pilot with votes on fewer than two instances;
+    AnalysisError for inconsistent assumptions, and numbers of pairs that no pilot has.
+    """
+    if spec.assumptions is None and named is not None:
+        batches = _batches(study, spec.pilot_batches)
+        rated_pairs = human_ratings(select(named, batches), batches)
+        votes = first_votes(rated_pairs.outcomes)
+        rated = np.unique(votes.instance[~np.isnan(votes.verdict)])
+        if len(rated) >= MIN_INSTANCES:
+            about = _about_pilot(named, batches, rated_pairs.raters)
+            return _from_pilot(votes, spec, about, np.random.default_rng(study.seed))
+        if spec.pilot_batches:
+            raise Unacceptable(
+                _("The pilot has votes on %(count)d instances; a variance between instances needs two or more.")
+                % {"count": len(rated)}
+            )
+    elif spec.pilot_batches:
+        raise InvalidSelection(_("The study has no instances, and so no pilot."))
+    return _from_assumptions(study, spec)
+
+
+def _batches(study: Study, names: tuple[str, ...]) -> list[Batch] | None:
+    if not names:
+        return None
+    known = {batch.name: batch for batch in study.batches.for_rating()}
+    if unknown := [name for name in names if name not in known]:
+        listed = ", ".join(known) or "none"
+        raise UnknownName(f"study {study.slug} has no batch {', '.join(unknown)} for rating; it has {listed}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def first_votes(outcomes: Outcomes) -> Outcomes:
+    """Keep a rater's first vote on each pair, as findings do; several batches may have the same pair."""
+    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
+    rows = np.sort(np.unique(keys, axis=0, return_index=True)[1])
+    columns = ("instance", "pair", "a", "b", "verdict", "rater", "weight")
+    return Outcomes(**{name: getattr(outcomes, name)[rows] for name in columns})
+
+
+def _about_pilot(named: Configuration, batches: list[Batch] | None, codes: Sequence[str]) -> dict[str, Any]:
+    """Describe the pilot: its batches, and whether it has scripted raters or no random sample of instances."""
+    study = named.study
+    own = {"dataset": named.dataset, "system_a": named.system_a, "system_b": named.system_b}
+    used = study.batches.for_rating().filter(**own) if batches is None else batches
+    scripted = study.annotators.filter(kind=Annotator.Kind.SCRIPTED, code__in=codes)
+    return {
+        "batches": None if batches is None else [batch.name for batch in batches],
+        "scripted": scripted.exists(),
+        "by_separability": any(str(one.selection.get("spec", "")).startswith(BY_SEPARABILITY) for one in used),
+    }
+
+
+def _from_pilot(votes: Outcomes, spec: PlanSpec, about: dict[str, Any], rng: np.random.Generator) -> Variance:
+    known = ~np.isnan(votes.verdict)
+    pilot: dict[str, Any] = {
+        **about,
+        "instances": len(np.unique(votes.instance[known])),
+        "raters": len(np.unique(votes.rater[known])),
+        "ratings": int(known.sum()),
+        "tie_share": float((votes.verdict[known] == 0).mean()),
+    }
+    if spec.measure == PlannedMeasure.WIN_RATE:
+        scores = (1 - votes.verdict) / 2  # a win of A is 1, a tie 1/2
+        found = crossed_components(scores, votes.instance, votes.pair, votes.rater)
+        return Variance(dict.fromkeys(spec.pairs or PAIRS, found), {**pilot, "mean": float(scores[known].mean())})
+    sets = rating_sets(votes)
+    (n_pairs,) = spec.pairs or (int(np.bincount(sets.present[sets.present > 0]).argmax()),)
+    steady = consistency_components(sets, n_pairs, rng=rng)
+    pilot |= {"mean": steady.mean, "rating_sets": steady.n, "pairs": n_pairs, "instances": steady.instances}
+    return Variance({n_pairs: steady.components}, pilot)
+
+
+def _from_assumptions(study: Study, spec: PlanSpec) -> Variance:
+    assumed = spec.assumptions or Assumptions()
+    found = assumed.components(spec.measure)
+    stated: dict[str, Any] = {"stated": spec.assumptions is not None, "shares": assumed.shares(spec.measure)}
+    if spec.measure == PlannedMeasure.WIN_RATE:
+        stated |= {"win_rate": assumed.win_rate, "tie_share": assumed.tie_share}
+        return Variance(dict.fromkeys(spec.pairs or PAIRS, found), assumptions=stated)
+    return Variance(
+        dict.fromkeys(spec.pairs or (study.pairs_per_hit,), found),
+        assumptions={**stated, "consistency_sd": assumed.consistency_sd},
+    )

@@ -1,0 +1,188 @@
+"""Plans of a study: designs from `analysis.planning`, for its votes, texts and pay."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.db.models import Avg, Count
+from django.db.models.functions import Length
+from django.utils.translation import gettext as _
+
+from analysis.errors import AnalysisError
+from analysis.planning import Aim, Design, Prices, cheapest, designs
+from annotation.core.errors import InvalidSelection, Unacceptable
+from annotation.core.version import VERSION
+from annotation.models import Generation, Instance, Study
+from annotation.planning.notes import notes
+from annotation.planning.pilots import LARGEST, MOST_NUMBERS, PlannedMeasure, PlanSpec, Variance, variance_of
+from annotation.studies.configurations import Configuration, configuration, configurations
+
+SAMPLED_INSTANCES = 200
+
+
+LEAST_WIDTH = 0.001
+LEVELS = (0.5, 0.999)
+HIGHEST_PRICE = 1_000_000.0
+MOST_OF_PRICES = {"judges": 1000.0, "calls_per_pair": 10_000.0, "source_share": 1.0, "orders": 2.0}
+
+
+def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
+    """Return a plan as the JSON object that the command prints.
+
+    Raises: UnknownName for unknown names; InvalidSelection if the configuration is ambiguous; Unacceptable for invalid
+    numbers, or votes that no plan can be made from.
+    """
+    _refuse_numbers(spec)
+    named = _configuration(study, spec)
+    sizes = _sizes(named)
+    try:
+        aim = Aim(spec.width, spec.level)
+        variance = variance_of(study, named, spec)
+        pilot_instances = variance.pilot["instances"] if variance.pilot else None
+        aim = replace(aim, pilot_instances=pilot_instances)
+        rates = _rates(study, named, spec)
+        found = [
+            design
+            for pairs, components in variance.components.items()
+            for design in designs(
+                {pairs: components}, spec.raters, aim=_with_available(aim, sizes, pairs, spec.finite), rates=rates
+            )
+        ]
+    except AnalysisError as error:
+        raise Unacceptable(str(error)) from None
+    best, here = cheapest(found), cheapest(found, here=True)
+    document = {
+        "study": study.slug,
+        "version": VERSION,
+        "measure": str(spec.measure),
+        "width": spec.width,
+        "level": spec.level,
+        "configuration": _described(named),
+        "instances_available": None if sizes is None else sum(sizes.values()),
+        "finite_population": spec.finite,
+        "variance": _variance_json(variance),
+        "costs": {**asdict(rates), "currency": study.currency, "source_share_from": _share_from(named, spec)},
+        "designs": [asdict(design) for design in found],
+        "cheapest_by": _ranked_by(found),
+        "cheapest": None if best is None else asdict(best),
+        "cheapest_within_study": None if here is None else asdict(here),
+    }
+    return {**document, "notes": notes(document)}
+
+
+def _refuse_numbers(spec: PlanSpec) -> None:
+    bounds = {"width": (LEAST_WIDTH, 1.0, spec.width), "level": (*LEVELS, spec.level)}
+    bounds |= {
+        name: (0.0, MOST_OF_PRICES.get(name, HIGHEST_PRICE), float(min(value, 2 * HIGHEST_PRICE)))
+        for name, value in spec.prices.items()
+        if isinstance(value, int | float)
+    }
+    for what, (least, most, given) in bounds.items():
+        if not least <= given <= most:  # refuses NaN too
+            raise Unacceptable(
+                _("%(name)s must be from %(least)s to %(most)s.")
+                % {"name": what.replace("_", " "), "least": f"{least:g}", "most": f"{most:,.10g}"}
+            )
+    for name, numbers in ((_("pairs"), spec.pairs), (_("raters"), spec.raters)):
+        if len(numbers) > MOST_NUMBERS or any(not 1 <= number <= LARGEST for number in numbers):
+            raise Unacceptable(
+                _("%(name)s: give up to %(most)d whole numbers from 1 to %(largest)d.")
+                % {"name": name, "most": MOST_NUMBERS, "largest": LARGEST}
+            )
+    if not spec.raters:
+        raise Unacceptable(_("Say how many raters to look at."))
+    if spec.measure == PlannedMeasure.CONSISTENCY and len(spec.pairs) > 1:
+        raise Unacceptable(
+            _("Consistency with other pairs is another measure: it falls with each pair added. Plan one N at a time.")
+        )
+    if spec.pilot_batches and spec.assumptions:
+        raise Unacceptable(_("Plan from a pilot or from assumptions, not from both."))
+
+
+def _configuration(study: Study, spec: PlanSpec) -> Configuration | None:
+    """Return the configuration; None with assumptions if the study has no or several configurations."""
+    if spec.dataset or spec.systems:
+        if not (spec.dataset and spec.systems):
+            raise InvalidSelection(_("Name the data set and both systems."))
+        return configuration(study, dataset=spec.dataset, systems=spec.systems)
+    known = configurations(study)
+    if len(known) > 1 and not spec.assumptions:
+        listed = "; ".join(str(one) for one in known)
+        raise InvalidSelection(_("Name the data set and both systems; the study has %(listed)s.") % {"listed": listed})
+    return known[0] if len(known) == 1 else None
+
+
+def _sizes(named: Configuration | None) -> dict[int, int] | None:
+    """Return the number of the configuration's instances by number of pairs."""
+    if named is None:
+        return None
+    per_matchup = named.matchups().order_by().annotate(size=Count("pairs")).values_list("size", flat=True)
+    sizes: dict[int, int] = {}
+    for size in per_matchup:
+        sizes[size] = sizes.get(size, 0) + 1
+    return sizes
+
+
+def _with_available(aim: Aim, sizes: Mapping[int, int] | None, pairs: int, finite: bool) -> Aim:
+    if sizes is None:
+        return replace(aim, finite=finite)
+    return replace(aim, available=sum(count for size, count in sizes.items() if size >= pairs), finite=finite)
+
+
+def _rates(study: Study, named: Configuration | None, spec: PlanSpec) -> Prices:
+    """Return the given prices, completed by the study's."""
+    known: dict[str, Any] = {
+        "pairs_per_hit": study.pairs_per_hit,
+        "pay_per_hit": None if study.pay_per_hit is None else float(study.pay_per_hit),
+        "minutes_per_hit": study.minutes_per_hit,
+    }
+    if "source_share" not in spec.prices and named is not None:
+        known["source_share"] = _source_share(named, study.pairs_per_hit)
+    return Prices(**{**known, **spec.prices})
+
+
+def _source_share(named: Configuration, pairs: int) -> float:
+    """Estimate the source text's share of a HIT's characters, from the first instances."""
+    ids = list(named.matchups().values_list("instance_id", flat=True)[:SAMPLED_INSTANCES])
+    source = Instance.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("source")))["mean"] or 0.0
+    texts = Generation.objects.filter(instance__in=ids, system__in=[named.system_a, named.system_b])
+    text = texts.aggregate(mean=Avg(Length("text")))["mean"] or 0.0
+    whole = float(source) + 2 * pairs * float(text)
+    return float(source) / whole if whole else 0.0
+
+
+def _share_from(named: Configuration | None, spec: PlanSpec) -> str:
+    """Return where the source's share of a HIT comes from; unknown means 0."""
+    if "source_share" in spec.prices:
+        return "stated"
+    return "unknown" if named is None else "texts"
+
+
+def _ranked_by(found: Sequence[Design]) -> str:
+    if any(design.cost is not None for design in found):
+        return "pay and judge cost" if any(design.judge_calls for design in found) else "pay"
+    return "raters' work"
+
+
+def _described(named: Configuration | None) -> dict[str, str] | None:
+    if named is None:
+        return None
+    return {"dataset": named.dataset, "system_a": named.system_a.name, "system_b": named.system_b.name}
+
+
+def _variance_json(variance: Variance) -> dict[str, Any]:
+    return {
+        "source": "pilot" if variance.pilot else "assumptions",
+        "pilot": variance.pilot,
+        "assumptions": variance.assumptions,
+        "components": [
+            {
+                "pairs": pairs,
+                **asdict(found),
+                "truncated": list(found.truncated),
+                "merged": [list(group) for group in found.merged],
+                "total": found.total,
+            }
+            for pairs, found in variance.components.items()
+        ],
+    }

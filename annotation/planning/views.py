@@ -1,0 +1,54 @@
+"""The planner's page."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation.core.errors import AnnotationError
+from annotation.core.middleware import error_text
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Study
+from annotation.planning.forms import PlanForm
+from annotation.planning.notes import component_name, parts_of
+from annotation.planning.plans import plan
+
+
+@study_view(*READERS)
+@require_safe
+def planner(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the form, and the plan if the URL has parameters."""
+    form = PlanForm(request.GET if "width" in request.GET else None, study=study)
+    context: dict[str, Any] = {"study": study, "form": form}
+    if form.is_valid():
+        try:
+            context |= _plan_context(plan(study, form.spec))
+        except AnnotationError as error:
+            form.add_error(None, error_text(error))
+    return render(request, "annotation/planning/planner.html", context, status=422 if form.errors else 200)
+
+
+def _plan_context(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the context of a plan: a grid of the instances needed, and the variance components."""
+    rows: dict[int, list[dict[str, Any]]] = {}
+    for design in found["designs"]:
+        design["is_cheapest"] = _same(design, found["cheapest"])
+        design["is_cheapest_here"] = _same(design, found["cheapest_within_study"])
+        rows.setdefault(design["pairs"], []).append(design)
+    first = found["variance"]["components"][0]
+    parts = [
+        (component_name(name), first[name], 100 * first[name] / first["total"] if first["total"] else None)
+        for name in parts_of(found)
+    ]
+    return {
+        "plan": found,
+        "rows": rows,
+        "raters": [design["raters"] for design in next(iter(rows.values()))],
+        "parts": parts,
+        "total": first["total"],
+    }
+
+
+def _same(design: dict[str, Any], other: dict[str, Any] | None) -> bool:
+    return other is not None and (design["pairs"], design["raters"]) == (other["pairs"], other["raters"])

@@ -1,0 +1,291 @@
+"""Erase a rater's personal data, and, if they withdraw, their ratings.
+
+`annotation.privacy.personal_data` lists what each table loses, and a test compares the two. A rater stays under a code,
+with the HITs that pay is due for and their answers to the consent text.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django.db.models import ProtectedError, Q, Sum
+from django.utils.translation import gettext as _
+from rest_framework.authtoken.models import Token
+
+from annotation.annotators.consent import withdraw
+from annotation.annotators.participants import ERASED, pseudonym
+from annotation.annotators.payments import PAID_BY_PLATFORM
+from annotation.core.errors import Unacceptable, UnknownName
+from annotation.core.money import to_cents
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Channel,
+    Display,
+    Event,
+    Invitation,
+    Participant,
+    PlatformAction,
+    Study,
+    Submission,
+    WebhookEvent,
+)
+from annotation.models.members import Role
+from annotation.studies.log import log
+
+FROM_FILES = (Annotator.Kind.IMPORTED, Annotator.Kind.SCRIPTED)  # their codes come from the file
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The result of erasing one rater of one study.
+
+    changed : False when everything had been deleted before
+    ratings : number of deleted votes; None where they stay under the rater's code
+    due     : pay that is still shown under the code
+    account : whether the account was deleted too; None where there was none
+    """
+
+    study: str
+    rater: str
+    changed: bool
+    ratings: int | None
+    due: Decimal | None
+    currency: str
+    account: bool | None
+
+
+@dataclass(frozen=True)
+class ErasurePreview:
+    """What a rater is shown before their data in one study are deleted.
+
+    due         : pay for submitted HITs; None where the study names no pay
+    by_platform : a platform pays it, and not the study itself
+    undecided   : work of theirs awaits a decision at the platform
+    """
+
+    annotator: Annotator
+    due: Decimal | None
+    by_platform: bool
+    undecided: bool
+
+
+@transaction.atomic
+def erase_rater(
+    *, annotator: Annotator, by: User | None, at: datetime, keep_ratings: bool = False, logged: bool = True
+) -> Erased:
+    """Delete a rater's data in one study, and their account unless it is used for something else.
+
+    keep_ratings : keep the ratings under the rater's code, unless the rater has withdrawn. Otherwise the rater is
+                   withdrawn for good, and the ratings are deleted.
+    logged       : add an entry to the study's log
+    """
+    [erased] = _erase([annotator], at, keep_ratings=keep_ratings, everywhere=False)
+    if erased.changed and logged:
+        log(study=annotator.study, kind=Event.Kind.ERASED, by=by, at=at, changes={"raters": 1})
+    return erased
+
+
+@transaction.atomic
+def erase_person(*, annotators: Iterable[Annotator], by: User | None, at: datetime) -> list[Erased]:
+    """Erase a person's annotators of several studies, and revoke their annotator roles everywhere."""
+    annotators = list(annotators)
+    done = _erase(annotators, at, keep_ratings=False, everywhere=True)
+    for annotator, erased in zip(annotators, done, strict=True):
+        if erased.changed:
+            log(study=annotator.study, kind=Event.Kind.ERASED, by=by, at=at, changes={"raters": 1})
+    return done
+
+
+def _erase(annotators: Iterable[Annotator], at: datetime, *, keep_ratings: bool, everywhere: bool) -> list[Erased]:
+    done = [_erase_in_study(annotator, at, keep_ratings) for annotator in annotators]
+    gone = {user.pk: _erase_account(user, everywhere) for user in {one.user for one, *_rest in done if one.user}}
+    return [
+        Erased(
+            study=annotator.study.slug,
+            rater=annotator.code,
+            changed=changed,
+            ratings=ratings,
+            due=due_to(annotator),
+            currency=annotator.study.currency,
+            account=gone.get(annotator.user_id) if annotator.user_id else None,
+        )
+        for annotator, changed, ratings in done
+    ]
+
+
+def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> tuple[Annotator, bool, int | None]:
+    """Delete all but the account; returns the rater, whether anything changed, and the number of deleted votes."""
+    # The channel's lock keeps webhooks and arrivals from storing again what is deleted here.
+    list(Channel.objects.select_for_update(of=("self",)).filter(participants__annotator=annotator))
+    annotator = Annotator.objects.select_for_update(of=("self",)).select_related("study", "user").get(pk=annotator.pk)
+    keep_ratings = keep_ratings and annotator.withdrawn_at is None
+    if annotator.erased_at is not None and (keep_ratings or annotator.withdrawn_at is not None):
+        return annotator, False, None
+    _erase_platform(annotator)
+    annotator.messages.all().delete()
+    annotator.events.filter(kind=Event.Kind.MESSAGE).delete()
+    votes = None
+    if not keep_ratings:
+        annotator.withdrawn_at = withdraw(annotator=annotator, at=at).withdrawn_at
+        votes = _erase_work(annotator)
+    if annotator.kind in FROM_FILES:
+        annotator.code = f"r-{secrets.token_hex(4)}"
+    annotator.erased_at = annotator.erased_at or at
+    annotator.save()
+    return annotator, True, votes
+
+
+def _erase_work(annotator: Annotator) -> int:
+    """Delete a rater's votes, and notes about them; their HITs stay as a record of the pay due."""
+    displays = Display.objects.filter(assignment__annotator=annotator)
+    _rows, by_model = displays.delete()  # cascades to votes, their history and flags
+    annotator.assignments.update(
+        **dict.fromkeys(("claimed_at", "expires_at", "locked_at", "returned_at", "work_seconds")),
+        **dict.fromkeys(("return_reason", "return_comment", "exclusion_reason"), ""),
+    )
+    annotator.qualification_results.all().delete()
+    annotator.events.update(reason="", changes={})
+    annotator.exclusion_reason = annotator.block_reason = ""
+    annotator.warned_at = annotator.blocked_at = None
+    return by_model.get("annotation.Rating", 0)
+
+
+def _erase_platform(annotator: Annotator) -> None:
+    """Replace a platform's ids by pseudonyms, and delete what the platform reported about the rater."""
+    participant = Participant.objects.filter(annotator=annotator).select_related("channel").first()
+    Invitation.objects.filter(annotator=annotator).delete()
+    if participant is None:
+        return
+    study, named = annotator.study, participant.external_id
+    submissions = list(
+        Submission.objects.select_for_update(of=("self",)).filter(
+            Q(participant=participant) | Q(channel__study=study, details__participant_id=named)
+        )
+    )
+    ids = [one.external_id for one in submissions]
+    about = Q(body__message__participant_id=named) | Q(body__message__resource_id__in=ids)
+    WebhookEvent.objects.filter(about, channel__study=study).delete()
+    erase_submissions(study, submissions)
+    participant.external_id = pseudonym(study, named)
+    participant.save(update_fields=["external_id"])
+
+
+def erase_submissions(study: Study, submissions: Iterable[Submission]) -> None:
+    """Replace the platform ids of submissions by pseudonyms, and delete all but their state and times."""
+    for submission in submissions:
+        if submission.external_id.startswith(ERASED):
+            continue
+        _erase_actions(submission)
+        submission.external_id = pseudonym(study, submission.external_id)
+        submission.details, submission.code = {}, ""
+        submission.save(update_fields=["external_id", "details", "code"])
+
+
+def _erase_actions(submission: Submission) -> None:
+    """Reduce requests to a platform to their kind, time and amount; open ones are no longer sent."""
+    for action in submission.actions.all():
+        action.key = f"erased-{action.pk}"
+        action.payload = {name: action.payload[name] for name in ("amount",) if name in action.payload}
+        action.answer = {}
+        if action.state != PlatformAction.State.DONE:
+            action.state = PlatformAction.State.FAILED
+        action.save(update_fields=["key", "payload", "answer", "state"])
+
+
+def is_account_needed(user: User, *, leaving: Iterable[Annotator] | None) -> bool:
+    """Tell whether an account is used for anything but the work that is deleted.
+
+    leaving : the annotators that are erased; None: all, with every role as an annotator
+    """
+    grants, remaining = user.role_grants.all(), user.annotators.filter(erased_at=None)
+    if leaving is None:
+        grants, remaining = grants.exclude(role=Role.ANNOTATOR), remaining.none()
+    else:
+        erased = list(leaving)
+        grants = grants.exclude(role=Role.ANNOTATOR, study__in=[one.study_id for one in erased])
+        remaining = remaining.exclude(pk__in=[one.pk for one in erased])
+    return user.is_staff or user.is_superuser or grants.exists() or remaining.exists()
+
+
+def _erase_account(user: User, everywhere: bool) -> bool:
+    """Delete an account that is used for nothing else; return whether it was deleted.
+
+    One that is kept stays linked to its annotator, so that its owner does not become a new rater.
+    """
+    erased = list(user.annotators.exclude(erased_at=None))
+    grants = user.role_grants.filter(role=Role.ANNOTATOR)
+    (grants if everywhere else grants.filter(study__in=[one.study_id for one in erased])).delete()
+    if is_account_needed(user, leaving=None if everywhere else erased):
+        return False
+    for attempts in (AccessAttempt, AccessFailureLog, AccessLog):
+        attempts.objects.filter(username=user.username).delete()
+    about = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk))
+    about.delete()
+    try:
+        user.delete()
+    except (
+        ProtectedError
+    ):  # another row refers to it, as a mark on a judge's rationale: that row keeps a nameless account
+        user.username, user.first_name, user.last_name, user.email = f"erased-{secrets.token_hex(8)}", "", "", ""
+        user.last_login, user.is_active = None, False
+        user.set_unusable_password()
+        user.save()
+        user.annotators.update(user=None)
+        Token.objects.filter(user=user).delete()
+    return True
+
+
+def erasure_preview(annotator: Annotator) -> ErasurePreview:
+    """Return what a rater is shown before their data in a study are deleted."""
+    participant = Participant.objects.filter(annotator=annotator).first()
+    waits = Submission.objects.filter(participant=participant, state=Submission.State.COMPLETED)
+    return ErasurePreview(
+        annotator=annotator,
+        due=due_to(annotator),
+        by_platform=annotator.kind in PAID_BY_PLATFORM,
+        undecided=participant is not None and waits.exists(),
+    )
+
+
+def due_to(annotator: Annotator) -> Decimal | None:
+    """Return the pay due to a rater for submitted HITs; None where the study sets no pay."""
+    submitted = annotator.assignments.filter(state=Assignment.State.SUBMITTED)
+    due: Decimal | None = submitted.aggregate(due=Sum("pay_due"))["due"]
+    return to_cents(due)
+
+
+def find_raters(key: str, study: Study | None = None) -> list[Annotator]:
+    """Return one person's annotators, by a rater's code, an account's name or a platform's id.
+
+    Raises: UnknownName when there is none; Unacceptable when raters of several studies have that code.
+    """
+    everyone = Annotator.objects.select_related("study", "user").order_by("study", "pk")
+    studies = Study.objects.all() if study is None else Study.objects.filter(pk=study.pk)
+    found = everyone.filter(study__in=studies)
+    hidden = [pseudonym(one, key) for one in studies]
+    person = found.filter(Q(user__username=key) | Q(participant__external_id__in=[key, *hidden]))
+    if listed := list(person.distinct()):
+        return listed
+    coded = list(found.filter(code=key))
+    if len(coded) > 1:
+        slugs = ", ".join(one.study.slug for one in coded)
+        raise Unacceptable(
+            _("Raters of several studies have the code %(key)s: %(slugs)s. Name the study.")
+            % {"key": key, "slugs": slugs}
+        )
+    if not coded:
+        raise UnknownName(_("No rater has this code, account name or platform id; nothing was changed."))
+    return coded
+
+
+def annotator_records(user: User) -> list[Annotator]:
+    """Return a user's annotators, in the order in which they joined."""
+    return list(user.annotators.select_related("study", "user").order_by("joined_at", "pk"))

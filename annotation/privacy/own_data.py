@@ -1,0 +1,205 @@
+"""A person's own data as JSON, without systems, arms and hidden checks.
+
+Choices are given by side of the screen, and pairs by place on the page: the key of a pair would reveal a hidden repeat.
+Notes of admins may name checks, so they are left out, which `left_out` says.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from axes.models import AccessAttempt
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.forms.models import model_to_dict
+from rest_framework.authtoken.models import Token
+
+from annotation.core.default_labels import translate_default
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Display,
+    Event,
+    Invitation,
+    Participant,
+    Rating,
+    VoteChange,
+    WebhookEvent,
+)
+from annotation.models.members import Role
+from annotation.quality.scoring import screen_name
+from annotation.rating.progress import status_of_hit
+
+Json = dict[str, Any]
+LEFT_OUT = [
+    "which system wrote a text, on which side its text was, and what the second stage was to show: raters are not to "
+    "know while the study is running",
+    "which HITs were hidden checks, how they were answered, and reasons that the study's admins wrote for themselves, "
+    "which may tell",
+    "the password, which is stored as a hash, and other people's names",
+]
+
+
+def data_of(annotators: Sequence[Annotator], user: User | None) -> Json:
+    """Return the data held about a person with these annotators and this account."""
+    return {
+        "account": None if user is None else _account(user),
+        "studies": [_study(annotator) for annotator in annotators],
+        "left_out": LEFT_OUT,
+    }
+
+
+def _account(user: User) -> Json:
+    names = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+    attempts = AccessAttempt.objects.filter(username=user.username).order_by("attempt_time")
+    return {
+        **model_to_dict(user, names),
+        "has_password": user.has_usable_password(),
+        "joined_at": _time(user.date_joined),
+        "last_signed_in_at": _time(user.last_login),
+        "roles": [
+            {"role": grant.role, "since": _time(grant.granted_at), **_place(grant)}
+            for grant in user.role_grants.select_related("study", "group").order_by("pk")
+        ],
+        "api_tokens": [_time(made) for made in Token.objects.filter(user=user).values_list("created", flat=True)],
+        "failed_sign_ins": [
+            {"last_at": _time(one.attempt_time), "address": one.ip_address, "browser": one.user_agent}
+            for one in attempts
+        ],
+    }
+
+
+def _place(grant: Any) -> Json:
+    """Name the study or group of a role; raters know a study by its question only."""
+    if grant.role == Role.ANNOTATOR:
+        return {"study": translate_default(grant.study.question) if grant.study else None}
+    return {"study": grant.study.slug if grant.study else None, "group": grant.group.slug if grant.group else None}
+
+
+def _study(annotator: Annotator) -> Json:
+    events = annotator.events.exclude(kind=Event.Kind.MESSAGE).order_by("pk")
+    results = annotator.qualification_results.order_by("attempt")
+    return {
+        "question": translate_default(annotator.study.question),
+        "key": annotator.study.key,
+        "code": annotator.code,
+        "came_by": annotator.kind,
+        "joined_at": _time(annotator.joined_at),
+        "withdrawn_at": _time(annotator.withdrawn_at),
+        "erased_at": _time(annotator.erased_at),
+        "work_ended": annotator.excluded or annotator.blocked_at is not None,
+        "consent": [
+            {"version": one.version, "text": one.text, "accepted": one.accepted, "at": _time(one.answered_at)}
+            for one in annotator.consents.order_by("pk")
+        ],
+        "qualification": [
+            {"attempt": one.attempt, "pairs": one.pairs, "right": one.right, "passed": one.passed} for one in results
+        ],
+        "hits": [_hit(assignment) for assignment in _work(annotator)],
+        "messages": [
+            {"text": one.text, "sent_at": _time(one.sent_at), "read_at": _time(one.read_at)}
+            for one in annotator.messages.order_by("pk")
+        ],
+        "decisions": [{"kind": one.kind, "at": _time(one.happened_at)} for one in events],
+        "invitations": [
+            {"made_at": _time(one.created_at), "valid_until": _time(one.expires_at), "used_at": _time(one.used_at)}
+            for one in Invitation.objects.filter(annotator=annotator)
+        ],
+        "platform": _platform(annotator),
+    }
+
+
+def _work(annotator: Annotator) -> Sequence[Assignment]:
+    mine = annotator.assignments.select_related("annotator__study", "slot").order_by("pk")
+    return list(mine.prefetch_related("displays__ratings", "displays__changes", "displays__flags"))
+
+
+def _hit(assignment: Assignment) -> Json:
+    displays = sorted(assignment.displays.all(), key=lambda display: display.position)
+    return {
+        "state": status_of_hit(assignment),
+        "qualification": assignment.purpose == Assignment.Purpose.QUALIFICATION,
+        "claimed_at": _time(assignment.claimed_at),
+        "first_votes_closed_at": _time(assignment.locked_at),
+        "submitted_at": _time(assignment.submitted_at),
+        "pay": _money(assignment.pay_due),
+        "returned_at": _time(assignment.returned_at),
+        "return_reason": assignment.return_reason,
+        "return_comment": assignment.return_comment,
+        "pairs": [_pair(place, display) for place, display in enumerate(displays, start=1)],
+    }
+
+
+def _pair(place: int, display: Display) -> Json:
+    return {
+        "place": place,
+        "shown_at": _time(display.shown_at),
+        "second_shown_at": _time(display.second_shown_at),
+        "choices": [{**_choice(one, display), "at": _time(one.rated_at)} for one in display.ratings.all()],
+        "history": [
+            {**_choice(one, display), "received_at": _time(one.received_at), "chosen_at": _time(one.chosen_at)}
+            for one in display.changes.all()
+        ],
+        "reports": [
+            {
+                "kind": one.kind,
+                "comment": one.comment,
+                "at": _time(one.flagged_at),
+                "taken_back_at": _time(one.taken_back_at),
+            }
+            for one in display.flags.all()
+        ],
+    }
+
+
+def _choice(vote: Rating | VoteChange, display: Display) -> Json:
+    return {
+        "stage": vote.stage,
+        "choice": screen_name(vote.verdict, display),
+        "reason": vote.reason,
+        "active_seconds": vote.active_seconds,
+        "wall_seconds": vote.wall_seconds,
+        "late": vote.late,
+    }
+
+
+def _platform(annotator: Annotator) -> Json | None:
+    participant = Participant.objects.filter(annotator=annotator).select_related("channel").first()
+    if participant is None:
+        return None
+    submissions = list(participant.submissions.order_by("pk"))
+    ids = [one.external_id for one in submissions]
+    about = Q(body__message__participant_id=participant.external_id) | Q(body__message__resource_id__in=ids)
+    return {
+        "platform": participant.channel.kind,
+        "id": participant.external_id,
+        "joined_at": _time(participant.joined_at),
+        "submissions": [
+            {
+                "id": one.external_id,
+                "state": one.state,
+                "code": one.code,
+                "details": one.details,
+                "started_at": _time(one.started_at),
+                "ended_at": _time(one.ended_at),
+                "requests": [
+                    {"kind": action.kind, "what": action.payload, "state": action.state, "at": _time(action.created_at)}
+                    for action in one.actions.order_by("pk")
+                ],
+            }
+            for one in submissions
+        ],
+        "messages": [
+            {"received_at": _time(one.received_at), "body": one.body.get("message")}
+            for one in WebhookEvent.objects.filter(about, channel__study=annotator.study).order_by("pk")
+        ],
+    }
+
+
+def _time(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
+
+
+def _money(amount: Decimal | None) -> str | None:
+    return str(amount) if amount is not None else None

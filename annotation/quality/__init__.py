@@ -1,0 +1,4 @@
+"""The quality of annotators' work: qualifications, hidden checks, exclusions.
+
+May use studies, hits, models and core.
+"""

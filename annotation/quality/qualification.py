@@ -1,0 +1,234 @@
+"""The qualification: HITs with known answers that an annotator rates, with feedback, before their first HIT."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import ClaimRefused
+from annotation.core.keys import new_seed
+from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, QualificationResult, Study
+from annotation.quality.scoring import expected_verdict, first_verdicts, screen_name
+
+_TEXTS = ("pair__generation_a", "pair__generation_b")
+_SYSTEMS = ("pair__matchup__system_a", "pair__matchup__system_b")
+QUALIFICATION = Assignment.Purpose.QUALIFICATION
+
+
+@dataclass(frozen=True)
+class QualificationStatus:
+    """An annotator's progress in the study's qualification.
+
+    required      : there is one, and it isn't passed yet
+    awaits_retry  : an attempt failed, and another is allowed and not begun
+    """
+
+    required: bool
+    passed: bool
+    attempts_used: int
+    attempts_left: int
+    last: QualificationResult | None
+    awaits_retry: bool
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """One pair of a qualification HIT, on the sides that its annotator saw. Choices are left, none or right."""
+
+    place: int
+    left: str
+    right: str
+    chosen: str | None
+    expected: str | None
+    is_right: bool
+    why: str
+
+
+def qualification_status(annotator: Annotator) -> QualificationStatus:
+    """Return an annotator's progress in the qualification."""
+    results = list(annotator.qualification_results.order_by("attempt"))
+    passed = any(result.passed for result in results)
+    left = max(annotator.study.qualification_attempts - len(results), 0)
+    return QualificationStatus(
+        required=not passed and qualification_hits(annotator).exists(),
+        passed=passed,
+        attempts_used=len(results),
+        attempts_left=left,
+        last=results[-1] if results else None,
+        awaits_retry=bool(results) and not passed and left > 0 and not _attempt(annotator, len(results) + 1).exists(),
+    )
+
+
+def qualification_hits(annotator: Annotator) -> QuerySet[Hit]:
+    """Return the study's qualification HITs, in the order in which attempts use them."""
+    open_ones = Batch.objects.open().filter(study_id=annotator.study_id, purpose=Batch.Purpose.QUALIFICATION)
+    return Hit.objects.filter(batch__in=open_ones).order_by("batch_id", "position")
+
+
+def next_assignment(annotator: Annotator, at: datetime) -> Assignment | None:
+    """Return the next qualification HIT of this (locked) annotator; None when no more is needed.
+
+    Raises: ClaimRefused when the qualification wasn't passed.
+    """
+    found = qualification_status(annotator)
+    if not found.required:
+        return None
+    if found.awaits_retry or found.attempts_left == 0:
+        raise ClaimRefused(_("You did not pass the qualification for this study."))
+    number = found.attempts_used + 1
+    following = _next_in_attempt(annotator, number)
+    if following is None:  # a qualification batch was closed during the attempt
+        record_result(annotator, number, at)
+        return next_assignment(annotator, at)
+    return following
+
+
+def _next_in_attempt(annotator: Annotator, number: int) -> Assignment | None:
+    """Return the next HIT of an attempt: an unfinished one, else one of an instance that no earlier attempt had.
+
+    Without such, instances of earlier attempts come again. None when the attempt has all its HITs.
+    """
+    begun = {assignment.hit_id: assignment for assignment in _attempt(annotator, number)}
+    hits = list(qualification_hits(annotator).select_related("batch__study", "matchup__instance"))
+    for hit in hits:
+        if (assignment := begun.get(hit.pk)) is not None and assignment.state != Assignment.State.SUBMITTED:
+            return assignment
+    done = sum(assignment.state == Assignment.State.SUBMITTED for assignment in begun.values())
+    others = [hit for hit in hits if hit.pk not in begun]
+    if not others or done >= (annotator.study.qualification_hits or math.inf):
+        return None
+    earlier = _instances_seen(annotator.assignments.filter(attempt__lt=number))
+    hit = min(others, key=lambda hit: hit.matchup.instance_id in earlier)
+    return Assignment(hit=hit, annotator=annotator, purpose=QUALIFICATION, attempt=number, seed=new_seed())
+
+
+def hits_in_attempt(annotator: Annotator) -> int:
+    """Return the number of HITs in one attempt."""
+    available = qualification_hits(annotator).count()
+    return min(annotator.study.qualification_hits or available, available)
+
+
+@transaction.atomic
+def begin_attempt(*, annotator: Annotator, at: datetime) -> Assignment:
+    """Begin another attempt; the annotator's next claim gets its first HIT.
+
+    Raises: ClaimRefused when none is allowed or due.
+    """
+    annotator = Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
+    found = qualification_status(annotator)
+    if not found.required or not found.awaits_retry:
+        raise ClaimRefused(_("There is nothing to try again."))
+    assignment = _next_in_attempt(annotator, found.attempts_used + 1)
+    if assignment is None:
+        raise ClaimRefused(_("There is nothing to try again."))
+    assignment.state, assignment.claimed_at = Assignment.State.EXPIRED, at  # waits to be claimed
+    assignment.save()
+    return assignment
+
+
+def record_result(annotator: Annotator, number: int, at: datetime) -> QualificationResult | None:
+    """Record the result of an attempt whose HITs are all submitted; None while some are missing."""
+    if _next_in_attempt(annotator, number) is not None:
+        return None
+    right, asked = 0, 0
+    for assignment in _attempt(annotator, number).filter(state=Assignment.State.SUBMITTED):
+        verdicts = first_verdicts(assignment)
+        for display in assignment.displays.select_related("pair__matchup__instance", *_SYSTEMS):
+            asked += 1
+            right += verdicts.get(display.pk) == expected_verdict(display.pair)
+    needed = annotator.study.qualification_share
+    result, _made = QualificationResult.objects.get_or_create(
+        annotator=annotator,
+        attempt=number,
+        defaults={
+            "pairs": asked,
+            "right": right,
+            "needed_share": needed,
+            "passed": right >= pairs_needed(needed, asked),
+            "finished_at": at,
+        },
+    )
+    return result
+
+
+def pairs_needed(share: float, asked: int) -> int:
+    """Return how many pairs have to be right; rounded first, since 0.1 * 30 > 3 in floating point."""
+    return math.ceil(round(share * asked, 9))
+
+
+def may_show_answers(annotator: Annotator) -> bool:
+    """Tell whether an annotator may see the expected answers: after the last attempt, or if all further HITs are new."""
+    found = qualification_status(annotator)
+    if found.passed or not found.attempts_left:
+        return True
+    seen = _instances_seen(annotator.assignments.all())
+    unseen = set(qualification_hits(annotator).values_list("matchup__instance_id", flat=True)) - seen
+    begun = _attempt(annotator, found.attempts_used + 1).count()
+    return len(unseen) >= hits_in_attempt(annotator) * found.attempts_left - begun
+
+
+def answered(annotator: Annotator) -> QuerySet[Assignment]:
+    """Return an annotator's submitted qualification HITs, in the order of rating."""
+    submitted = annotator.assignments.filter(purpose=QUALIFICATION, state=Assignment.State.SUBMITTED)
+    return submitted.order_by("submitted_at", "pk")
+
+
+def too_few_hits(study: Study) -> str:
+    """Return a notice when a qualification has too few HITs for all attempts to be different; empty if enough."""
+    batches = Batch.objects.filter(study=study, purpose=Batch.Purpose.QUALIFICATION)
+    hits = Hit.objects.filter(batch__in=batches.exclude(status=Batch.Status.CLOSED))
+    found = hits.aggregate(instances=Count("matchup__instance", distinct=True), hits=Count("pk", distinct=True))
+    available = found["instances"]
+    needed = study.qualification_attempts * (study.qualification_hits or found["hits"])
+    if not available or study.qualification_attempts == 1 or needed <= available:
+        return ""
+    pairs = HitPair.objects.filter(hit__in=hits).count() / found["hits"]
+    return _(
+        "The qualification has %(hits)d HITs (%(pairs)d pairs) of different instances; for %(attempts)d attempts with "
+        "fresh ones it needs %(hits_needed)d HITs (%(pairs_needed)d pairs). Until then a further attempt repeats HITs, and "
+        "the expected answers are shown only after the last attempt. In the settings, set how many HITs one attempt has or "
+        "allow fewer attempts; if HITs are still too few, make a further qualification batch, of instances with a known "
+        "answer."
+    ) % {
+        "hits": available,
+        "pairs": round(available * pairs),
+        "attempts": study.qualification_attempts,
+        "hits_needed": needed,
+        "pairs_needed": math.ceil(needed * pairs),
+    }
+
+
+def feedback(assignment: Assignment) -> list[Feedback]:
+    """Return each pair of a submitted qualification HIT with the given and the expected answer."""
+    verdicts = first_verdicts(assignment)
+    rows = []
+    for display in assignment.displays.select_related(*_TEXTS, "pair__matchup__instance", *_SYSTEMS).order_by(
+        "position"
+    ):
+        texts = (display.pair.generation_a.text, display.pair.generation_b.text)
+        left, right = texts if display.a_is_left else texts[::-1]
+        chosen, expected = verdicts.get(display.pk), expected_verdict(display.pair)
+        rows.append(
+            Feedback(
+                place=display.position + 1,
+                left=left,
+                right=right,
+                chosen=screen_name(chosen, display),
+                expected=screen_name(expected, display),
+                is_right=chosen is not None and chosen == expected,
+                why=str((display.pair.matchup.instance.gold or {}).get("why", "")),
+            )
+        )
+    return rows
+
+
+def _attempt(annotator: Annotator, number: int) -> QuerySet[Assignment]:
+    return annotator.assignments.filter(purpose=QUALIFICATION, attempt=number)
+
+
+def _instances_seen(assignments: QuerySet[Assignment]) -> set[int]:
+    """Return the instances of those of an annotator's assignments that are for the qualification."""
+    return set(assignments.filter(purpose=QUALIFICATION).values_list("hit__matchup__instance_id", flat=True))

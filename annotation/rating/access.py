@@ -1,0 +1,76 @@
+"""Access to a HIT: for its own annotator only."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Exists, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from annotation.allocation.lease import attach_annotator, lock_with_annotator
+from annotation.annotators.consent import accepted
+from annotation.annotators.messages import unread_by
+from annotation.core.errors import OtherAccount
+from annotation.core.keys import owner_key
+from annotation.core.prepared import Prepared
+from annotation.members.permissions import account_of
+from annotation.models import Assignment, Study
+from annotation.models.members import Role
+
+
+def _own(key: str, user: int) -> QuerySet[Assignment]:
+    # Without the role, the annotator loses their HITs.
+    mine = Study.objects.granted(user, Role.ANNOTATOR).order_by().values("pk")
+    own = Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key)
+    own = own.select_related("annotator", "hit__batch__study").order_by()
+    return own.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version"))
+
+
+def _own_with_source(key: str, user: int) -> QuerySet[Assignment]:
+    with_source = _own(key, user).select_related("hit__matchup__instance")
+    return with_source.annotate(has_notes=Exists(unread_by(user)))
+
+
+def _locked(key: str, user: int) -> QuerySet[Assignment]:
+    return lock_with_annotator(_own(key, user))
+
+
+_OWN, _OWN_WITH_SOURCE, _LOCKED = Prepared(_own), Prepared(_own_with_source), Prepared(_locked)
+
+
+def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False, lock: bool = False) -> Assignment:
+    """Return the signed-in annotator's own assignment; another's is a 404.
+
+    lock : within a transaction, lock it, so that `lock_and_extend_lease` need not query it again
+    Raises: OtherAccount when the form was rendered for another account, whose vote it holds.
+    """
+    query = _LOCKED if lock else _OWN_WITH_SOURCE if with_source else _OWN
+    user = account_of(request)
+    owner = request.POST.get("owner")
+    if owner and owner != owner_key(user.pk):
+        raise OtherAccount(
+            _("Somebody else has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
+        )
+    assignment = query.first(key=key, user=user.pk)
+    if assignment is None:
+        raise Http404(f"no assignment {key}")
+    assignment.annotator.user = user
+    vars(assignment)["is_locked"] = lock
+    return attach_annotator(assignment)
+
+
+def hit_form_view(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a view that takes a form of a HIT; GET, as when a browser reopens its address, redirects to the HIT."""
+
+    @require_http_methods(["GET", "HEAD", "POST"])
+    @login_required
+    @wraps(view)
+    def wrapped(request: HttpRequest, assignment_key: str) -> HttpResponse:
+        if request.method != "POST":
+            return redirect("annotation:hit", assignment_key)
+        return view(request, assignment_key)
+
+    return wrapped

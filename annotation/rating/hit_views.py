@@ -1,0 +1,194 @@
+"""Views of the HIT page: show it, take votes, submit it."""
+
+from collections.abc import Mapping, Sequence
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation.allocation.lease import require_open
+from annotation.core.errors import AnnotationError, ConsentNeeded, Unacceptable, VoteConflict, VotesMissing
+from annotation.core.http import skip_prefetch
+from annotation.core.middleware import status_of
+from annotation.hits.displays import mark_shown
+from annotation.hits.slots import is_taken
+from annotation.models import Assignment, Display, Rating
+from annotation.quality.hidden_checks import WARNING, warning_due
+from annotation.rating.access import hit_form_view, own_assignment
+from annotation.rating.client_report import parse_times
+from annotation.rating.forms import VoteForm
+from annotation.rating.presenters import (
+    Card,
+    RejectedAnswer,
+    base_context,
+    card_of,
+    displays_of,
+    first_page,
+    second_page,
+    status,
+    voted_card,
+)
+from annotation.rating.scriptless import take_votes, votes_in
+from annotation.rating.second_stage import reveal
+from annotation.rating.store_vote import display_of
+from annotation.rating.votes import close_hit, is_counted, take_vote
+
+FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
+CLOSED_STATES = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
+
+
+@login_required
+@never_cache
+@require_safe
+@skip_prefetch
+def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
+    """Show a HIT: one source text and its pairs, each on the sides drawn for this annotator."""
+    assignment = own_assignment(request, assignment_key, with_source=True)
+    if assignment.state in CLOSED_STATES:
+        return redirect("annotation:rate")
+    try:
+        return show_hit(request, assignment)
+    except ConsentNeeded:
+        return redirect("annotation:consent", assignment.annotator.study.key)
+
+
+@hit_form_view
+def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
+    """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
+    votes = votes_in(request.POST)
+    if votes and not is_htmx(request):
+        return _save_all(request, own_assignment(request, assignment_key), votes)
+    assignment, form = None, VoteForm(votes[0] if votes else request.POST)
+    is_valid = form.is_valid()  # before the lock, to hold it for less time
+    try:
+        with transaction.atomic():
+            assignment = own_assignment(request, assignment_key, lock=True)
+            if not is_valid:
+                raise Unacceptable(form.problem)
+            rating = take_vote(assignment=assignment, **form.vote, at=timezone.now())
+    except (Unacceptable, VoteConflict) as refusal:  # shown at the card; other errors are pages of their own
+        if assignment is None:
+            raise
+        return _refusal_at_card(request, assignment, refusal)
+    if not is_htmx(request):
+        return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{rating.display.pair.key}")
+    return _vote_card(request, rating.display.assignment, voted_card(rating))
+
+
+def _save_all(request: HttpRequest, assignment: Assignment, votes: Sequence[Mapping[str, str]]) -> HttpResponse:
+    """Save every choice of a page without scripts, whichever pair's button was pressed, and go to that pair."""
+    key = request.POST.get("pair_key", "")
+    rejected, code = take_votes(assignment=assignment, stage=FIRST, votes=votes, at=timezone.now(), required=key)
+    if rejected:
+        return show_hit(request, assignment, *rejected, code=code)
+    return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{display_of(assignment, key).pair.key}")
+
+
+def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: AnnotationError) -> HttpResponse:
+    """Show at the pair's card why its choice was refused.
+
+    Raises: AssignmentClosed; ConsentNeeded; UnknownName when the pair isn't on the HIT.
+    """
+    require_open(assignment)
+    display = display_of(assignment, request.POST.get("pair_key", ""))
+    rejected, code = RejectedAnswer(display.pair.key, str(refusal)), status_of(refusal)
+    if not is_htmx(request):
+        return show_hit(request, assignment, rejected, code=code)
+    assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])
+    return _vote_card(request, assignment, card_of(_display_of(assignment, display.pk), rejected), code)
+
+
+def _display_of(assignment: Assignment, pk: int) -> Display:
+    return next(display for display in displays_of(assignment) if display.pk == pk)
+
+
+def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: int = 200) -> HttpResponse:
+    context = {
+        **base_context(assignment, request.POST.get("page", "")[:32]),
+        "card": card,
+        "status": status(assignment, timezone.now()),
+    }
+    return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
+
+
+@never_cache
+@hit_form_view
+def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
+    """Submit the HIT and redirect to the next; when votes are missing, say which."""
+    if votes := votes_in(request.POST):
+        unlocked = own_assignment(request, assignment_key)
+        stage = REVISED if unlocked.arm else FIRST
+        rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=timezone.now())
+        if rejected:
+            return show_hit(request, unlocked, *rejected, code=code)
+    assignment = None
+    try:
+        with transaction.atomic():
+            assignment = own_assignment(request, assignment_key, lock=True)
+            times = parse_times(request.POST.getlist("times"))
+            done = close_hit(assignment=assignment, at=timezone.now(), times=times)
+    except VotesMissing as refusal:
+        if not refusal.places or assignment is None:
+            raise
+        return show_hit(request, assignment, missing=refusal.places, code=422)
+    _add_thanks(request, done)
+    if done.purpose == Assignment.Purpose.QUALIFICATION:
+        return redirect("annotation:feedback", done.key)
+    return redirect("annotation:rate")
+
+
+def show_hit(
+    request: HttpRequest,
+    assignment: Assignment,
+    *rejected: RejectedAnswer,
+    missing: list[int] | None = None,
+    code: int = 200,
+) -> HttpResponse:
+    """Show the HIT page in its present stage, with the rejected answers."""
+    require_open(assignment)
+    now = timezone.now()
+    if assignment.locked_at is None:
+        mark_shown(assignment=assignment, at=now)
+        context = first_page(assignment, now, *rejected)
+    else:
+        opened = opened_display(assignment, rejected[0].key if rejected else request.GET.get("change", ""))
+        context = second_page(assignment, now, opened, *rejected[:1])
+    return TemplateResponse(request, "annotation/rating/hit.html", {**context, "missing": missing}, status=code)
+
+
+def opened_display(assignment: Assignment, key: str = "") -> Display | None:
+    """Return the display that the second stage opens: that of the pair `key` if it was shown before, or the next one."""
+    shown = {one.pair.key: one for one in displays_of(assignment) if one.second_shown_at is not None} if key else {}
+    if key in shown:
+        return shown[key]
+    return reveal(assignment=assignment, at=timezone.now())
+
+
+def is_htmx(request: HttpRequest) -> bool:
+    """Tell whether htmx made the request, and gets a partial."""
+    return bool(getattr(request, "htmx", False))
+
+
+def _add_thanks(request: HttpRequest, assignment: Assignment) -> None:
+    study = assignment.hit.batch.study
+    if warning_due(assignment):
+        messages.warning(request, WARNING)
+    if is_counted(assignment):
+        messages.success(request, _("Submitted. Thank you!"))
+        return
+    by_other = _(
+        "Submitted, but too late: another rater has taken this HIT by now. Your answers are kept, but not counted."
+    )
+    shut = _("Submitted, but too late: the study takes no more work on it. Your answers are kept, but not counted.")
+    sentences = [by_other if is_taken(assignment) else shut]
+    if study.pay_per_hit is not None:
+        sentences.append(_("You are paid for it all the same.") if study.pay_late else _("It is not paid."))
+    messages.warning(request, " ".join([*sentences, _("Thank you!")]))

@@ -1,0 +1,128 @@
+"""The view that leads an annotator to their next HIT, to a page that comes before it, or says why there is none."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.db.models import F, FilteredRelation, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation.allocation.claims import claim_hit, has_work, no_work_reason
+from annotation.allocation.no_work import has_ended
+from annotation.annotators.consent import latest_consent
+from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
+from annotation.core.http import skip_prefetch
+from annotation.core.prepared import Prepared
+from annotation.members.accounts import annotator_for
+from annotation.members.permissions import account_of, has_any_role
+from annotation.models import Annotator, Study
+from annotation.models.members import Role
+from annotation.quality.qualification import qualification_status
+from annotation.rating.completion import completion_message_of
+from annotation.recruitment.base import CompletionMessage
+
+
+@dataclass
+class _StudySearch:
+    """The search through an annotator's studies for a HIT, and why each study had none."""
+
+    known: list[Annotator] = field(default_factory=list)
+    declined: list[Annotator] = field(default_factory=list)
+    failed: list[Annotator] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def try_study(self, user: User, study: Study, now: datetime) -> HttpResponse | None:
+        """Return a redirect to a HIT of this study or to what precedes it; None, with the reason kept, without one."""
+        known = study.annotator  # type: ignore[attr-defined]
+        annotator = Annotator(pk=known, study=study) if known else annotator_for(user=user, study=study)
+        try:
+            return redirect("annotation:hit", claim_hit(annotator=annotator, at=now).key)
+        except (ConsentNeeded, ClaimRefused) as refusal:
+            annotator = annotator_for(user=user, study=study)  # all its fields: a claim needs the pk only
+            self.known.append(annotator)
+            return self._after_refusal(annotator, refusal, now)
+
+    def _after_refusal(self, annotator: Annotator, refusal: AnnotationError, now: datetime) -> HttpResponse | None:
+        """Return a redirect to consent or qualification; None, with the reason kept, where neither helps."""
+        if isinstance(refusal, ConsentNeeded):
+            if not has_work(annotator):  # no consent question where no HIT would follow
+                self.reasons.append(no_work_reason(annotator, now))
+            elif latest_consent(annotator) is None:
+                return redirect("annotation:consent", annotator.study.key)
+            else:
+                self.declined.append(annotator)
+        else:
+            found = qualification_status(annotator)
+            if found.awaits_retry and has_work(annotator):
+                return redirect("annotation:qualification", annotator.study.key)
+            if found.required and not found.attempts_left:
+                self.failed.append(annotator)
+            self.reasons.append(str(refusal))
+        return None
+
+    def completion_message(self, user: User, now: datetime) -> CompletionMessage | None:
+        """Return the channel's completion message once no study has a HIT for the annotator.
+
+        Studies without an open batch included: a completion code stays valid when the batch ends.
+        """
+        known = {annotator.pk for annotator in self.known}
+        for annotator in Annotator.objects.filter(user=user).select_related("study").order_by("pk"):
+            completion_message = completion_message_of(annotator=annotator, at=now)
+            if completion_message is not None:
+                if annotator.pk not in known:
+                    self.known.append(annotator)
+                return completion_message
+        return None
+
+
+def _studies(user: int) -> QuerySet[Study]:
+    mine = FilteredRelation("annotators", condition=Q(annotators__user=user))
+    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(mine=mine, annotator=F("mine__pk"))
+
+
+_STUDIES = Prepared(_studies)
+
+
+@login_required
+@never_cache
+@require_safe
+@skip_prefetch
+def rate(request: HttpRequest) -> HttpResponse:
+    """Lead an annotator to their current HIT, to a question that comes first, or to the next HIT."""
+    user, now = account_of(request), timezone.now()
+    studies = _STUDIES.all(user=user.pk)
+    if not studies and not has_any_role(user, Role.ANNOTATOR):
+        return render(request, "annotation/members/no_role.html", {"wanted": "annotator"}, status=403)
+    search = _StudySearch()
+    for study in studies:
+        if (response := search.try_study(user, study, now)) is not None:
+            return response
+    completion_message = search.completion_message(user, now)
+    if search.failed and not search.declined and completion_message is None:
+        return redirect("annotation:qualification", search.failed[0].study.key)  # explains the result
+    stays = completion_message is None or not completion_message.leaves
+    ended_studies = [annotator.study for annotator in search.known if has_ended(annotator)]
+    context = {
+        # A rater who is sent back to a platform gets no second instruction, such as to wait.
+        "reason": _reason(search) if stays or search.declined or search.failed or ended_studies else "",
+        "completion_message": completion_message,
+        "declined": search.declined,
+        "studies": [annotator.study for annotator in search.known],
+        "look_again": stays and not (ended_studies and len(ended_studies) == len(search.known)),
+        "pays": any(study.pay_per_hit for study in ended_studies),
+    }
+    return render(request, "annotation/rating/nothing_to_rate.html", context)
+
+
+def _reason(search: _StudySearch) -> str:
+    if search.declined:
+        return _("You declined the consent question, so there is nothing for you to rate.")
+    return " ".join(dict.fromkeys(search.reasons)) or _(
+        "Nothing is open for rating at the moment. Please look again later."
+    )

@@ -1,0 +1,359 @@
+"""Contexts of a rater's HIT page: texts on the sides drawn for them, under opaque keys, without the systems' names."""
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from annotation.allocation.claims import MOST_AHEAD, hits_ahead
+from annotation.allocation.queue import open_batches
+from annotation.core.default_labels import translate_default
+from annotation.core.keys import owner_key
+from annotation.core.prepared import Prepared, attach_related
+from annotation.core.shown_text import shown_text
+from annotation.models import Assignment, Batch, Display, Flag, Hit, Rating
+from annotation.quality.hidden_checks import CHECKS, gold_ahead
+from annotation.quality.qualification import hits_in_attempt
+from annotation.rating.forms import PAIR_FLAGS
+from annotation.rating.second_stage import LONGEST_REASON, ShownRow, shown_rows
+from annotation.rating.store_vote import change_count
+from annotation.rating.votes import screen_choice
+
+FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
+QUALIFICATION = Assignment.Purpose.QUALIFICATION
+SUBMITTED = Assignment.State.SUBMITTED
+
+
+@dataclass(frozen=True)
+class RejectedAnswer:
+    """A refused answer on one pair, and why; its form keeps `choice` and `reason`."""
+
+    key: str
+    problem: str
+    choice: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One pair as its rater sees it.
+
+    version : number of changes of its votes so far
+    times   : active and wall seconds spent on it so far, where measured
+    """
+
+    key: str
+    place: int
+    left: str
+    right: str
+    choice: str | None
+    saved_at: datetime | None
+    version: int
+    flags: Sequence[Flag]
+    problem: str = ""
+    times: str = ""
+
+
+@dataclass(frozen=True)
+class SecondCard:
+    """One pair in the second stage; `state` is decided, open (with its comparison table) or closed (not shown yet)."""
+
+    card: Card
+    state: str
+    first: str
+    first_label: str
+    second: str | None
+    second_label: str
+    reason: str
+    rows: Sequence[ShownRow] = ()
+    choice: str = ""
+    saved_at: datetime | None = None
+    times: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Tell whether the second choice is the first one."""
+        return self.second == self.first
+
+
+@dataclass(frozen=True)
+class Status:
+    """Progress of a HIT; `open` holds (place, key) of the pairs without a vote of this stage."""
+
+    rated: int
+    total: int
+    open: list[tuple[int, str]] = field(default_factory=list)
+    expires_at: datetime | None = None
+    now: datetime | None = None
+    late: bool = False
+    locks: bool = False
+    second: bool = False
+
+
+@dataclass(frozen=True)
+class HitPlace:
+    """A HIT's number among those of its rater; `total` is None where unknown."""
+
+    number: int
+    total: int | None
+    more: bool = False
+    practice: bool = False
+
+
+def displays_of(assignment: Assignment) -> list[Display]:
+    """Return an assignment's displays in their order, with all that a card needs."""
+    displays = _DISPLAYS.all(assignment=assignment.pk)
+    for display in displays:
+        display.assignment = assignment
+    # Most requests show a new HIT, which has neither.
+    rated = any(display.has_ratings for display in displays)  # type: ignore[attr-defined]
+    reported = any(display.has_flags for display in displays)  # type: ignore[attr-defined]
+    attach_related(displays, "ratings", _RATINGS.all(assignment=assignment.pk) if rated else [], "display")
+    attach_related(displays, "flags", _FLAGS.all(assignment=assignment.pk) if reported else [], "display")
+    return displays
+
+
+def _displays(assignment: int) -> QuerySet[Display]:
+    related = Display.objects.select_related("pair__generation_a", "pair__generation_b", "table")
+    found = related.filter(assignment=assignment).annotate(
+        version=change_count(),
+        has_ratings=Exists(Rating.objects.filter(display=OuterRef("pk"))),
+        has_flags=Exists(Flag.objects.filter(display=OuterRef("pk"))),
+    )
+    return found.order_by("position")
+
+
+def _ratings(assignment: int) -> QuerySet[Rating]:
+    return Rating.objects.filter(display__assignment=assignment)
+
+
+def _flags(assignment: int) -> QuerySet[Flag]:
+    return Flag.objects.filter(display__assignment=assignment)
+
+
+_DISPLAYS, _RATINGS, _FLAGS = Prepared(_displays), Prepared(_ratings), Prepared(_flags)
+
+
+def base_context(assignment: Assignment, page: str = "") -> dict[str, object]:
+    """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
+    study = assignment.hit.batch.study
+    choices = study.offered_choices
+    return {
+        "assignment": assignment,
+        "owner": owner_key(assignment.annotator.user_id),
+        "study": study,
+        "question": translate_default(study.question),
+        "source_label": translate_default(study.source_label),
+        "label_left": choices["left"],
+        "label_right": choices["right"],
+        "choices": list(choices.items()),
+        "flag_kinds": PAIR_FLAGS,
+        "page": page or secrets.token_urlsafe(9),
+    }
+
+
+def first_page(assignment: Assignment, now: datetime, *rejected: RejectedAnswer) -> dict[str, object]:
+    """Return the context of the page in the first stage, without any comparison table."""
+    displays = displays_of(assignment)
+    cards = [card_of(display, *rejected) for display in displays]
+    return {**_page_context(assignment), "cards": cards, "status": status(assignment, now, displays)}
+
+
+def second_page(
+    assignment: Assignment, now: datetime, opened: Display | None, rejected: RejectedAnswer | None = None
+) -> dict[str, object]:
+    """Return the context of the page in the second stage, with one pair open or none."""
+    return {**_page_context(assignment), **second_stage(assignment, now, opened, rejected)}
+
+
+def second_stage(
+    assignment: Assignment, now: datetime, opened: Display | None, rejected: RejectedAnswer | None = None
+) -> dict[str, object]:
+    """Return the part of the second stage's context that a vote changes."""
+    displays = displays_of(assignment)
+    cards = [_second_card(display, opened, rejected) for display in displays]
+    decided = {card.card.key: card.second for card in cards}
+    return {
+        "cards": cards,
+        "longest_reason": LONGEST_REASON,
+        "changing": opened is not None and decided.get(opened.pair.key) is not None,
+        "status": status(assignment, now, displays),
+    }
+
+
+def card_of(display: Display, *rejected: RejectedAnswer, texts: bool = True) -> Card:
+    """Build one pair's card from a display of `displays_of`; without `texts` none are rendered."""
+    left, right = texts_of(display) if texts else ("", "")
+    rating = _rating(display, FIRST)
+    return Card(
+        key=display.pair.key,
+        place=display.position + 1,
+        left=left,
+        right=right,
+        choice=screen_choice(rating) if rating else None,
+        saved_at=rating.rated_at if rating else None,
+        version=display.version,  # type: ignore[attr-defined]
+        flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
+        problem=next((one.problem for one in rejected if one.key == display.pair.key), ""),
+        times=_times(rating),
+    )
+
+
+def voted_card(rating: Rating) -> Card:
+    """Build a pair's card from the rating that `record_vote` returned; without flags, which that partial does not show."""
+    display = rating.display
+    left, right = texts_of(display)
+    return Card(
+        key=display.pair.key,
+        place=display.position + 1,
+        left=left,
+        right=right,
+        choice=screen_choice(rating),
+        saved_at=rating.rated_at,
+        version=display.version,  # type: ignore[attr-defined]
+        flags=(),
+    )
+
+
+def _places(assignment: int, stage: str) -> "QuerySet[Display, tuple[int, str, bool]]":
+    voted = Exists(Rating.objects.filter(display=OuterRef("pk"), stage=stage))
+    rows = Display.objects.filter(assignment=assignment).annotate(voted=voted).order_by("position")
+    return rows.values_list("position", "pair__key", "voted")
+
+
+_PLACES = Prepared(_places)
+
+
+def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | None = None) -> Status:
+    """Count the pairs with and without a vote of the present stage: in one query, in none if given `displays`."""
+    second = assignment.locked_at is not None
+    stage = REVISED if second else FIRST
+    if displays is not None:
+        places = [(one.position, one.pair.key, _rating(one, stage) is not None) for one in displays]
+    else:
+        places = _PLACES.all(assignment=assignment.pk, stage=stage)
+    unrated = [(position + 1, key) for position, key, done in places if not done]
+    expires = assignment.expires_at
+    return Status(
+        rated=len(places) - len(unrated),
+        total=len(places),
+        open=unrated,
+        expires_at=expires,
+        now=now,
+        late=assignment.state == Assignment.State.EXPIRED or (expires is not None and expires <= now),
+        locks=bool(assignment.arm) and not second,
+        second=second,
+    )
+
+
+def hit_place(assignment: Assignment) -> HitPlace:
+    """Number the rater's HITs in a way that does not reveal hidden checks.
+
+    A check takes none of the remaining HITs, so the sum of done and remaining ones would grow by one at each check. The
+    total therefore counts rating HITs only, plus the expected number of checks. A returned check lowers it by one, as a
+    returned rating HIT does.
+    """
+    if assignment.purpose == QUALIFICATION:
+        done = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
+        rated = done.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
+        return HitPlace(rated + 1, hits_in_attempt(assignment.annotator), practice=True)
+    closed = {
+        (state, purpose): count for state, purpose, count in _CLOSED_COUNTS.all(annotator=assignment.annotator_id)
+    }
+    purposes = Counter({purpose: count for (state, purpose), count in closed.items() if state == SUBMITTED})
+    batches = open_batches(assignment.annotator)
+    number, ahead = purposes.total() + 1, hits_ahead(assignment.annotator, batches)
+    if ahead >= MOST_AHEAD:
+        return HitPlace(number, MOST_AHEAD, more=True)
+    returned = sum(closed.get((Assignment.State.RETURNED, purpose), 0) for purpose in CHECKS)
+    purposes[assignment.purpose] += 1
+    ratings = purposes[Assignment.Purpose.RATING] + ahead - returned
+    total = ratings + _checks_expected(assignment, batches, purposes, ratings)
+    return HitPlace(number, max(total, number + min(ahead, 1)))
+
+
+def _closed_counts(annotator: int) -> "QuerySet[Assignment, tuple[str, str, int]]":
+    closed = Assignment.objects.filter(annotator=annotator, state__in=(SUBMITTED, Assignment.State.RETURNED))
+    counted = closed.exclude(purpose=QUALIFICATION).order_by().values("state", "purpose").annotate(count=Count("pk"))
+    return counted.values_list("state", "purpose", "count")
+
+
+_CLOSED_COUNTS = Prepared(_closed_counts)
+
+
+def _checks_expected(assignment: Assignment, batches: Sequence[Batch], given: Counter[str], ratings: int) -> int:
+    """Return how many checks to expect among `ratings` rating HITs: by their rate, up to those available.
+
+    Claiming a check moves it from those ahead to those given, which does not change the result.
+    """
+    rating = [batch for batch in batches if batch.purpose == Batch.Purpose.RATING]
+    gold = max((batch.gold_rate for batch in rating), default=0.0)
+    repeat = max((batch.repeat_rate for batch in rating), default=0.0)
+    share = min(gold + repeat, 0.5)
+    if not share:
+        return 0
+    available = given[Assignment.Purpose.GOLD] + given[Assignment.Purpose.REPEAT]
+    if gold:
+        available += gold_ahead(assignment.annotator, assignment.hit.batch).count()
+    if repeat:
+        available += max(ratings - 1 - given[Assignment.Purpose.REPEAT], 0)
+    return min(round(ratings / (1 - share)) - ratings, available)
+
+
+def _page_context(assignment: Assignment) -> dict[str, object]:
+    return {
+        **base_context(assignment),
+        "scriptless": True,  # until the script runs; partials are requested by scripts only
+        "source": source_of(assignment.hit),
+        "hit_place": hit_place(assignment),
+        "may_return": assignment.purpose != QUALIFICATION,
+        "has_notes": getattr(assignment, "has_notes", True),  # if unknown, the template queries them
+    }
+
+
+def source_of(hit: Hit) -> str:
+    """Return a HIT's source as shown to raters: as Markdown if the study says so."""
+    return shown_text(hit.matchup.instance.source, rendered=hit.batch.study.render_markdown)
+
+
+def texts_of(display: Display) -> tuple[str, str]:
+    """Return a pair's texts for its card, the left one first."""
+    rendered = display.assignment.hit.batch.study.render_markdown
+    texts = (display.pair.generation_a.text, display.pair.generation_b.text)
+    left, right = (shown_text(text, rendered=rendered) for text in (texts if display.a_is_left else texts[::-1]))
+    return left, right
+
+
+def _second_card(display: Display, opened: Display | None, rejected: RejectedAnswer | None) -> SecondCard:
+    is_open = opened is not None and opened.pk == display.pk
+    card = card_of(display, *filter(None, [rejected]), texts=is_open)
+    labels = display.assignment.hit.batch.study.offered_choices
+    second = _rating(display, REVISED)
+    first, chosen = card.choice or "", screen_choice(second) if second else None
+    tried = rejected if rejected and rejected.key == card.key else None
+    return SecondCard(
+        card=card,
+        state="open" if is_open else "decided" if second else "closed",
+        first=first,
+        first_label=labels.get(first, first),
+        second=chosen,
+        second_label=labels.get(chosen or "", ""),
+        reason=tried.reason if tried else second.reason if second else "",
+        rows=shown_rows(display) if is_open else (),
+        choice=(tried.choice if tried else chosen) or "",
+        saved_at=second.rated_at if second else None,
+        times=_times(second),
+    )
+
+
+def _times(rating: Rating | None) -> str:
+    if rating is None or rating.active_seconds is None or rating.wall_seconds is None:
+        return ""
+    return f"{rating.active_seconds:.1f} {rating.wall_seconds:.1f}"
+
+
+def _rating(display: Display, stage: str) -> Rating | None:
+    return next((one for one in display.ratings.all() if one.stage == stage), None)

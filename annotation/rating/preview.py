@@ -1,0 +1,141 @@
+"""A preview of a HIT's page as a rater would see it, built from unsaved objects."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from annotation.core.errors import UnknownName
+from annotation.hits.displays import derived_seed, draw_displays
+from annotation.models import Annotator, Assignment, Batch, Display, Hit, Pair
+from annotation.rating.presenters import Card, HitPlace, SecondCard, Status, base_context, source_of, texts_of
+from annotation.rating.second_stage import LONGEST_REASON, choose_table, turned_rows
+
+KEY = "preview"  # shorter than any assignment's key
+
+
+def previewed_hit(batch: Batch, position: int) -> Hit:
+    """Return the HIT at a position of a batch's queue, from 1.
+
+    Raises: UnknownName when it has fewer.
+    """
+    hits = batch.hits.select_related("matchup__instance").order_by("position")
+    hit = hits[position - 1 : position].first() if position >= 1 else None
+    if hit is None:
+        raise UnknownName(f"batch {batch.name} has {batch.hits.count()} HITs, and none at {position}")
+    hit.batch = batch
+    return hit
+
+
+def arms_of(batch: Batch) -> Sequence[str]:
+    """Return the arms of a batch's second stage; none without one."""
+    second = batch.study.is_two_stage and batch.purpose != Batch.Purpose.QUALIFICATION
+    return list(batch.study.arms) if second else []
+
+
+def first_stage(hit: Hit, *, number: int, viewer: User, at: datetime) -> dict[str, object]:
+    """Return the context of the page before any vote."""
+    assignment = _assignment(hit, viewer, at, arm=next(iter(arms_of(hit.batch)), ""))
+    displays = _displays(assignment)
+    return {
+        **_page_context(assignment, number),
+        "cards": [_card(display) for display in displays],
+        "status": _status(assignment, displays, at),
+    }
+
+
+def second_stage(hit: Hit, *, number: int, viewer: User, at: datetime, arm: str) -> dict[str, object]:
+    """Return the context of the page in the second stage, as if all first votes were for the left text.
+
+    The first pair is open, beside what the arm shows.
+    Raises: UnknownName for an arm that the batch doesn't have.
+    """
+    if arm not in arms_of(hit.batch):
+        raise UnknownName(f"there is no arm {arm!r} in batch {hit.batch.name}")
+    assignment = _assignment(hit, viewer, at, arm=arm)
+    assignment.locked_at = at
+    displays = _displays(assignment)
+    return {
+        **_page_context(assignment, number),
+        "cards": [_second_card(display, is_open=display is displays[0]) for display in displays],
+        "longest_reason": LONGEST_REASON,
+        "changing": False,
+        "status": _status(assignment, displays, at),
+    }
+
+
+def _assignment(hit: Hit, viewer: User, at: datetime, *, arm: str) -> Assignment:
+    return Assignment(
+        key=KEY,
+        hit=hit,
+        annotator=Annotator(study=hit.batch.study, user=viewer, kind=Annotator.Kind.ACCOUNT),
+        seed=derived_seed(hit.batch.seed, hit.key, KEY),
+        arm=arm,
+        claimed_at=at,
+        expires_at=at + timedelta(minutes=hit.batch.lease_minutes),
+    )
+
+
+def _displays(assignment: Assignment) -> list[Display]:
+    """Draw the displays, and attach their pairs with their texts."""
+    drawn = draw_displays(assignment)
+    pairs = Pair.objects.select_related("generation_a", "generation_b", "matchup__instance").in_bulk(
+        [display.pair_id for display in drawn]
+    )
+    for display in drawn:
+        display.pair = pairs[display.pair_id]
+    return drawn
+
+
+def _page_context(assignment: Assignment, number: int) -> dict[str, object]:
+    batch = assignment.hit.batch
+    is_practice = batch.purpose == Batch.Purpose.QUALIFICATION
+    hits = batch.hits.count()
+    return {
+        **base_context(assignment, secrets.token_urlsafe(9)),
+        "source": source_of(assignment.hit),
+        "hit_place": HitPlace(number, hits, practice=is_practice),
+        "may_return": not is_practice,
+    }
+
+
+def _card(display: Display, *, choice: str | None = None, texts: bool = True) -> Card:
+    left, right = texts_of(display) if texts else ("", "")
+    return Card(
+        key=display.pair.key,
+        place=display.position + 1,
+        left=left,
+        right=right,
+        choice=choice,
+        saved_at=None,
+        version=0,
+        flags=(),
+    )
+
+
+def _second_card(display: Display, *, is_open: bool) -> SecondCard:
+    first = "left"
+    table = choose_table(display.assignment, display) if is_open else None
+    return SecondCard(
+        card=_card(display, choice=first, texts=is_open),
+        state="open" if is_open else "closed",
+        first=first,
+        first_label=display.assignment.hit.batch.study.offered_choices[first],
+        second=None,
+        second_label="",
+        reason="",
+        rows=turned_rows(table, a_is_left=display.a_is_left) if table else (),
+    )
+
+
+def _status(assignment: Assignment, displays: Sequence[Display], at: datetime) -> Status:
+    return Status(
+        rated=0,
+        total=len(displays),
+        open=[(display.position + 1, display.pair.key) for display in displays],
+        expires_at=assignment.expires_at,
+        now=at,
+        locks=bool(assignment.arm) and assignment.locked_at is None,
+        second=assignment.locked_at is not None,
+    )

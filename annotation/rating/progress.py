@@ -1,0 +1,141 @@
+"""An annotator's own work as they see it: without systems and instances, and without revealing hidden checks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from annotation.core.default_labels import side_name, translate_default
+from annotation.models import Annotator, Assignment, Display, Rating
+from annotation.rating.votes import is_counted, screen_choice
+
+FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
+QUALIFICATION = Assignment.Purpose.QUALIFICATION
+SUBMITTED = Assignment.State.SUBMITTED
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """One annotator's sums in one study; the qualification counts in the pay only."""
+
+    annotator: Annotator
+    hits: int
+    pairs: int
+    minutes: float | None
+    pay: Decimal | None
+    current: str
+
+    @property
+    def question(self) -> str:
+        """The study's question: raters never see its title."""
+        return translate_default(self.annotator.study.question)
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """One HIT of an annotator."""
+
+    assignment: Assignment
+    at: datetime | None
+    choices: list[SafeString]
+    minutes: float | None
+    status: str
+
+    @property
+    def is_qualification(self) -> bool:
+        """Tell whether the HIT was part of the qualification."""
+        return self.assignment.purpose == QUALIFICATION
+
+
+def progress_of(user: User) -> list[StudyProgress]:
+    """Return a user's sums in each study, in a fixed number of queries."""
+    annotators = list(Annotator.objects.filter(user=user).select_related("study").order_by("joined_at", "pk"))
+    assignments = Assignment.objects.filter(annotator__in=annotators).order_by()
+    own = ~Q(purpose=QUALIFICATION)
+    submitted = Count("pk", filter=Q(state=SUBMITTED) & own)
+    sums: dict[int, tuple[int, Decimal | None]] = {
+        row["annotator"]: (row["hits"], row["due"])
+        for row in assignments.values("annotator").annotate(hits=submitted, due=Sum("pay_due"))
+    }
+    current = dict(assignments.claimed().values_list("annotator", "key"))
+    rated = _rated(annotators)
+    return [
+        StudyProgress(
+            annotator=annotator,
+            hits=sums.get(annotator.pk, (0, None))[0],
+            pay=sums.get(annotator.pk, (0, None))[1],
+            current=current.get(annotator.pk, ""),
+            pairs=rated.get(annotator.pk, (0, None))[0],
+            minutes=_minutes(rated.get(annotator.pk, (0, None))[1]),
+        )
+        for annotator in annotators
+    ]
+
+
+def _rated(annotators: Sequence[Annotator]) -> dict[int, tuple[int, float | None]]:
+    """Return annotator → pairs rated and active seconds, of submitted HITs."""
+    ratings = Rating.objects.filter(display__assignment__annotator__in=annotators, display__assignment__state=SUBMITTED)
+    rows = (
+        ratings.exclude(display__assignment__purpose=QUALIFICATION)
+        .order_by()
+        .values("display__assignment__annotator")
+        .annotate(pairs=Count("pk", filter=Q(stage=FIRST)), seconds=Sum("active_seconds"))
+    )
+    return {row["display__assignment__annotator"]: (row["pairs"], row["seconds"]) for row in rows}
+
+
+def history_of(user: User) -> QuerySet[Assignment]:
+    """Return a user's HITs, the latest first, without those of studies that they withdrew from."""
+    mine = Assignment.objects.present().filter(annotator__user=user)
+    mine = mine.select_related("annotator__study", "slot").prefetch_related("displays__ratings")
+    return mine.annotate(at=Coalesce("submitted_at", "returned_at", "expires_at", "claimed_at")).order_by("-at", "-pk")
+
+
+def history_rows(assignments: Sequence[Assignment]) -> list[HistoryRow]:
+    """Describe assignments of `history_of`."""
+    return [_row(assignment) for assignment in assignments]
+
+
+def _row(assignment: Assignment) -> HistoryRow:
+    displays = sorted(assignment.displays.all(), key=lambda display: display.position)
+    seconds = [one.active_seconds for display in displays for one in display.ratings.all() if one.active_seconds]
+    offered = {"none": _("No preference"), **assignment.annotator.study.offered_choices}
+    labels = {choice: side_name(label) for choice, label in offered.items()}
+    return HistoryRow(
+        assignment=assignment,
+        at=assignment.submitted_at or assignment.returned_at,
+        choices=[_choice(display, labels) for display in displays],
+        minutes=_minutes(sum(seconds)) if seconds else None,
+        status=status_of_hit(assignment),
+    )
+
+
+def _choice(display: Display, labels: dict[str, SafeString]) -> SafeString:
+    """Name the first choice, and the revised one if it differs."""
+    by_stage = {rating.stage: labels[screen_choice(rating)] for rating in display.ratings.all()}
+    first, second = by_stage.get(FIRST), by_stage.get(REVISED)
+    if first is None:
+        return SafeString("–")
+    return first if second in (None, first) else format_html("{} → {}", first, second)
+
+
+def status_of_hit(assignment: Assignment) -> str:
+    """Describe a HIT's state; a hidden check reads like any other HIT."""
+    if assignment.state == SUBMITTED:
+        if not is_counted(assignment):
+            return _("late: stored, not counted")
+        return _("submitted late") if assignment.late else _("submitted")
+    if assignment.state == Assignment.State.RETURNED:
+        return _("returned: %(reason)s") % {"reason": assignment.get_return_reason_display()}
+    return _("in progress") if assignment.state == Assignment.State.CLAIMED else _("ran out")
+
+
+def _minutes(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 60

@@ -1,0 +1,86 @@
+"""Votes that pages without JavaScript send together, with the form that ends a HIT's stage."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from django.db.models import Max, Min
+
+from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
+from annotation.core.middleware import status_of
+from annotation.models import Assignment, Display, Rating
+from annotation.rating.forms import SecondVoteForm, VoteForm
+from annotation.rating.presenters import RejectedAnswer, displays_of
+from annotation.rating.second_stage import save_second_vote
+from annotation.rating.votes import save_vote, screen_choice
+
+_VERSION = "version-"  # the one field that every pair sends, chosen or not
+
+
+def votes_in(data: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the fields of each pair in such a form, under the names of a pair's own form."""
+    keys = [name.removeprefix(_VERSION) for name in data if name.startswith(_VERSION)]
+    fields = ("version", "choice", "reason")
+    return [
+        {"pair_key": key, "page": data.get("page", "")}
+        | {field: data[f"{field}-{key}"] for field in fields if f"{field}-{key}" in data}
+        for key in keys
+    ]
+
+
+def take_votes(
+    *, assignment: Assignment, stage: str, votes: Sequence[Mapping[str, str]], at: datetime, required: str = ""
+) -> tuple[list[RejectedAnswer], int]:
+    """Save the choices that changed, each by itself; return the refused ones, and the HTTP status.
+
+    required : key of a pair that must have a choice
+    """
+    rejected, code = [], 200
+    shown = {display.pair.key: display for display in displays_of(assignment)} if votes else {}
+    saved = {key: _rating(display, stage) for key, display in shown.items()}
+    changed = [vote for vote in votes if vote["pair_key"] == required or _differs(vote, saved.get(vote["pair_key"]))]
+    share = _share(assignment, len(changed), at)
+    for vote in changed:
+        try:
+            _save(assignment, stage, {**vote, **_seconds(share, saved.get(vote["pair_key"]))}, at)
+        except (Unacceptable, VoteConflict) as refusal:
+            rejected.append(rejected_answer(vote, refusal))
+            code = max(code, status_of(refusal))
+    return rejected, code
+
+
+def rejected_answer(vote: Mapping[str, str], refusal: AnnotationError) -> RejectedAnswer:
+    """Describe a refused choice, for its card."""
+    return RejectedAnswer(vote["pair_key"], str(refusal), choice=vote.get("choice", ""), reason=vote.get("reason", ""))
+
+
+def _rating(display: Display, stage: str) -> Rating | None:
+    return next((one for one in display.ratings.all() if one.stage == stage), None)
+
+
+def _differs(vote: Mapping[str, str], saved: Rating | None) -> bool:
+    before = (screen_choice(saved), saved.reason) if saved else ("", "")
+    return (vote.get("choice", ""), vote.get("reason", "").replace("\r\n", "\n").strip()) != before
+
+
+def _share(assignment: Assignment, count: int, at: datetime) -> float | None:
+    """Divide the time since the previous vote evenly among choices that arrive together."""
+    if count < 2:
+        return None
+    displays = assignment.displays.all()
+    began = displays.aggregate(at=Max("changes__received_at"))["at"] or displays.aggregate(at=Min("shown_at"))["at"]
+    return max((at - (began or at)).total_seconds(), 0.0) / count
+
+
+def _seconds(share: float | None, saved: Rating | None) -> dict[str, str]:
+    """Return the total time on a pair, as a page reports it."""
+    before = (saved.wall_seconds if saved else None) or 0.0
+    return {} if share is None else {"wall_seconds": str(before + share)}
+
+
+def _save(assignment: Assignment, stage: str, vote: Mapping[str, str], at: datetime) -> None:
+    is_second = stage == Rating.Stage.REVISED
+    form = (SecondVoteForm if is_second else VoteForm)(vote)
+    if not form.is_valid():
+        raise Unacceptable(form.problem)
+    save = save_second_vote if is_second else save_vote
+    save(assignment=assignment, **form.vote, at=at)

@@ -1,0 +1,75 @@
+"""Views of a HIT's second stage: lock the first votes, then take a second vote on each pair beside its table."""
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from annotation.allocation.lease import require_open
+from annotation.core.errors import SecondStageClosed, Unacceptable, VoteConflict
+from annotation.core.middleware import status_of
+from annotation.models import Assignment, Rating
+from annotation.rating.access import hit_form_view, own_assignment
+from annotation.rating.client_report import parse_times
+from annotation.rating.forms import SecondVoteForm
+from annotation.rating.hit_views import CLOSED_STATES, is_htmx, opened_display, show_hit
+from annotation.rating.presenters import base_context, second_stage
+from annotation.rating.scriptless import rejected_answer, take_votes, votes_in
+from annotation.rating.second_stage import reveal, save_second_vote
+from annotation.rating.store_vote import display_of
+from annotation.rating.votes import lock_first_votes, places_without_vote
+
+
+@never_cache
+@hit_form_view
+def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
+    """Lock the first votes and begin the second stage; when votes are missing, say which."""
+    assignment = own_assignment(request, assignment_key)
+    if assignment.locked_at is None and (votes := votes_in(request.POST)):
+        rejected, code = take_votes(assignment=assignment, stage=Rating.Stage.FIRST, votes=votes, at=timezone.now())
+        if rejected:
+            return show_hit(request, assignment, *rejected, code=code)
+    if assignment.state not in CLOSED_STATES and assignment.arm and (missing := places_without_vote(assignment)):
+        return show_hit(request, assignment, missing=missing, code=422)
+    lock_first_votes(assignment=assignment, at=timezone.now(), times=parse_times(request.POST.getlist("times")))
+    return redirect("annotation:hit", assignment.key)
+
+
+@never_cache
+@hit_form_view
+def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
+    """Keep or revise the first choice on one pair, then show the next pair's table."""
+    assignment = own_assignment(request, assignment_key)
+    require_open(assignment)
+    data: Mapping[str, str] = next(iter(votes_in(request.POST)), request.POST)
+    display = display_of(assignment, data.get("pair_key", ""))
+    if assignment.locked_at is None:  # before a form error could show anything of the second stage
+        raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
+    form = SecondVoteForm(data)
+    rejected, code = [], 200
+    try:
+        if not form.is_valid():
+            raise Unacceptable(form.problem)
+        save_second_vote(assignment=assignment, **form.vote, at=timezone.now())
+    except (Unacceptable, VoteConflict) as refusal:
+        rejected, code = [rejected_answer(data, refusal)], status_of(refusal)
+    if not is_htmx(request):
+        return show_hit(request, assignment, *rejected, code=code) if rejected else _next_page(assignment)
+    assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])  # a vote extends the lease
+    opened = opened_display(assignment, display.pair.key if rejected else "")
+    context = {
+        **base_context(assignment, request.POST.get("page", "")[:32]),
+        **second_stage(assignment, timezone.now(), opened, *rejected),
+    }
+    return TemplateResponse(request, "annotation/rating/_second_stage.html", context, status=code)
+
+
+def _next_page(assignment: Assignment) -> HttpResponse:
+    upcoming = reveal(assignment=assignment, at=timezone.now())
+    place = f"pair-{upcoming.pair.key}" if upcoming else "hit-status"
+    return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#{place}")

@@ -1,0 +1,127 @@
+"""Limits on unverified newcomers of a channel: per hour and network address, and in all.
+
+Of an address only a keyed hash is stored, in the channel's row, for an hour; it is not linked to a rater.
+"""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
+
+from annotation.annotators.participants import join, raters_of, refuse_closed, refuse_erased
+from annotation.core.addresses import network_of
+from annotation.core.errors import ClaimRefused
+from annotation.models import Channel, Participant
+
+WINDOW = timedelta(hours=1)
+PER_ADDRESS = 20
+MOST_RATERS = 500
+# Unverified arrivals from a platform, whose own rules limit them; many share an address.
+PLATFORM_PER_ADDRESS = 60
+PLATFORM_MOST_RATERS = 5000
+_PLATFORMS = (Channel.Kind.PROLIFIC, Channel.Kind.MTURK)
+
+
+class TooManyArrivals(ClaimRefused):
+    """A limit is reached; `retry_after` is in seconds, None when waiting won't help."""
+
+    def __init__(self, message: str, retry_after: int | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+def hourly_limit(channel: Channel) -> int:
+    """Return the number of newcomers per hour from one address."""
+    usual = PLATFORM_PER_ADDRESS if channel.kind in _PLATFORMS else PER_ADDRESS
+    return int(channel.options.get("per_address") or usual)
+
+
+def _most_raters(channel: Channel) -> int:
+    usual = PLATFORM_MOST_RATERS if channel.kind in _PLATFORMS else MOST_RATERS
+    return int(channel.options.get("most_raters") or usual)
+
+
+def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) -> None:
+    """Refuse a newcomer when their address, or the channel, has reached its limit.
+
+    Raises: TooManyArrivals.
+    """
+    if channel.participants.count() >= _most_raters(channel):
+        raise TooManyArrivals(_("Enough people have joined already; nobody new is taken. Thank you for your interest."))
+    hashed = hashed_address(channel, address)
+    times = [time for time, other in _recent(channel, at) if other == hashed]
+    if len(times) >= hourly_limit(channel):
+        wait = int(times[0] + WINDOW.total_seconds() - at.timestamp()) + 1
+        raise TooManyArrivals(
+            _("Many people have joined from your network in the last hour. Please try again later."), retry_after=wait
+        )
+
+
+@transaction.atomic
+def join_by_link(*, channel: Channel, external_id: str, address: str | None, at: datetime) -> Participant:
+    """Return the participant with this id, made if new.
+
+    Raises: as `join_limited`.
+    """
+    return join_limited(channel=channel, external_id=external_id, address=address, at=at)[0]
+
+
+@transaction.atomic
+def join_limited(*, channel: Channel, external_id: str, address: str | None, at: datetime) -> tuple[Participant, bool]:
+    """Call `join` for an unverified arrival: newcomers count towards the limits.
+
+    Raises: ClaimRefused when the channel is shut; TooManyArrivals.
+    """
+    channel = _locked(channel)
+    known = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
+    if known is not None:
+        return known, False
+    refuse_erased(channel.study, external_id)
+    _admit(channel, address, at)
+    return join(channel=channel, external_id=external_id, at=at)
+
+
+@transaction.atomic
+def register_account(*, channel: Channel, user: User, address: str | None, at: datetime) -> Participant:
+    """Store a new account, whose password is hashed already, and make it a rater of the channel's study.
+
+    Raises: ClaimRefused when the channel is shut; TooManyArrivals.
+    """
+    channel = _locked(channel)
+    _admit(channel, address, at)
+    user.save()
+    return Participant.objects.create(
+        channel=channel,
+        annotator=raters_of(channel, [user])[0],
+        external_id=f"registered-{secrets.token_hex(8)}",
+        joined_at=at,
+    )
+
+
+def _locked(channel: Channel) -> Channel:
+    """Lock a channel, which serializes concurrent arrivals."""
+    return Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
+
+
+def _admit(channel: Channel, address: str | None, at: datetime) -> None:
+    """Record an arrival at a locked channel and drop those older than an hour; or refuse it."""
+    refuse_closed(channel)
+    refuse_over_limit(channel=channel, address=address, at=at)
+    arrivals = [*_recent(channel, at), [int(at.timestamp()), hashed_address(channel, address)]]
+    channel.options = {**channel.options, "arrivals": arrivals}
+    channel.save(update_fields=["options"])
+
+
+def _recent(channel: Channel, at: datetime) -> list[list[Any]]:
+    since = (at - WINDOW).timestamp()
+    return [[time, hashed] for time, hashed in channel.options.get("arrivals", []) if time > since]
+
+
+def hashed_address(channel: Channel, address: str | None) -> str:
+    """Hash an address with the server's and the channel's key, so that channels can't be compared."""
+    value = f"{channel.key} {network_of(address)}"
+    return salted_hmac("tandem.arrivals", value, algorithm="sha256").hexdigest()[:16]

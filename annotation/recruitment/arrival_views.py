@@ -1,0 +1,67 @@
+"""Public views: a channel's address, and one-time links."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation.core.errors import ClaimRefused
+from annotation.core.http import restrict_referrer, skip_prefetch
+from annotation.models import Channel, Invitation
+from annotation.recruitment.arriving import (
+    is_robot,
+    is_signed_in_as,
+    public_context,
+    redirect_to_work,
+    refusal_page,
+    sign_in,
+)
+from annotation.recruitment.base import adapter_of
+from annotation.recruitment.invitations import accept_invitation, find_invitation, refuse_unusable
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@skip_prefetch
+def join(request: HttpRequest, channel_key: str) -> HttpResponse:
+    """Let the channel's adapter answer an arrival."""
+    channel = _channel(channel_key)
+    return adapter_of(channel).arrive(request, channel)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@skip_prefetch
+def invitation(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
+    """Sign the visitor in by an unused link, and redirect them to their work.
+
+    Link preview programs, and browsers in which another user is signed in, get a page with a button first: a preview
+    must not use up the link, and an account is not changed without asking.
+    """
+    channel = _channel(channel_key)
+    found = find_invitation(channel=channel, token=token)
+    if found is None:
+        reason = _("This server knows no such link. Please look whether all of it was copied.")
+        return refusal_page(request, channel, reason, status=404)
+    own = is_signed_in_as(request, found.annotator)
+    if own and found.used_at is not None:
+        return redirect_to_work()
+    try:
+        refuse_unusable(found, timezone.now())
+        if request.method == "POST" or own or not (is_robot(request) or request.user.is_authenticated):
+            sign_in(request, accept_invitation(invitation=found, at=timezone.now()))
+            return redirect_to_work()
+    except ClaimRefused as refusal:
+        return refusal_page(request, channel, str(refusal), title=_("This link no longer works"))
+    return _confirmation_page(request, found)
+
+
+def _confirmation_page(request: HttpRequest, found: Invitation) -> HttpResponse:
+    response = render(request, "annotation/recruitment/begin.html", public_context(found.channel))
+    return restrict_referrer(response, holds_form=True)
+
+
+def _channel(key: str) -> Channel:
+    return get_object_or_404(Channel.objects.select_related("study"), key=key)

@@ -1,0 +1,176 @@
+"""Views of a study's channels: list, make, change, open and shut them, and run their adapters' actions.
+
+An adapter's panel is part of the channel's page, with `study`, `channel` and `may_manage` added to its context. Its
+forms post to that page, with a button `name="act"` whose value is the action; the adapter's answer is shown as a message.
+"""
+
+import csv
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.errors import AnnotationError, BadFields
+from annotation.core.middleware import error_text, status_of
+from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.models import Channel, Study
+from annotation.recruitment.accounts import InviteForm, ReissueForm
+from annotation.recruitment.base import adapter_of
+from annotation.recruitment.channel_counts import with_counts
+from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
+from annotation.recruitment.forms import ChannelForm
+from annotation.recruitment.invitations import Link, invite, reissue
+
+
+@study_view(*READERS)
+@require_safe
+def channels(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a study's channels with their counts."""
+    rows = with_counts(study.channels.select_related("batch"))
+    context = {"study": study, "channels": rows, "kinds": kinds(), "may_manage": _may_manage(request, study)}
+    return render(request, "annotation/recruitment/channels.html", context)
+
+
+@study_view(*MANAGERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
+    """Make a channel of one kind, shut at first."""
+    label = next((str(one.label) for one in kinds() if one.value == kind), None)
+    if label is None:
+        raise Http404(f"no channels of kind {kind}")
+    form, options = _forms(request, study, kind, {"name": label}, {})
+    if form.is_valid() and options.is_valid():
+        try:
+            channel = make_channel(study=study, kind=kind, options=request.POST, **form.cleaned_data)
+        except BadFields as error:
+            _add_errors(form, options, error)
+        else:
+            messages.success(request, _("Made. It is shut: open it when everything is set."))
+            return redirect("annotation:channel", study.slug, channel.key)
+    context = {"study": study, "kind": label, "form": form, "options": options}
+    status = 422 if form.is_bound else 200
+    return render(request, "annotation/recruitment/new_channel.html", context, status=status)
+
+
+@study_view(*READERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
+    """Show a channel; study admins change its settings, open and shut it, and run its adapter's actions."""
+    found = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
+    if request.method != "POST":
+        return _page(request, found)
+    if not _may_manage(request, study):
+        raise PermissionDenied
+    if "act" in request.POST:
+        return _act(request, found)
+    if "door" in request.POST:
+        set_open(channel=found, is_open=request.POST["door"] == "open")
+        return redirect("annotation:channel", study.slug, found.key)
+    return _save(request, found)
+
+
+@study_view(*MANAGERS)
+@never_cache
+@require_POST
+def new_links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
+    """Make one-time links, for new raters or for one who lost access, and show them; they can't be shown again."""
+    found = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)
+    form: forms.Form = ReissueForm(request.POST) if "rater" in request.POST else InviteForm(request.POST)
+    links: list[Link] = []
+    base_url, now = request.build_absolute_uri("/"), timezone.now()
+    if form.is_valid():
+        try:
+            if isinstance(form, ReissueForm):
+                code = form.cleaned_data["rater"].strip()
+                links = [reissue(channel=found, code=code, base_url=base_url, at=now, by=account_of(request))]
+            else:
+                count, days = form.cleaned_data["count"], form.cleaned_data["days"]
+                links = invite(channel=found, count=count, valid_days=days, base_url=base_url, at=now)
+        except AnnotationError as error:
+            form.add_error(None, error_text(error))
+    if links and request.POST.get("format") == "csv":
+        return _as_csv(links)
+    context = {"study": study, "channel": found, "form": form, "links": links}
+    return render(request, "annotation/recruitment/links.html", context, status=200 if links else 422)
+
+
+def _may_manage(request: HttpRequest, study: Study) -> bool:
+    return Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists()
+
+
+def _forms(
+    request: HttpRequest, study: Study, kind: str, own: dict[str, Any], options: dict[str, Any]
+) -> tuple[ChannelForm, forms.Form]:
+    """Return the two forms of a channel's settings, common ones and those of its kind; bound if the settings were sent."""
+    data = request.POST if request.method == "POST" and not {"act", "door"} & request.POST.keys() else None
+    form_of_kind = options_form_of(kind)
+    initial = {name: value for name, value in options.items() if value is not None}
+    return ChannelForm(data, study=study, initial=own), form_of_kind(data, initial=initial)
+
+
+def _page(request: HttpRequest, found: Channel, *, status: int = 200, given: Any = None) -> HttpResponse:
+    own = {"name": found.name, "batch": found.batch_id}
+    form, options = given or _forms(request, found.study, found.kind, own, found.options)
+    panel = adapter_of(found).panel(found)
+    context = {
+        **panel.context,
+        "panel": panel.template,
+        "study": found.study,
+        "channel": with_counts(Channel.objects.filter(pk=found.pk)).get(),
+        "form": form,
+        "options": options,
+        "may_manage": _may_manage(request, found.study),
+    }
+    return render(request, "annotation/recruitment/channel.html", context, status=status)
+
+
+def _act(request: HttpRequest, found: Channel) -> HttpResponse:
+    """Run an action of the adapter's panel."""
+    try:
+        message = adapter_of(found).act(
+            channel=found, action=request.POST["act"], data=request.POST, by=account_of(request), at=timezone.now()
+        )
+    except AnnotationError as error:
+        messages.error(request, error_text(error))
+        return _page(request, found, status=status_of(error))
+    messages.success(request, message)
+    return redirect("annotation:channel", found.study.slug, found.key)
+
+
+def _save(request: HttpRequest, found: Channel) -> HttpResponse:
+    form, options = _forms(request, found.study, found.kind, {}, {})
+    if form.is_valid() and options.is_valid():
+        try:
+            change_channel(channel=found, options=request.POST, **form.cleaned_data)
+        except BadFields as error:
+            _add_errors(form, options, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("annotation:channel", found.study.slug, found.key)
+    return _page(request, found, status=422, given=(form, options))
+
+
+def _add_errors(form: forms.Form, options: forms.Form, error: BadFields) -> None:
+    """Show each problem at its field."""
+    for name, problems in error.fields.items():
+        for problem in problems:
+            if name in options.fields:
+                options.add_error(name, problem)
+            else:
+                form.add_error(name if name in form.fields else None, problem)
+
+
+def _as_csv(links: list[Link]) -> HttpResponse:
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="links.csv"'
+    writer = csv.writer(response)
+    writer.writerow(["rater", "link", "valid_until"])
+    writer.writerows([one.rater, one.link, one.valid_until.isoformat()] for one in links)
+    return response

@@ -1,0 +1,184 @@
+"""Make channels, change their settings, open and shut them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.db.models import Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import BadFields, ClaimRefused, UnknownName
+from annotation.models import Annotator, Batch, Channel, Study
+from annotation.models.recruitment import channel_kinds
+from annotation.recruitment.base import ADAPTERS
+from annotation.recruitment.invitations import refuse_archived
+from annotation.recruitment.options import ChannelOptionsForm
+
+INVITATIONS = "Invitations"
+_BY_CHANNEL = frozenset(
+    {Annotator.Kind.INVITED, Annotator.Kind.ANONYMOUS, Annotator.Kind.PROLIFIC, Annotator.Kind.MTURK}
+)
+
+
+@dataclass(frozen=True)
+class OfferedKind:
+    """A kind of channel that a study can have."""
+
+    value: str
+    label: str | Promise
+    summary: str | Promise
+
+
+def kinds() -> list[OfferedKind]:
+    """Return the kinds that have an adapter, in the order in which they are offered."""
+    return [OfferedKind(kind, label, ADAPTERS[kind].summary) for kind, label in channel_kinds() if kind in ADAPTERS]
+
+
+def options_form_of(kind: str) -> type[forms.Form]:
+    """Return the form of a kind's settings: its adapter's, with the fields of all channels.
+
+    Raises: UnknownName for a kind without an adapter.
+    """
+    if kind not in ADAPTERS:
+        raise UnknownName(_("There are no channels of kind %(kind)s.") % {"kind": kind})
+    own = ADAPTERS[kind].options_form
+    if issubclass(own, ChannelOptionsForm):
+        return own
+    return type(own.__name__, (own, ChannelOptionsForm), {"__doc__": own.__doc__, "__module__": own.__module__})
+
+
+@transaction.atomic
+def make_channel(
+    *, study: Study, kind: str, name: str, options: Mapping[str, Any], batch: Batch | None = None, is_open: bool = False
+) -> Channel:
+    """Make a channel into a study, or into one of its batches; shut unless `is_open`.
+
+    options : data for the form of the kind's settings
+
+    Raises: UnknownName for a kind without an adapter; BadFields for invalid settings; ClaimRefused when the study is
+    archived.
+    """
+    refuse_archived(study)
+    channel = Channel(
+        study=study, batch=batch, kind=kind, name=name.strip(), is_open=is_open, options=_clean(kind, options)
+    )
+    _check(channel)
+    channel.save()
+    return channel
+
+
+@transaction.atomic
+def change_channel(*, channel: Channel, name: str, options: Mapping[str, Any], batch: Batch | None = None) -> Channel:
+    """Change a channel's settings; other data that the adapter keeps in the options stay.
+
+    Raises: BadFields for invalid settings.
+    """
+    channel = _locked(channel)
+    channel.name, channel.batch = name.strip(), batch
+    channel.options = {**channel.options, **_clean(channel.kind, options)}
+    _check(channel)
+    channel.save(update_fields=["name", "batch", "options"])
+    return channel
+
+
+@transaction.atomic
+def set_open(*, channel: Channel, is_open: bool) -> Channel:
+    """Open or shut a channel for newcomers; raters who have joined continue either way.
+
+    Raises: ClaimRefused when the study is archived.
+    """
+    channel = _locked(channel)
+    if is_open:
+        refuse_archived(channel.study)
+    channel.is_open = is_open
+    channel.save(update_fields=["is_open"])
+    return channel
+
+
+@transaction.atomic
+def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
+    """Return the open channel for a study's invitations, or for those into one batch; made if there is none.
+
+    Raises: ClaimRefused when the study is archived, or the only such channel is shut.
+    """
+    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # lest two requests make two
+    refuse_archived(study)
+    existing = list(study.channels.filter(kind=Channel.Kind.ACCOUNTS, batch=batch).select_related("study"))
+    if (usable := next((channel for channel in existing if channel.is_open), None)) is not None:
+        return usable
+    if existing:
+        raise ClaimRefused(
+            _("Channel %(name)s is shut: its links would lead nowhere. Open it first.") % {"name": existing[0].name}
+        )
+    return make_channel(
+        study=study,
+        kind=Channel.Kind.ACCOUNTS,
+        name=_free_name(study, INVITATIONS if batch is None else f"{INVITATIONS}: {batch.name}"[:90]),
+        options={},
+        batch=batch,
+        is_open=True,
+    )
+
+
+def channel_of_rater(*, study: Study, code: str) -> Channel:
+    """Return the channel that a rater of a study came or was invited through.
+
+    Raises: UnknownName when there is none.
+    """
+    of_rater = Q(participants__annotator__code=code) | Q(invitations__annotator__code=code)
+    found = study.channels.filter(of_rater).select_related("study").first()
+    if found is None:
+        raise UnknownName(_("No rater %(code)s has come through a channel of this study.") % {"code": code})
+    return found
+
+
+def _locked(channel: Channel) -> Channel:
+    return Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
+
+
+def _clean(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings as the kind's form cleans them, in JSON values."""
+    form = options_form_of(kind)(options)
+    if not form.is_valid():
+        raise BadFields({field: [str(text) for text in texts] for field, texts in form.errors.items()})
+    cleaned: dict[str, Any] = json.loads(json.dumps(form.cleaned_data, cls=DjangoJSONEncoder))
+    return cleaned
+
+
+def _check(channel: Channel) -> None:
+    if channel.batch is not None and channel.batch.study_id != channel.study_id:
+        raise BadFields({"batch": [_("That batch belongs to another study.")]})
+    try:
+        channel.full_clean()
+    except ValidationError as error:
+        raise BadFields({_place(field): texts for field, texts in error.message_dict.items()}) from None
+    if problems := ADAPTERS[channel.kind].problems(channel):
+        raise BadFields(problems)
+
+
+def _place(field: str) -> str:
+    """Return the field of a validation error: the only rule about several fields is that names are unique."""
+    return "name" if field == "__all__" else field
+
+
+def _free_name(study: Study, name: str) -> str:
+    taken = set(study.channels.values_list("name", flat=True))
+    others = (f"{name} {number}" for number in range(2, len(taken) + 3))
+    return next(free for free in (name, *others) if free not in taken)
+
+
+def channel_of(annotator: Annotator) -> Channel | None:
+    """Return the channel that an annotator came through; None for those without one."""
+    if annotator.kind not in _BY_CHANNEL:
+        return None
+    channels = Channel.objects.select_related("study")
+    return (
+        channels.filter(participants__annotator=annotator).first()
+        or channels.filter(invitations__annotator=annotator).first()
+    )

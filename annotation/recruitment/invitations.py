@@ -1,0 +1,227 @@
+"""One-time links that make a person a rater. The database stores only their hashes."""
+
+import hashlib
+import logging
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from annotation.annotators.participants import new_raters, refuse_closed
+from annotation.core.errors import ClaimRefused, Unacceptable, UnknownName
+from annotation.core.keys import account_in_log
+from annotation.models import Annotator, Channel, Invitation, Participant, Study
+from annotation.models.members import Role
+
+MOST_LINKS = 10_000
+LONGEST_DAYS = 365
+VALID_DAYS = 30
+REISSUED_VALID = timedelta(days=1)  # short, since a new link opens existing work
+_TOKEN_BYTES = 24
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link as it is handed out; it can't be read again later."""
+
+    rater: str
+    link: str
+    valid_until: datetime
+
+
+@transaction.atomic
+def invite(*, channel: Channel, count: int, base_url: str, at: datetime, valid_days: int = VALID_DAYS) -> list[Link]:
+    """Make `count` nameless raters, and a link for each.
+
+    Raises: Unacceptable for an invalid count or number of days, or a channel that isn't one of accounts; ClaimRefused
+    when the channel is shut or the study archived.
+    """
+    if not 1 <= count <= MOST_LINKS:
+        raise Unacceptable(
+            _("%(count)s links at once? From 1 to %(most)s can be made.") % {"count": count, "most": MOST_LINKS}
+        )
+    _refuse_days(valid_days)
+    _refuse_kind(channel)
+    refuse_archived(channel.study)
+    if not channel.is_open:
+        raise ClaimRefused(
+            _("Channel %(name)s is shut: its links would lead nowhere. Open it first.") % {"name": channel.name}
+        )
+    annotators = new_raters(channel, count)
+    tokens = [secrets.token_urlsafe(_TOKEN_BYTES) for _number in annotators]
+    until = at + timedelta(days=valid_days)
+    Invitation.objects.bulk_create(
+        Invitation(channel=channel, annotator=annotator, digest=digest_of(token), created_at=at, expires_at=until)
+        for annotator, token in zip(annotators, tokens, strict=True)
+    )
+    return [
+        Link(annotator.code, _address(channel, token, base_url), until)
+        for annotator, token in zip(annotators, tokens, strict=True)
+    ]
+
+
+@transaction.atomic
+def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: User | None = None) -> Link:
+    """Make a new link, valid for a day, for a rater of an accounts channel who lost access; an older one stops working.
+
+    by : who makes it, for the server's log; None from a command
+
+    Raises: UnknownName when no such rater came through this channel; Unacceptable when the account has a password or
+    opens more than this rater's work; ClaimRefused when the study is archived.
+    """
+    _refuse_kind(channel)
+    refuse_archived(channel.study)
+    annotator = _rater(channel, code)
+    _refuse_more_than_a_rater(annotator)
+    _refuse_password(annotator)
+    token, until = secrets.token_urlsafe(_TOKEN_BYTES), at + REISSUED_VALID
+    Invitation.objects.update_or_create(
+        annotator=annotator,
+        defaults={
+            "channel": channel, "digest": digest_of(token), "created_at": at, "expires_at": until, "used_at": None
+        },
+    )  # fmt: skip
+    made_by = account_in_log(by.pk if by is not None else None)
+    logger.info("new link for rater %s of study %s made by %s", annotator.code, channel.study, made_by)
+    return Link(annotator.code, _address(channel, token, base_url), until)
+
+
+def find_invitation(*, channel: Channel, token: str) -> Invitation | None:
+    """Return the invitation of a link's token, if any."""
+    invitations = Invitation.objects.select_related("annotator__user", "channel__study")
+    return invitations.filter(channel=channel, digest=digest_of(token)).first()
+
+
+def refuse_unusable(invitation: Invitation, at: datetime) -> None:
+    """Refuse a link that was used, has expired, or leads to a shut channel.
+
+    Raises: ClaimRefused, with a message for the holder of the link.
+    """
+    if invitation.used_at is not None:
+        raise ClaimRefused(
+            _(
+                "It was used before, and a link works once. If that was you, in another browser or on another device, "
+                "please continue there, or ask its sender for a new one."
+            )
+        )
+    if invitation.expires_at <= at:
+        raise ClaimRefused(_("It has expired. Please ask its sender for a new one."))
+    user = invitation.annotator.user
+    # The account may have got further roles since the link was made.
+    if user is None or not user.is_active or _opens_more(invitation.annotator):
+        raise ClaimRefused(_("The account that it was for no longer exists. Please ask its sender."))
+    if not Participant.objects.filter(annotator=invitation.annotator).exists():
+        refuse_closed(invitation.channel)
+
+
+@transaction.atomic
+def accept_invitation(*, invitation: Invitation, at: datetime) -> Annotator:
+    """Use up a link, and return its rater; only one of two concurrent requests succeeds.
+
+    Ends other sessions of the rater: a new link is for a rater who has lost theirs.
+    Raises: ClaimRefused for a link that can't be used any more.
+    """
+    locked = Invitation.objects.select_for_update(of=("self",)).select_related("annotator__user", "channel__study")
+    invitation = locked.get(pk=invitation.pk)
+    refuse_unusable(invitation, at)
+    invitation.used_at = at
+    invitation.save(update_fields=["used_at"])
+    annotator = invitation.annotator
+    Participant.objects.get_or_create(
+        annotator=annotator,
+        defaults={"channel": invitation.channel, "external_id": f"invitation-{invitation.pk}", "joined_at": at},
+    )
+    user = annotator.user
+    if user is not None and not user.has_usable_password():
+        user.set_unusable_password()  # a new random value invalidates existing sessions
+        user.save(update_fields=["password"])
+    return annotator
+
+
+def refuse_archived(study: Study) -> None:
+    """Refuse an archived study.
+
+    Raises: ClaimRefused.
+    """
+    if study.archived_at is not None:
+        raise ClaimRefused(
+            _("Study %(slug)s is in the archive and takes no raters. Take it out first.") % {"slug": study.slug}
+        )
+
+
+def digest_of(token: str) -> str:
+    """Return the hash that is stored of a link's token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _address(channel: Channel, token: str, base_url: str) -> str:
+    return base_url.rstrip("/") + reverse("annotation:invitation", args=[channel.key, token])
+
+
+def _refuse_days(valid_days: int) -> None:
+    if not 1 <= valid_days <= LONGEST_DAYS:
+        raise Unacceptable(
+            _("%(days)s days? A link is good for 1 to %(most)s.") % {"days": valid_days, "most": LONGEST_DAYS}
+        )
+
+
+def _refuse_kind(channel: Channel) -> None:
+    if channel.kind != Channel.Kind.ACCOUNTS:
+        raise Unacceptable(
+            _("Channel %(name)s has no invitations: its raters come otherwise.") % {"name": channel.name}
+        )
+
+
+def _rater(channel: Channel, code: str) -> Annotator:
+    of_study = Annotator.objects.filter(study=channel.study_id, code=code).select_related("user")
+    annotator = (
+        of_study.filter(invitation__channel=channel).first() or of_study.filter(participant__channel=channel).first()
+    )
+    if annotator is None:
+        raise UnknownName(
+            _("No rater %(code)s has come, or was invited, through channel %(name)s.")
+            % {"code": code, "name": channel.name}
+        )
+    return annotator
+
+
+def _refuse_more_than_a_rater(annotator: Annotator) -> None:
+    """Refuse a link into an account with further rights, which the holder of the link would get."""
+    if annotator.user is None or annotator.withdrawn_at is not None:
+        raise Unacceptable(_("Rater %(code)s has left the study.") % {"code": annotator.code})
+    if _opens_more(annotator):
+        raise Unacceptable(
+            _("The account of rater %(code)s has other roles as well: a site admin can make a sign-in link for it.")
+            % {"code": annotator.code}
+        )
+
+
+def _refuse_password(annotator: Annotator) -> None:
+    """Refuse a link into an account with a password: its owner can sign in, and would not notice another user."""
+    if annotator.user is not None and annotator.user.has_usable_password():
+        raise Unacceptable(
+            _(
+                "Rater %(code)s signs in with a password, so there is no link for them: a site admin can set another "
+                "password."
+            )
+            % {"code": annotator.code}
+        )
+
+
+def _opens_more(annotator: Annotator) -> bool:
+    """Tell whether a rater's account can do more than rate in this study."""
+    user = annotator.user
+    if user is None:
+        return False
+    other_roles = user.role_grants.exclude(role=Role.ANNOTATOR, study=annotator.study_id).exists()
+    return _is_staff(user) or other_roles or user.annotators.exclude(pk=annotator.pk).exists()
+
+
+def _is_staff(user: User) -> bool:
+    return user.is_staff or user.is_superuser

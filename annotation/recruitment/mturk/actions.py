@@ -1,0 +1,286 @@
+"""Decide on workers' assignments on MTurk: approve, reject, pay bonuses, assign qualifications."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import Unacceptable, UnknownName
+from annotation.models import Channel, PlatformAction, Submission
+from annotation.recruitment.mturk.client import Json, MturkClient, MturkRefused
+from annotation.recruitment.mturk.requests import (
+    RunSummary,
+    State,
+    plan,
+    send_requests,
+    status_of,
+    was_done_before,
+    wrong_state,
+)
+from annotation.recruitment.mturk.site import MONEY, MturkSettings
+
+APPROVE, REJECT, BONUS, QUALIFICATION, QUALIFY = "approve", "reject", "bonus", "qualification", "qualify"
+LONGEST_FEEDBACK = 1024
+_OPERATIONS = {APPROVE: ("approve_assignment", "Approved"), REJECT: ("reject_assignment", "Rejected")}
+_STATES = {APPROVE: Submission.State.APPROVED, REJECT: Submission.State.REJECTED}
+
+
+def awaiting(channel: Channel) -> list[Submission]:
+    """Return the assignments that await a decision on MTurk and have no problem."""
+    done = channel.submissions.filter(state__in=(Submission.State.COMPLETED, Submission.State.SCREENED_OUT))
+    done = done.filter(details__mturk__status="Submitted").select_related("participant")
+    return [one for one in done if not one.details.get("problem")]
+
+
+def approve(
+    *,
+    channel: Channel,
+    assignment_ids: Sequence[str] | None,
+    at: datetime,
+    feedback: str = "",
+    override: bool = False,
+    limit: int | None = None,
+) -> RunSummary:
+    """Approve these assignments, or, given None, all of `awaiting`; idempotent.
+
+    override : also rejected ones, which MTurk allows for 30 days
+    Raises: UnknownName; Unacceptable; KeyMissing.
+    """
+    chosen = awaiting(channel) if assignment_ids is None else _find(channel, assignment_ids)
+    feedback = _feedback(feedback)
+    payload = {"feedback": feedback, "override": override}
+    name = "approve-rejected" if override else APPROVE
+    actions = [
+        plan(channel=channel, kind=APPROVE, key=f"{name}:{one.external_id}", payload=payload, submission=one)
+        for one in chosen
+    ]
+    return _run(channel, actions, at, limit)
+
+
+def reject(
+    *, channel: Channel, assignment_ids: Sequence[str], feedback: str, at: datetime, limit: int | None = None
+) -> RunSummary:
+    """Reject these assignments, with feedback for their workers. The ratings stay counted unless they are excluded.
+
+    Raises: UnknownName; Unacceptable for missing or too long feedback; KeyMissing.
+    """
+    feedback = _feedback(feedback)
+    if not feedback:
+        raise Unacceptable(_("Say why: the worker reads it."))
+    actions = [
+        plan(
+            channel=channel,
+            kind=REJECT,
+            key=f"{REJECT}:{one.external_id}",
+            payload={"feedback": feedback},
+            submission=one,
+        )
+        for one in _find(channel, assignment_ids)
+    ]
+    return _run(channel, actions, at, limit)
+
+
+def bonus(
+    *,
+    channel: Channel,
+    assignment_ids: Sequence[str],
+    amount: str,
+    reason: str,
+    at: datetime,
+    label: str = "1",
+    limit: int | None = None,
+) -> RunSummary:
+    """Pay a bonus for each of these assignments, once per label.
+
+    Raises: UnknownName; Unacceptable for an amount above the channel's cap, no reason, or another amount under the same
+    label; KeyMissing.
+    """
+    given = MturkSettings.of(channel)
+    amount, reason, label = amount.strip(), _feedback(reason), label.strip()
+    if not MONEY.fullmatch(amount) or Decimal(amount) <= 0:
+        raise Unacceptable(_("The bonus must be dollars and cents, such as 0.75."))
+    if Decimal(amount) > given.bonus_cap:
+        raise Unacceptable(
+            _("A bonus of %(amount)s is above the channel’s cap of %(cap)s.")
+            % {"amount": amount, "cap": given.bonus_cap}
+        )
+    if not reason:
+        raise Unacceptable(_("Say what the bonus is for: the worker reads it."))
+    if not 1 <= len(label) <= 20:
+        raise Unacceptable(_("The bonus’s label must have 1 to 20 characters."))
+    chosen = _find(channel, assignment_ids)
+    if without_worker := [one.external_id for one in chosen if one.participant is None]:
+        raise Unacceptable(_("Nobody here did these assignments: %(ids)s") % {"ids": ", ".join(without_worker)})
+    payload = {"amount": str(Decimal(amount).quantize(Decimal("0.01"))), "reason": reason}
+    actions = [
+        plan(channel=channel, kind=BONUS, key=f"{BONUS}:{one.external_id}:{label}", payload=payload, submission=one)
+        for one in chosen
+    ]
+    return _run(channel, actions, at, limit)
+
+
+def qualify(
+    *, channel: Channel, name: str, description: str, value: int, codes: Sequence[str] | None, at: datetime
+) -> RunSummary:
+    """Assign a qualification, made if missing, to raters: by their codes, or to all with approved work.
+
+    Raises: UnknownName for a code of another channel; Unacceptable; KeyMissing.
+    """
+    name, description = name.strip(), description.strip()
+    if not (1 <= len(name) <= 200 and 1 <= len(description) <= 2000):
+        raise Unacceptable(_("A qualification needs a name and a description."))
+    people = channel.participants.filter(annotator__erased_at=None).select_related("annotator")
+    if codes is None:
+        people = people.filter(submissions__state=Submission.State.APPROVED).distinct()
+    else:
+        people = people.filter(annotator__code__in=codes)
+        if unknown := set(codes) - {one.annotator.code for one in people}:
+            raise UnknownName(_("No rater of this channel: %(codes)s") % {"codes": ", ".join(sorted(unknown))})
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    type_action = plan(
+        channel=channel,
+        kind=QUALIFICATION,
+        key=f"{QUALIFICATION}:{digest}",
+        payload={"name": name, "description": description},
+    )
+    summary = _run(channel, [type_action], at, None)
+    if type_action.state != State.DONE:
+        return summary
+    actions = [
+        plan(
+            channel=channel,
+            kind=QUALIFY,
+            key=f"{QUALIFY}:{digest}:{one.pk}:{value}",
+            payload={"type_id": type_action.answer["type_id"], "participant": one.pk, "value": value},
+        )
+        for one in people
+    ]
+    return _run(channel, actions, at, None)
+
+
+def _feedback(text: str) -> str:
+    text = text.strip()
+    if len(text) > LONGEST_FEEDBACK:
+        raise Unacceptable(
+            _("MTurk takes at most %(most)d characters here, and these are %(count)d.")
+            % {"most": LONGEST_FEEDBACK, "count": len(text)}
+        )
+    return text
+
+
+def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
+    found = {one.external_id: one for one in channel.submissions.filter(external_id__in=assignment_ids)}
+    if unknown := [one for one in assignment_ids if one not in found]:
+        raise UnknownName(
+            _("This channel knows no such assignments: %(ids)s. Run sync first?") % {"ids": ", ".join(unknown)}
+        )
+    return [found[one] for one in dict.fromkeys(assignment_ids)]
+
+
+def _run(channel: Channel, actions: Sequence[PlatformAction], at: datetime, limit: int | None) -> RunSummary:
+    client = MturkClient(MturkSettings.of(channel))
+    try:
+        return send_requests(client=client, actions=actions, send=_send, at=at, limit=limit)
+    finally:
+        client.close()
+
+
+def _send(client: MturkClient, action: PlatformAction) -> Json:
+    if action.kind in _OPERATIONS:
+        return _decide(client, action)
+    return {BONUS: _pay, QUALIFICATION: _make_type, QUALIFY: _give}[action.kind](client, action)
+
+
+def _decide(client: MturkClient, action: PlatformAction) -> Json:
+    """Approve or reject; a decision that MTurk has already counts as done."""
+    submission = _submission(action)
+    operation, wanted = _OPERATIONS[action.kind]
+    arguments: Json = {"AssignmentId": submission.external_id}
+    if action.payload["feedback"]:
+        arguments["RequesterFeedback"] = action.payload["feedback"]
+    if action.payload.get("override"):
+        arguments["OverrideRejection"] = True
+    try:
+        client.call(operation, **arguments)
+    except MturkRefused as refusal:
+        if not wrong_state(refusal) or status_of(client, submission.external_id) != wanted:
+            raise
+    submission.state = _STATES[action.kind]
+    submission.details = {**submission.details, "mturk": {**submission.details.get("mturk", {}), "status": wanted}}
+    submission.save(update_fields=["state", "details"])
+    return {"status": wanted}
+
+
+def _pay(client: MturkClient, action: PlatformAction) -> Json:
+    """Pay a bonus; after an earlier attempt look it up first, since MTurk forgets a request token after a day."""
+    submission, payload = _submission(action), action.payload
+    if action.attempts and _is_paid(client, submission, payload):
+        return {"found": True}
+    worker = submission.participant.external_id if submission.participant else ""
+    try:
+        client.call(
+            "send_bonus",
+            WorkerId=worker,
+            AssignmentId=submission.external_id,
+            BonusAmount=payload["amount"],
+            Reason=payload["reason"],
+            UniqueRequestToken=hashlib.sha256(f"{action.channel.key}/{action.key}".encode()).hexdigest(),
+        )
+    except MturkRefused as refusal:
+        if not was_done_before(refusal):
+            raise
+        return {"found": True}
+    return {}
+
+
+def _is_paid(client: MturkClient, submission: Submission, payload: Json) -> bool:
+    paid = client.pages("list_bonus_payments", "BonusPayments", AssignmentId=submission.external_id)
+    return any(
+        Decimal(one["BonusAmount"]) == Decimal(payload["amount"]) and one.get("Reason") == payload["reason"]
+        for one in paid
+    )
+
+
+def _make_type(client: MturkClient, action: PlatformAction) -> Json:
+    """Make a qualification type, or find the one of this name: names are unique in an account."""
+    name = action.payload["name"]
+    try:
+        made = client.call(
+            "create_qualification_type",
+            Name=name,
+            Description=action.payload["description"],
+            QualificationTypeStatus="Active",
+        )["QualificationType"]
+        return {"type_id": made["QualificationTypeId"]}
+    except MturkRefused as refusal:
+        mine = client.pages(
+            "list_qualification_types",
+            "QualificationTypes",
+            Query=name,
+            MustBeRequestable=False,
+            MustBeOwnedByCaller=True,
+        )
+        found = next((one for one in mine if one["Name"] == name), None)
+        if found is None:
+            raise refusal from None
+        return {"type_id": found["QualificationTypeId"]}
+
+
+def _give(client: MturkClient, action: PlatformAction) -> Json:
+    person = action.channel.participants.get(pk=action.payload["participant"])
+    client.call(
+        "associate_qualification_with_worker",
+        QualificationTypeId=action.payload["type_id"],
+        WorkerId=person.external_id,
+        IntegerValue=action.payload["value"],
+        SendNotification=False,
+    )
+    return {}
+
+
+def _submission(action: PlatformAction) -> Submission:
+    if action.submission is None:
+        raise ValueError(f"action {action.pk} is about no assignment")
+    return action.submission

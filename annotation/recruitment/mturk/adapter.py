@@ -1,0 +1,138 @@
+"""The Mechanical Turk channel: an ExternalQuestion whose page links to the rating pages."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.default_labels import translate_default
+from annotation.core.errors import AnnotationError, Unacceptable
+from annotation.core.http import client_ip
+from annotation.core.middleware import status_of
+from annotation.models import Annotator, Channel, Participant, Study
+from annotation.recruitment.arrival_limits import TooManyArrivals
+from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, Panel, WorkOutcome, register
+from annotation.recruitment.mturk import work
+from annotation.recruitment.mturk.assignment_check import check_arrival
+from annotation.recruitment.mturk.frames import FRAME, framed, framed_refusal, state_of
+from annotation.recruitment.mturk.options import MturkOptionsForm
+from annotation.recruitment.mturk.panel import panel_context
+from annotation.recruitment.mturk.panel_actions import run_panel_action
+from annotation.recruitment.mturk.site import MturkSettings
+from annotation.recruitment.platform_access import variable_problems
+
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+PREVIEW_PAGE = "annotation/recruitment/mturk/preview.html"
+_ID = re.compile(r"[A-Z0-9]{1,64}")
+_WORKER = re.compile(r"A[A-Z0-9]{1,63}")
+
+
+def hits_left(annotator: Annotator) -> int | None:
+    """As `work.hits_left`."""
+    return work.hits_left(annotator)
+
+
+@register
+class Mturk(Adapter):
+    """Workers of MTurk: one of its assignments is one of our HITs."""
+
+    kind = Channel.Kind.MTURK
+    summary = gettext_lazy("For those who are requesters at MTurk already: it has taken no new ones since July 2026.")
+    options_form = MturkOptionsForm
+
+    def problems(self, channel: Channel) -> dict[str, list[str]]:
+        """Refuse variables of other groups."""
+        return variable_problems(channel, ("access_key_env", "secret_key_env"))
+
+    def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
+        """Answer MTurk's frame: with a preview that records nothing, or a link to the work of an accepted assignment.
+
+        Errors are handled here, since the middleware's error page may not be framed by MTurk.
+        """
+        given = MturkSettings.of(channel)
+        assignment_id = request.GET.get("assignmentId", "")
+        looks_ahead = request.method == "HEAD" or "prefetch" in request.headers.get("Sec-Purpose", "")
+        if assignment_id in ("", PREVIEW) or looks_ahead:
+            return framed(request, given.site, PREVIEW_PAGE, _preview(channel.study, given))
+        now = timezone.now()
+        try:
+            arrival = _arrival(request, given)
+            address = client_ip(request)
+            verified = check_arrival(channel, arrival, address)
+            submission = work.arrive(channel=channel, arrival=arrival, verified=verified, address=address, at=now)
+            context = state_of(submission, given, now)
+        except TooManyArrivals as error:
+            response = framed_refusal(request, channel, str(error), status=429)
+            if error.retry_after is not None:
+                response["Retry-After"] = str(error.retry_after)
+            return response
+        except AnnotationError as error:
+            return framed_refusal(request, channel, str(error), status=status_of(error))
+        return framed(request, given.site, FRAME, context)
+
+    def panel(self, channel: Channel) -> Panel:
+        """Show the offered HITs, the assignments and the actions."""
+        return Panel("annotation/recruitment/mturk/_panel.html", panel_context(channel))
+
+    def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
+        """Run a panel action.
+
+        Raises: Unacceptable; MturkRefused; MturkUnreachable; KeyMissing.
+        """
+        return run_panel_action(channel=channel, action=action, data=data, at=at)
+
+    def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
+        """Return how many HITs this worker may have now: one per MTurk assignment, within the channel's limit."""
+        known = [super().hits_left(annotator=annotator, channel=channel, claim=claim), hits_left(annotator)]
+        return min((left for left in known if left is not None), default=None)
+
+    def completion_message(
+        self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
+    ) -> CompletionMessage | None:
+        """Send a worker back to MTurk's window, to submit or to return the HIT there."""
+        participant = Participant.objects.filter(annotator=annotator).select_related("channel__study").first()
+        if participant is None:
+            return None
+        work.settle(participant=participant)
+        submission = work.current(participant)
+        if submission is None:
+            return None
+        paid = MturkSettings.of(participant.channel).screened_out == "submit"
+        if submission.state in work.DONE or (outcome == WorkOutcome.SCREENED_OUT and paid):
+            done = _("Thank you! Please go back to the MTurk window now, and press Submit there.")
+            return CompletionMessage(done, leaves=True)
+        nothing = _("There is nothing more for you here. Please go back to the MTurk window, and return the HIT.")
+        return CompletionMessage(nothing, leaves=True)
+
+
+def _preview(study: Study, given: MturkSettings) -> dict[str, object]:
+    """Return the preview's context, without any text of the study's data."""
+    choices = study.offered_choices
+    return {
+        "study": study,
+        "reward": given.reward,
+        "minutes": study.minutes_per_hit,
+        "question": translate_default(study.question),
+        "source_label": translate_default(study.source_label),
+        "label_left": choices["left"],
+        "label_right": choices["right"],
+        "choices": list(choices.items()),
+    }
+
+
+def _arrival(request: HttpRequest, given: MturkSettings) -> work.Arrival:
+    """Read MTurk's query parameters.
+
+    Raises: Unacceptable when they are invalid, or from the other MTurk site.
+    """
+    worker, assignment, hit = (request.GET.get(name, "") for name in ("workerId", "assignmentId", "hitId"))
+    if not (_WORKER.fullmatch(worker) and _ID.fullmatch(assignment) and _ID.fullmatch(hit)):
+        raise Unacceptable(_("This address is not complete. Please open the HIT on MTurk."))
+    if request.GET.get("turkSubmitTo", "").removesuffix("/") != given.site.submit:
+        raise Unacceptable(_("This HIT was opened from another site than the one it is meant for."))
+    return work.Arrival(worker_id=worker, assignment_id=assignment, hit_id=hit)

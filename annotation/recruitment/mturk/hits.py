@@ -1,0 +1,209 @@
+"""HITs on MTurk: publish as many assignments as there are open slots, and expire them."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from xml.sax.saxutils import escape
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from annotation.annotators.participants import refuse_closed
+from annotation.core.errors import Unacceptable
+from annotation.models import Assignment, Batch, Channel, PlatformAction, Slot
+from annotation.recruitment.mturk.client import Json, MturkClient, MturkRefused
+from annotation.recruitment.mturk.requests import RunSummary, State, plan, send_requests, was_done_before
+from annotation.recruitment.mturk.site import MturkSettings, parse_requirements
+from annotation.recruitment.mturk.work import DONE as WORKED
+from annotation.recruitment.mturk.work import HIT
+
+EXPIRE = "expire"
+MOST_ASSIGNMENTS = 9  # from ten on, MTurk's fee is higher
+LONG_AGO = datetime(2015, 1, 1, tzinfo=UTC)  # an expiration in the past takes a HIT down at once
+QUESTION = (
+    '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/'
+    'ExternalQuestion.xsd"><ExternalURL>{url}</ExternalURL><FrameHeight>0</FrameHeight></ExternalQuestion>'
+)
+
+
+def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSummary:
+    """Publish MTurk HITs with as many assignments as the channel's batches have slots neither filled nor on offer.
+
+    Finishes an interrupted run first. A worker can accept each MTurk HIT once, as each of ours, so the assignments are
+    spread over MTurk HITs as the slots are over ours.
+    Raises: Unacceptable saying what is missing; ClaimRefused when the channel is shut; KeyMissing.
+    """
+    refuse_closed(channel)
+    given = MturkSettings.of(channel)
+    request = hit_request(channel, given)
+    _plan_hits(channel, at)
+    client = MturkClient(given)
+    try:
+        unanswered = channel.actions.filter(kind=HIT).exclude(state=State.DONE)
+        if unanswered.filter(attempts__gte=1).exists():
+            adopt_hits(client, channel)
+        waiting = channel.actions.filter(kind=HIT).exclude(state=State.DONE).order_by("pk")
+
+        def send(client: MturkClient, action: PlatformAction) -> Json:
+            return _create(client, action, request)
+
+        return send_requests(client=client, actions=list(waiting), send=send, at=at, limit=limit)
+    finally:
+        client.close()
+
+
+def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSummary:
+    """Take down every HIT on offer; workers who have accepted one can finish.
+
+    Raises: KeyMissing.
+    """
+    client = MturkClient(MturkSettings.of(channel))
+    try:
+        offered = on_offer(channel, at)
+        actions = [
+            plan(channel=channel, kind=EXPIRE, key=f"expire:{hit_id}", payload={"hit_id": hit_id}) for hit_id in offered
+        ]
+        return send_requests(client=client, actions=actions, send=_take_down, at=at, limit=limit)
+    finally:
+        client.close()
+
+
+def hit_request(channel: Channel, given: MturkSettings) -> Json:
+    """Return the arguments of CreateHIT that all HITs of a channel share.
+
+    Raises: Unacceptable naming missing settings.
+    """
+    required = {_("title"): given.title, _("description"): given.description, _("reward in dollars"): given.reward}
+    if missing := [name for name, value in required.items() if not value.strip()]:
+        raise Unacceptable(_("Set these in the channel’s settings first: %(names)s.") % {"names": ", ".join(missing)})
+    url = settings.BASE_URL.rstrip("/") + reverse("annotation:join", args=[channel.key])
+    if not url.startswith("https://") and not given.is_stand_in:
+        raise Unacceptable(_("MTurk shows pages over HTTPS only; BASE_URL is %(url)s.") % {"url": settings.BASE_URL})
+    return {
+        "Title": given.title,
+        "Description": given.description,
+        "Keywords": given.keywords,
+        "Reward": given.reward,
+        "AssignmentDurationInSeconds": given.duration_minutes * 60,
+        "LifetimeInSeconds": given.lifetime_days * 24 * 60 * 60,
+        "AutoApprovalDelayInSeconds": given.auto_approval_days * 24 * 60 * 60,
+        "QualificationRequirements": parse_requirements(given.requirements),
+        "Question": QUESTION.format(url=escape(url)),
+    }
+
+
+def _batches(channel: Channel) -> list[Batch]:
+    open_ones = Batch.objects.open().for_rating().filter(study=channel.study, origin=Batch.Origin.COLLECTED)
+    return list(open_ones.filter(pk=channel.batch_id) if channel.batch_id else open_ones)
+
+
+@transaction.atomic
+def _plan_hits(channel: Channel, at: datetime) -> None:
+    """Store actions for the HITs to be made, unless some are pending.
+
+    Raises: Unacceptable when no batch is open.
+    """
+    Channel.objects.select_for_update(of=("self",)).get(pk=channel.pk)
+    batches = _batches(channel)
+    if not batches:
+        raise Unacceptable(_("No batch of this channel is open, so there is nothing to offer."))
+    before = channel.actions.filter(kind=HIT)
+    if before.exclude(state=State.DONE).exists():
+        return
+    places = slots_to_fill(channel, batches) - sum(on_offer(channel, at).values())
+    each = min(MOST_ASSIGNMENTS, max(batch.raters_per_hit for batch in batches))
+    number = before.count()
+    sizes = [min(each, places - done) for done in range(0, max(places, 0), each)]
+    PlatformAction.objects.bulk_create(
+        PlatformAction(channel=channel, kind=HIT, key=f"hit:{number + one}", payload={"max_assignments": size})
+        for one, size in enumerate(sizes, start=1)
+    )
+
+
+def slots_to_fill(channel: Channel, batches: Sequence[Batch]) -> int:
+    """Count the slots that are free, or claimed by this channel's workers."""
+    at_work = Q(assignment__state=Assignment.State.CLAIMED, assignment__annotator__participant__channel=channel)
+    return Slot.objects.filter(Q(assignment=None) | at_work, batch__in=batches).count()
+
+
+def on_offer(channel: Channel, at: datetime) -> dict[str, int]:
+    """Return MTurk HIT id → remaining assignments, of the HITs that workers can still accept."""
+    taken = set(channel.actions.filter(kind=EXPIRE, state=State.DONE).values_list("payload__hit_id", flat=True))
+    used = Counter(
+        details.get("hit_id")
+        for details in channel.submissions.filter(state__in=WORKED).values_list("details", flat=True)
+    )
+    places: dict[str, int] = {}
+    for action in channel.actions.filter(kind=HIT, state=State.DONE):
+        hit_id, expires = action.answer["hit_id"], parse_datetime(action.answer.get("expires_at") or "")
+        left = action.payload["max_assignments"] - used[hit_id]
+        if hit_id not in taken and left > 0 and (expires is None or expires > at):
+            places[hit_id] = left
+    return places
+
+
+def token_of(action: PlatformAction) -> str:
+    """Return a HIT's unique request token, which is also its annotation in MTurk's lists."""
+    return f"tandem-{action.channel.key}-{action.key.partition(':')[2]}"
+
+
+def _create(client: MturkClient, action: PlatformAction, request: Json) -> Json:
+    token = token_of(action)
+    try:
+        made = client.call(
+            "create_hit",
+            **request,
+            MaxAssignments=action.payload["max_assignments"],
+            UniqueRequestToken=token,
+            RequesterAnnotation=token,
+        )["HIT"]
+    except MturkRefused as refusal:
+        if not was_done_before(refusal):
+            raise
+        named = re.search(r'"([A-Z0-9]+)"', str(refusal))
+        if named is None:
+            raise
+        made = client.call("get_hit", HITId=named[1])["HIT"]
+    return hit_answer(made)
+
+
+def hit_answer(made: Json) -> Json:
+    """Return what is stored of MTurk's description of a HIT."""
+    expiration = made.get("Expiration")
+    if isinstance(expiration, datetime):
+        expires = expiration.astimezone(UTC)
+    else:  # if missing, on offer until `sync` learns more
+        expires = datetime.now(tz=UTC) + timedelta(days=365)
+    return {
+        "hit_id": made["HITId"],
+        "group_id": made.get("HITGroupId", ""),
+        "expires_at": expires.isoformat(),
+        "status": made.get("HITStatus", ""),
+    }
+
+
+def adopt_hits(client: MturkClient, channel: Channel) -> list[Json]:
+    """List the account's HITs, and mark actions as done whose HIT is among them; returns the list.
+
+    Raises: MturkUnreachable; MturkRefused.
+    """
+    listed = list(client.pages("list_hits", "HITs"))
+    by_name = {hit.get("RequesterAnnotation"): hit for hit in listed}
+    for action in channel.actions.filter(kind=HIT).exclude(state=State.DONE):
+        if (hit := by_name.get(token_of(action))) is not None:
+            channel.actions.filter(pk=action.pk).update(state=State.DONE, answer=hit_answer(hit))
+    return listed
+
+
+def _take_down(client: MturkClient, action: PlatformAction) -> Json:
+    try:
+        client.call("update_expiration_for_hit", HITId=action.payload["hit_id"], ExpireAt=LONG_AGO)
+    except MturkRefused as refusal:
+        if not was_done_before(refusal):
+            raise
+    return {"hit_id": action.payload["hit_id"]}

@@ -1,0 +1,113 @@
+"""The options of a Mechanical Turk channel; the key stays in environment variables, whose names are stored."""
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.errors import Unacceptable
+from annotation.recruitment.mturk.site import MONEY, VARIABLE, parse_requirements, stand_in_problem
+from annotation.recruitment.options import PlatformLimitsForm
+
+SANDBOX, LIVE = "sandbox", "live"
+RETURN, SUBMIT = "return", "submit"
+_MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", _("Dollars and cents, such as 0.75."))
+
+
+class _VariableField(forms.CharField):
+    """The name of an environment variable; error messages don't repeat the input, which may be the key itself."""
+
+    def validate(self, value: str) -> None:
+        super().validate(value)
+        if value and not VARIABLE.fullmatch(value):
+            raise ValidationError(
+                _(
+                    "Name an environment variable that was made for this key, in capitals and with MTURK in it, "
+                    "such as MTURK_SECRET_KEY; never give the key itself."
+                )
+            )
+
+
+class MturkOptionsForm(PlatformLimitsForm):
+    """Properties of the HITs on MTurk, and the account that offers them."""
+
+    site = forms.ChoiceField(
+        label=_("Site"),
+        required=False,
+        choices=[(SANDBOX, _("Sandbox: for trying out, nobody is paid")), (LIVE, _("Live"))],
+    )
+    title = forms.CharField(label=_("Title of the HIT"), required=False, max_length=128)
+    description = forms.CharField(
+        label=_("Description"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    keywords = forms.CharField(label=_("Keywords"), required=False, max_length=1000, help_text=_("Between commas."))
+    reward = forms.CharField(
+        label=_("Reward in dollars"),
+        required=False,
+        validators=[_MONEY],
+        help_text=_("For one HIT; empty: the study's pay, where that is in USD."),
+    )
+    duration_minutes = forms.IntegerField(
+        label=_("Minutes for one HIT"), required=False, initial=60, min_value=1, max_value=60 * 24 * 30
+    )
+    lifetime_days = forms.IntegerField(label=_("Days on offer"), required=False, initial=7, min_value=1, max_value=365)
+    auto_approval_days = forms.IntegerField(
+        label=_("Days until MTurk approves by itself"), required=False, initial=3, min_value=1, max_value=30
+    )
+    requirements = forms.CharField(
+        label=_("Requirements"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_(
+            "One a line: approval-rate >= 95, approved-hits >= 500, locale in US GB, or a type’s id: 3ABC missing."
+        ),
+    )
+    bonus_cap = forms.CharField(
+        label=_("Largest bonus in dollars"),
+        required=False,
+        initial=PlatformLimitsForm.usual_bonus_cap,
+        validators=[_MONEY],
+    )
+    screened_out = forms.ChoiceField(
+        label=_("Who does not qualify"),
+        required=False,
+        choices=[(RETURN, _("is asked to return the HIT")), (SUBMIT, _("submits the HIT, and is paid"))],
+    )
+    access_key_env = _VariableField(
+        label=_("Variable with the access key"), required=False, help_text=_("Such as MTURK_ACCESS_KEY.")
+    )
+    secret_key_env = _VariableField(
+        label=_("Variable with the secret key"), required=False, help_text=_("Such as MTURK_SECRET_KEY.")
+    )
+    endpoint = forms.CharField(
+        label=_("Stand-in for MTurk’s API"),
+        required=False,
+        max_length=100,
+        help_text=_("For tests only: http://127.0.0.1:PORT. Empty: Amazon’s."),
+    )
+    field_order = ["site", "title", "description", "keywords", "reward", "most_hits"]
+
+    def clean_site(self) -> str:
+        """Default to the sandbox, which costs nothing."""
+        return self.cleaned_data["site"] or SANDBOX
+
+    def clean_screened_out(self) -> str:
+        """Default to returning the HIT."""
+        return self.cleaned_data["screened_out"] or RETURN
+
+    def clean_requirements(self) -> str:
+        """Refuse invalid requirements."""
+        text: str = self.cleaned_data["requirements"]
+        try:
+            parse_requirements(text)
+        except Unacceptable as error:
+            raise ValidationError(str(error)) from None
+        return text
+
+    def clean_endpoint(self) -> str:
+        """Refuse an address that the key may not be sent to."""
+        endpoint: str = self.cleaned_data["endpoint"].rstrip("/")
+        if endpoint and (problem := stand_in_problem(endpoint)):
+            raise ValidationError(problem)
+        return endpoint

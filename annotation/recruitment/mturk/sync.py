@@ -1,0 +1,123 @@
+"""Update HITs and assignments from MTurk, and detect mismatches with the work done here."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+
+from django.db import transaction
+
+from annotation.annotators.participants import is_erased
+from annotation.models import Channel, PlatformAction, Submission
+from annotation.recruitment.mturk.client import Json, MturkClient
+from annotation.recruitment.mturk.hits import adopt_hits
+from annotation.recruitment.mturk.requests import State
+from annotation.recruitment.mturk.site import MturkSettings
+from annotation.recruitment.mturk.work import AT_WORK, HIT, settle
+
+Sub = Submission.State
+OTHER_WORKER, NO_WORK, OTHER_CODE = "other-worker", "no-work", "other-code"
+_DECIDED = {"Approved": Sub.APPROVED, "Rejected": Sub.REJECTED}
+_GRACE = timedelta(hours=1)
+
+
+def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
+    """Update the channel's assignments from MTurk; idempotent.
+
+    limit : the most HITs to ask about, least recently synced first
+    Raises: KeyMissing; MturkUnreachable; MturkRefused; earlier updates are kept.
+    """
+    given = MturkSettings.of(channel)
+    for participant in channel.participants.filter(submissions__state__in=AT_WORK).distinct():
+        settle(participant=participant)
+    client = MturkClient(given)
+    try:
+        listed = {hit["HITId"]: hit for hit in adopt_hits(client, channel)}
+        offered = sorted(
+            channel.actions.filter(kind=HIT, state=State.DONE),
+            key=lambda action: (action.answer.get("synced_at", ""), action.pk),
+        )
+        asked = offered[:limit]
+        seen = sum(_sync_hit(client, channel, action, listed, at) for action in asked)
+    finally:
+        client.close()
+    gone = _time_out(channel, given, at)
+    return {"hits": len(asked), "assignments": seen, "timed_out": gone, "hits_left": len(offered) - len(asked)}
+
+
+def _sync_hit(
+    client: MturkClient, channel: Channel, action: PlatformAction, listed: dict[str, Json], at: datetime
+) -> int:
+    hit_id = action.answer["hit_id"]
+    found = list(client.pages("list_assignments_for_hit", "Assignments", HITId=hit_id))
+    for row in found:
+        if not is_erased(channel.study, row["AssignmentId"], row["WorkerId"]):
+            _take(channel, row)
+    hit = listed.get(hit_id, {})
+    action.answer = {
+        **action.answer,
+        "synced_at": at.isoformat(),
+        "status": hit.get("HITStatus", "Disposed"),
+        "pending": hit.get("NumberOfAssignmentsPending", 0),
+        "available": hit.get("NumberOfAssignmentsAvailable", 0),
+    }
+    action.save(update_fields=["answer"])
+    return len(found)
+
+
+@transaction.atomic
+def _take(channel: Channel, row: Json) -> None:
+    """Store MTurk's state of one submitted assignment, and any mismatch."""
+    submission, _new = Submission.objects.select_for_update(of=("self",)).get_or_create(
+        channel=channel,
+        external_id=row["AssignmentId"],
+        defaults={"state": Sub.COMPLETED, "started_at": row.get("AcceptTime") or datetime.now(tz=UTC)},
+    )
+    status = row.get("AssignmentStatus", "Submitted")
+    submission.details = {
+        **submission.details,
+        "hit_id": row["HITId"],
+        "mturk": {
+            "status": status,
+            **{
+                name: row[key].astimezone(UTC).isoformat()
+                for name, key in (
+                    ("accepted_at", "AcceptTime"),
+                    ("submitted_at", "SubmitTime"),
+                    ("auto_approval_at", "AutoApprovalTime"),
+                )
+                if isinstance(row.get(key), datetime)
+            },
+        },
+        "problem": problem_of(submission, row),
+    }
+    submission.state = _DECIDED.get(status, Sub.COMPLETED if submission.state in AT_WORK else submission.state)
+    submission.ended_at = submission.ended_at or row.get("SubmitTime")
+    submission.save(update_fields=["details", "state", "ended_at"])
+
+
+def problem_of(submission: Submission, row: Json) -> str:
+    """Return the problem that keeps a submitted assignment from being approved with the others, or an empty string."""
+    participant = submission.participant
+    if participant is not None and participant.external_id != row["WorkerId"]:
+        return OTHER_WORKER
+    if not submission.code:
+        return NO_WORK
+    return "" if submission.code in answers(row.get("Answer", "")) else OTHER_CODE
+
+
+def answers(document: str) -> set[str]:
+    """Return the answers in a QuestionFormAnswers document; none if it is invalid."""
+    if "<!DOCTYPE" in document or "<!ENTITY" in document:  # MTurk writes neither; entities can expand without bound
+        return set()
+    try:
+        root = ElementTree.fromstring(document)  # noqa: S314  # without entities, see above
+    except ElementTree.ParseError:
+        return set()
+    return {(one.text or "").strip() for one in root.iter() if re.fullmatch(r"(\{.*\})?FreeText", one.tag)}
+
+
+def _time_out(channel: Channel, given: MturkSettings, at: datetime) -> int:
+    """End assignments that were not submitted within their time on MTurk, plus a grace period."""
+    before = at - timedelta(minutes=given.duration_minutes) - _GRACE
+    late = channel.submissions.filter(state__in=AT_WORK, started_at__lt=before)
+    return late.update(state=Sub.TIMED_OUT, ended_at=at)

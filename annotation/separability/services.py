@@ -1,0 +1,172 @@
+"""Computing and finding the separability of two systems on each instance."""
+
+from dataclasses import dataclass
+from time import monotonic
+
+from analysis import similarity as similarities
+from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
+from annotation.models import Generation, SeparabilityRun, Study
+from annotation.separability.alignments import Progress, align
+from annotation.separability.measure import AlignmentMeasure, DefaultSimilarity, default_similarity, measure_of
+from annotation.separability.store import GROUPS, SeparabilityResult, normalised, parse_group, store
+from annotation.studies.configurations import Configuration, configurations
+from annotation.studies.separability_runs import find_run, names_of
+
+__all__ = [
+    "GROUPS",
+    "DefaultSimilarity",
+    "SeparabilityResult",
+    "StudyPart",
+    "compute_separability",
+    "count_ignored_texts",
+    "default_similarity",
+    "ignored_texts_notice",
+    "latest_run",
+    "latest_runs",
+    "require_run",
+]
+_LATIN_ONLY = ("rouge1", "rouge1-length")
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """A part of a study: one data set, two systems; by default all of it."""
+
+    dataset: str = ""
+    systems: tuple[str, ...] = ()
+
+    def of(self, study: Study) -> list[Configuration]:
+        """Return the configurations of the part.
+
+        Raises: UnknownName listing those that exist; AnnotationError for a study without any.
+        """
+        known = configurations(study)
+        if not known:
+            raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
+        found = [
+            one
+            for one in known
+            if self.dataset in ("", one.dataset)
+            and (not self.systems or {one.system_a.name, one.system_b.name} == set(self.systems))
+        ]
+        if not found:
+            wanted = " ".join([*([self.dataset] if self.dataset else []), " / ".join(self.systems)]).strip()
+            raise UnknownName(f"study {study.slug} has no {wanted}; it has {'; '.join(map(str, known))}")
+        return found
+
+
+def compute_separability(
+    *,
+    study: Study,
+    similarity: str = "rouge1",
+    group: str = "configuration",
+    model: str = "",
+    samples: int | None = None,
+    cross_pairs: int | None = None,
+    seed: int | None = None,
+    part: StudyPart | None = None,
+    progress: Progress | None = None,
+) -> list[SeparabilityResult]:
+    """Compute the separability of every matchup of a study by one measure, and store all of it or nothing.
+
+    Stored alignments are reused if their texts have not changed. Runs by other measures stay.
+
+    group       : over which alignments are min-max normalised: each `configuration`, the whole `study`, or constants
+                  "MIN,MAX"; a new group replaces the run's previous one
+    model       : for a similarity that needs one; by default the installed one
+    samples     : generations of each system, drawn without replacement; all of them if there are fewer
+    cross_pairs : pairs of A and B, drawn likewise for each matchup
+    seed        : of both draws; by default 0
+    part        : of the study; not with the group `study`
+    progress    : called with (done, total) matchups
+    Raises: AnnotationError for an invalid setting, a group of equal alignments, or a similarity that is NaN.
+    """
+    started = monotonic()
+    wanted = parse_group(group)
+    measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
+    found = (part or StudyPart()).of(study)
+    if wanted.name == "study" and part is not None and (part.dataset or part.systems):
+        raise AnnotationError("the group study takes in the whole study: leave --dataset and --systems away")
+    everything, is_staged = align(study, found, measure, runs_by(study, measure), progress or _no_progress)
+    return store(
+        study,
+        everything,
+        normalised(everything, wanted),
+        measure=measure,
+        group=group,
+        seconds=monotonic() - started,
+        is_staged=is_staged,
+    )
+
+
+def runs_by(study: Study, measure: AlignmentMeasure) -> dict[tuple[str, int, int], SeparabilityRun]:
+    """Return the runs by a measure, by `Configuration.key`."""
+    runs = SeparabilityRun.objects.filter(study=study, **measure.identity)
+    return {(run.dataset, run.system_a_id, run.system_b_id): run for run in runs}
+
+
+def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:
+    """Return a configuration's run by similarity or label, or the default one (see `find_run`)."""
+    return find_run(_runs_on(configuration), similarity)
+
+
+def _runs_on(configuration: Configuration) -> list[SeparabilityRun]:
+    """Return all runs of a configuration, the latest first."""
+    runs = SeparabilityRun.objects.filter(
+        study=configuration.study,
+        dataset=configuration.dataset,
+        system_a=configuration.system_a,
+        system_b=configuration.system_b,
+    )
+    return list(runs)
+
+
+def latest_runs(study: Study) -> dict[tuple[str, int, int], SeparabilityRun]:
+    """Return the default run of every configuration that has one, by `Configuration.key`."""
+    runs: dict[tuple[str, int, int], list[SeparabilityRun]] = {}
+    for run in SeparabilityRun.objects.filter(study=study):  # the latest first
+        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
+    return {key: found for key, listed in runs.items() if (found := find_run(listed)) is not None}
+
+
+def require_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun:
+    """Return a configuration's run by similarity or label, or the default one.
+
+    Raises: InvalidSelection saying how to compute it.
+    """
+    runs = _runs_on(configuration)
+    run = find_run(runs, similarity)
+    if run is None and similarity and similarity not in similarities.names():
+        computed = "; ".join(names_of(runs)) or "none yet"
+        raise InvalidSelection(
+            f"there is no similarity {similarity}; known: {', '.join(similarities.names())}; "
+            f"computed for {configuration}: {computed}"
+        )
+    if run is None:
+        raise InvalidSelection(
+            f"separability of {configuration} is not computed yet; "
+            f"run: manage.py compute_separability {configuration.study.slug} --similarity {similarity or 'rouge1'}"
+        )
+    return run
+
+
+def count_ignored_texts(study: Study, similarity: str) -> int:
+    """Count texts that the similarity ignores: ROUGE compares only Latin letters and digits."""
+    if similarity not in _LATIN_ONLY:
+        return 0
+    return Generation.objects.filter(instance__study=study).exclude(text__iregex="[a-z0-9]").count()
+
+
+def ignored_texts_notice(study: Study, similarity: str) -> str:
+    """Return a notice about texts that the similarity ignores, or ""."""
+    blind = count_ignored_texts(study, similarity)
+    if not blind:
+        return ""
+    return (
+        f"{blind} texts hold no Latin letter or digit, which is all that {similarity} compares; their similarity is 0. "
+        "A similarity of character n-grams (chrF) would see them."
+    )
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Report nothing."""

@@ -1,0 +1,75 @@
+"""Changes of a study's settings after rating has begun: refused, or logged as amendments."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from annotation.core.errors import AmendmentNeeded, SettingFixed
+from annotation.models import Assignment, Batch, Event, Rating, Study
+from annotation.studies.log import log
+
+FIXED_BY_DRAWS = frozenset({"protocol", "arms", "arm_unit"})
+FIXED_BY_VOTES = FIXED_BY_DRAWS | {"ties_allowed", "pair_order"}
+FOR_RESEARCHERS = frozenset({"title"})  # seen by researchers only, so no amendment
+
+
+def rating_has_begun(study: Study) -> bool:
+    """Tell whether a HIT for rating was ever claimed; imported ratings don't count."""
+    claims = Assignment.objects.filter(
+        hit__batch__study=study,
+        hit__batch__origin=Batch.Origin.COLLECTED,
+        hit__batch__purpose=Batch.Purpose.RATING,
+    )
+    return claims.exists()
+
+
+def refuse_fixed(study: Study, changed: set[str]) -> None:
+    """Refuse to change settings that existing votes or arm draws depend on.
+
+    Raises: SettingFixed.
+    """
+    if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
+        raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
+    if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
+        raise SettingFixed(fixed, "arms have been drawn for raters or instances; choose this in a new study")
+
+
+def needs_amendment(study: Study, changed: set[str], reason: str) -> bool:
+    """Tell whether a change is an amendment of the protocol.
+
+    Raises: AmendmentNeeded when it is one and no reason is given.
+    """
+    amended = sorted(changed - FOR_RESEARCHERS)
+    if not amended or not rating_has_begun(study):
+        return False
+    if not re.search(r"\w", reason):
+        raise AmendmentNeeded(
+            amended, "rating has begun, so this change is an amendment, shown with the results; say why it is made"
+        )
+    return True
+
+
+def log_amendment(
+    *,
+    study: Study,
+    changes: Mapping[str, tuple[Any, Any]],
+    reason: str,
+    by: User | None = None,
+    at: datetime | None = None,
+) -> Event:
+    """Log an amendment; `changes`: setting → (before, after)."""
+    stored = {name: [_storable(before), _storable(after)] for name, (before, after) in changes.items()}
+    return log(study=study, kind=Event.Kind.AMENDMENT, by=by, at=at, reason=reason, changes=stored)
+
+
+def _storable(value: Any) -> Any:
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _has_votes(study: Study) -> bool:
+    collected = Rating.objects.filter(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED)
+    return collected.filter(display__assignment__hit__batch__study=study).exists()

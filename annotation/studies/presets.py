@@ -1,0 +1,139 @@
+"""Templates of studies: settings, and defaults of the batches."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.errors import UnknownName
+from annotation.models import Study
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+BLANK = "blank"
+ORIGINS = ("template", "copy")  # kinds of import records that name a study's template or original
+
+# Not translated: these become the study's own texts, in the study's language.
+_ON_SUMMARIES = """Read the source text first, then each pair of summaries.
+
+- Choose the summary that you would rather be given by somebody who has read the text for you.
+- It should say what matters in the text, and nothing that the text doesn't say.
+- Take every pair for itself. Pairs may be much alike, and the better one may be on either side.
+- When you would take either, choose “no preference”."""
+
+_ON_TABLES = """You are asked twice about each pair.
+
+1. First read the source text and both summaries, and choose the one that you prefer.
+2. When all pairs have an answer, they are shown again one by one; beside some there is a table of what only one of the
+   two says and what both say. Keep your choice or change it. When you change it, say why in a sentence.
+
+A table can be wrong: look at the texts before you trust it, and report a row that they don't support."""
+
+
+@dataclass(frozen=True)
+class BatchDefaults:
+    """Default settings of a study's batches."""
+
+    select: str = "all"
+    pairs: int = 5
+    raters: int = 3
+
+
+@dataclass(frozen=True)
+class StudyTemplate:
+    """Initial settings of a study; all of them may be changed."""
+
+    name: str
+    title: "StrOrPromise"
+    description: "StrOrPromise"
+    batch: BatchDefaults = BatchDefaults()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def study(self) -> Study:
+        """Return an unsaved study with these settings."""
+        return Study(**self.settings, pairs_per_hit=self.batch.pairs, raters_per_hit=self.batch.raters)
+
+
+_ALL = (
+    StudyTemplate(
+        BLANK,
+        _("Blank"),
+        _("One vote on each pair, “no preference” on offer, nothing else decided."),
+    ),
+    StudyTemplate(
+        "paper-004",
+        _("Preferences by separability"),
+        _(
+            "The set-up of “Compare without Despair”: 50 instances drawn at random from each configuration, 5 pairs on a "
+            "HIT, 3 raters for each HIT, “no preference” on offer, sides and order drawn at random for each rater."
+        ),
+        BatchDefaults("random:50", pairs=5, raters=3),
+        MappingProxyType(
+            {
+                "task_kind": "summarization",
+                "question": "Which summary do you prefer?",
+                "guidelines": _ON_SUMMARIES,
+                "ties_allowed": True,
+                "pair_order": "random",
+                "protocol": "one-stage",
+                "pay_per_hit": "1.20",
+                "currency": "USD",
+                "minutes_per_hit": 4,
+            }
+        ),
+    ),
+    StudyTemplate(
+        "two-stage",
+        _("Two stages with comparison tables"),
+        _(
+            "A vote on each pair, then a second one: half of the raters see a comparison table beside it, half are only "
+            "asked again. 4 raters for each HIT, so that both halves are on every one. Read the tables in before the "
+            "first batch."
+        ),
+        BatchDefaults("random:50", pairs=5, raters=4),
+        MappingProxyType(
+            {
+                "task_kind": "summarization",
+                "question": "Which summary do you prefer?",
+                "guidelines": _ON_TABLES,
+                "protocol": "two-stage",
+                "arms": ["none", "table:c8"],
+                "arm_unit": "rater",
+                "balance_arms": True,
+                "reason_min_length": 20,
+                "minutes_per_hit": 8,
+            }
+        ),
+    ),
+    StudyTemplate(
+        "pilot",
+        _("Quick pilot"),
+        _(
+            "10 instances drawn at random, 3 pairs on a HIT, 2 raters: enough to see whether raters understand the "
+            "question, how long a HIT takes, and how far answers vary, which the planner asks for."
+        ),
+        BatchDefaults("random:10", pairs=3, raters=2),
+        MappingProxyType({"most_hits_per_rater": 10}),
+    ),
+)
+TEMPLATES: Mapping[str, StudyTemplate] = MappingProxyType({one.name: one for one in _ALL})
+
+
+def find_template(name: str) -> StudyTemplate:
+    """Return a template by its name.
+
+    Raises: UnknownName listing the known ones.
+    """
+    if name not in TEMPLATES:
+        raise UnknownName(f"there is no template {name!r}; there are {', '.join(TEMPLATES)}")
+    return TEMPLATES[name]
+
+
+def batch_defaults(study: Study) -> BatchDefaults:
+    """Return the defaults of a study's batches: N and R of its settings, the selection of its template or original."""
+    origin = study.imports.filter(kind__in=ORIGINS).order_by("pk").first()
+    select = origin.options.get("select", "all") if origin else "all"
+    return BatchDefaults(select, study.pairs_per_hit, study.raters_per_hit)

@@ -1,0 +1,134 @@
+"""Creating studies, changing their settings, and recording imports."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from annotation.core.errors import AnnotationError, UnknownName, UnknownStudy
+from annotation.hits import slot_arms
+from annotation.models import Batch, ImportRecord, Study
+from annotation.models.members import main_group
+from annotation.studies.amendments import log_amendment, needs_amendment, refuse_fixed
+from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
+
+
+def find_study(slug: str, *, lock: bool = False) -> Study:
+    """Return the study with this slug; `lock`: by SELECT FOR UPDATE.
+
+    Raises: UnknownStudy listing some that exist.
+    """
+    try:
+        return (Study.objects.select_for_update() if lock else Study.objects).get(slug=slug)
+    except Study.DoesNotExist:
+        known = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
+        raise UnknownStudy(f"there is no study {slug}; known: {known}") from None
+
+
+@transaction.atomic
+def ensure_study(
+    *, slug: str, must_be_new: bool = False, on_made: Callable[[Study], None] | None = None, **settings: Any
+) -> Study:
+    """Return the study with this slug; if there is none, create it with `settings`, in the main group by default.
+
+    on_made : called with a new study, within the transaction
+
+    Raises: AnnotationError for an invalid setting, or an existing study that must be new.
+    """
+    # Locked, since an import compares its rows with the stored ones before it adds any.
+    existing = Study.objects.select_for_update().filter(slug=slug).first()
+    if existing is not None and not must_be_new:
+        return existing
+    study = Study(slug=slug, **{"title": slug, "group": settings.get("group") or main_group(), **settings})
+    validate(study)  # checks uniqueness too; concurrent requests meet the constraint below
+    try:
+        with transaction.atomic():
+            study.save()
+    except IntegrityError:
+        raise AnnotationError(f"the name {slug} was taken a moment ago; please try again") from None
+    if on_made is not None:
+        on_made(study)
+    return study
+
+
+def validate(row: Any) -> None:
+    """Call `full_clean`, and raise its errors as one AnnotationError."""
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        problems = [f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items()]
+        raise AnnotationError("; ".join(problems).replace("__all__: ", "")) from None
+
+
+def _normalized(value: Any) -> Any:
+    return value.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(value, str) else value
+
+
+def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: dict[str, int], **options: Any) -> None:
+    """Record an imported file with its hash and what was added."""
+    ImportRecord.objects.create(
+        study=study,
+        kind=kind,
+        file_name=name[-255:],
+        sha256=hashlib.sha256(data).hexdigest(),
+        options=options,
+        counts=counts,
+    )
+
+
+@transaction.atomic
+def save_settings(
+    *, study: Study, by: User | None = None, reason: str = "", at: datetime | None = None, **settings: Any
+) -> Study:
+    """Change a study's settings. A new consent text raises its version, and raters are asked again.
+
+    After rating has begun, a change of anything but the title is logged as an amendment and needs a reason.
+    Raises: AnnotationError for an invalid setting; SettingFixed for one that votes depend on; AmendmentNeeded without
+    a reason; InvalidSelection if pairs of open batches lack the comparison tables of the arms.
+    """
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    # Browsers send line breaks as CR LF.
+    settings = {name: _normalized(value) for name, value in settings.items()}
+    before = {name: _normalized(getattr(study, name)) for name in settings}
+    changed = {name for name, value in settings.items() if before[name] != value}
+    refuse_fixed(study, changed)
+    is_amendment = needs_amendment(study, changed, _normalized(reason))
+    if "consent_text" in changed:
+        study.consent_version += 1
+    for name in changed:
+        setattr(study, name, settings[name])
+    validate(study)
+    if study.is_two_stage and changed & {"protocol", "arms"}:
+        at_work = study.batches.open().filter(origin=Batch.Origin.COLLECTED)
+        refuse_missing_tables(study, study.arms, pairs_shown(at_work))
+    study.save()
+    if changed & {"protocol", "arms", "arm_unit", "balance_arms"}:
+        slot_arms.reserve_all(study)
+    if is_amendment:
+        changes = {name: (before[name], getattr(study, name)) for name in settings if name in changed}
+        log_amendment(study=study, changes=changes, reason=_normalized(reason), by=by, at=at)
+    return study
+
+
+@transaction.atomic
+def set_families(*, study: Study, families: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Set the model families of systems, by the systems' names; return the changes: (before, after).
+
+    Raises: UnknownName for an unknown system; AnnotationError for a family's name that is too long.
+    """
+    systems = {system.name: system for system in study.systems.select_for_update()}
+    changed = {}
+    for name, family in families.items():
+        if name not in systems:
+            raise UnknownName(f"study {study.slug} has no system {name}; it has: {', '.join(systems) or 'none yet'}")
+        system, before = systems[name], systems[name].family
+        if family != before:
+            system.family = family
+            validate(system)
+            system.save(update_fields=["family"])
+            changed[name] = (before, family)
+    return changed

@@ -1,0 +1,292 @@
+"""The form of a study's settings; commands and the API validate with it too."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.errors import BadFields
+from annotation.core.lines import text_problem
+from annotation.models import Study
+from annotation.studies.amendments import rating_has_begun
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+LONGEST_REASON = 2000
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
+BOOLEAN_WORDS = (*_YES, *_NO)  # how a command line may write a boolean
+
+
+class StudySettingsForm(forms.ModelForm[Study]):
+    """All settings of a study, in groups."""
+
+    GROUPS: "ClassVar[list[tuple[StrOrPromise, StrOrPromise, list[str]]]]" = [
+        (_("The study"), _("For researchers; raters never see this part."), ["title", "task_kind"]),
+        (
+            _("What raters read"),
+            _("Texts in Markdown. Name no system here: raters are not to know which one wrote what."),
+            [
+                *("consent_text", "guidelines", "content_warning", "contact", "source_label"),
+                *("language", "render_markdown"),
+            ],
+        ),
+        (
+            _("What they are asked"),
+            _("Once votes have been given, only the wording can be changed."),
+            ["question", "label_left", "label_right", "ties_allowed", "pair_order"],
+        ),
+        (
+            _("Two stages"),
+            _("First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given."),
+            ["protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"],
+        ),
+        (
+            _("Personal data"),
+            _("Shown before consent. Settle pay before that day: afterwards raters can't be identified."),
+            ["keep_personal_days"],
+        ),
+        (
+            _("HITs"),
+            _("What a batch begins with; each batch may be made otherwise."),
+            ["pairs_per_hit", "raters_per_hit", "most_hits_per_rater"],
+        ),
+        (_("Pay"), _("Shown before consent."), ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]),
+        (
+            _("Qualification and checks"),
+            _("Shares from 0 to 1, as 0.8 for 80 %. A threshold left empty does nothing."),
+            [
+                *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
+                *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
+            ],
+        ),
+    ]
+
+    arms = forms.CharField(
+        required=False,
+        label=_("Arms"),
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=_(
+            "One a line, for a two-stage study: none (asked again, no table), table:VARIANT (the pair’s own comparison "
+            "table), placebo:VARIANT (another pair’s). As table:c8."
+        ),
+    )
+
+    currency = forms.CharField(
+        required=False, max_length=3, label=_("Currency"), help_text=_("Three capital letters, as EUR.")
+    )
+
+    class Meta:
+        model = Study
+        fields = [
+            *("title", "task_kind", "question", "source_label", "label_left", "label_right", "ties_allowed"),
+            *("guidelines", "consent_text", "content_warning", "contact", "language", "render_markdown"),
+            *("pair_order", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
+            *("pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
+            *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
+            *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
+            *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
+            "keep_personal_days",
+        ]
+        labels: "ClassVar[dict[str, StrOrPromise]]" = {
+            "title": _("Title"),
+            "task_kind": _("Task"),
+            "consent_text": _("Consent text"),
+            "guidelines": _("Guidelines"),
+            "content_warning": _("Content warning"),
+            "contact": _("Contact"),
+            "source_label": _("Heading of the source text"),
+            "language": _("Language of the texts"),
+            "render_markdown": _("Render Markdown in sources and generations"),
+            "question": _("Question"),
+            "label_left": _("Name of the left text"),
+            "label_right": _("Name of the right text"),
+            "ties_allowed": _("Offer “no preference”"),
+            "pair_order": _("Order of the pairs on a page"),
+            "protocol": _("How often raters are asked"),
+            "arm_unit": _("What is split into arms"),
+            "balance_arms": _("Keep each HIT’s places evenly for the arms"),
+            "reason_min_length": _("Least length of a reason"),
+            "keep_personal_days": _("Days until personal data are deleted"),
+            "pairs_per_hit": _("Pairs per HIT (N)"),
+            "raters_per_hit": _("Raters per HIT (R)"),
+            "most_hits_per_rater": _("Most HITs for one rater"),
+            "pay_per_hit": _("Pay per HIT"),
+            "minutes_per_hit": _("Expected minutes per HIT"),
+            "pay_late": _("Pay for late HITs that no longer count"),
+            "qualification_share": _("Share of qualification pairs to get right"),
+            "qualification_attempts": _("Attempts at the qualification"),
+            "qualification_hits": _("Qualification HITs in one attempt"),
+            "check_pairs_needed": _("Checked pairs before a threshold acts"),
+            "gold_warn_below": _("Gold: warn below"),
+            "gold_block_below": _("Gold: end the work below"),
+            "repeat_warn_below": _("Repeats: warn below"),
+            "repeat_block_below": _("Repeats: end the work below"),
+        }
+        help_texts: "ClassVar[dict[str, StrOrPromise]]" = {
+            "title": "",
+            "consent_text": _("A change raises the version, and everybody is asked again."),
+            "guidelines": _("How to rate, with examples."),
+            "content_warning": _("On every page of the study, where there is one."),
+            "contact": _("How raters reach you: an address, a phone number. On every page."),
+            "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
+            "render_markdown": _("Without links and pictures."),
+            "ties_allowed": "",
+            "balance_arms": _("Where raters are split: as many of every arm on each HIT."),
+            "keep_personal_days": _(
+                "Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and "
+                "messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it."
+            ),
+            "pairs_per_hit": "",
+            "raters_per_hit": _("So many ratings each pair gets."),
+            "most_hits_per_rater": _("In the whole study; empty: no limit."),
+            "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),
+            "minutes_per_hit": "",
+            "pay_late": _("A HIT sent in after its time counts only while its place is free."),
+            "qualification_share": _("As 0.8: 8 of 10 pairs as expected."),
+            "qualification_hits": _(
+                "Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had."
+            ),
+            "check_pairs_needed": _("Of gold or repeated pairs, so that nobody is judged by one slip."),
+            "gold_warn_below": _("Share of hidden gold pairs answered as expected."),
+            "gold_block_below": _("The rater gets no further HIT. You can undo it under Reports."),
+            "repeat_warn_below": _("Share of repeated pairs answered as the first time, sides swapped."),
+            "repeat_block_below": _("The rater gets no further HIT. You can undo it under Reports."),
+        }
+        widgets: ClassVar[dict[str, forms.Widget]] = {
+            name: forms.Textarea(attrs={"rows": rows})
+            for name, rows in (("consent_text", 8), ("guidelines", 8), ("content_warning", 3))
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["arms"] = "\n".join(self.instance.arms)
+        self.is_amending = self.instance.pk is not None and rating_has_begun(self.instance)
+        if self.is_amending:
+            self.fields["amendment_reason"] = reason_field()
+
+    def clean_arms(self) -> list[str]:
+        """Split names at line breaks and commas."""
+        given = self.cleaned_data["arms"].replace(",", "\n").splitlines()
+        return [name.strip() for name in given if name.strip()]
+
+    def clean_currency(self) -> str:
+        """Return the code in capital letters."""
+        return str(self.cleaned_data["currency"]).upper()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a valid form."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "amendment_reason"}
+
+    @property
+    def reason(self) -> str:
+        """The reason of an amendment; empty before rating has begun."""
+        return str(self.cleaned_data.get("amendment_reason", ""))
+
+    @property
+    def groups(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField]]]":
+        """The groups of fields: heading, help text, fields."""
+        return [(title, help_text, [self[name] for name in names]) for title, help_text, names in self.GROUPS]
+
+
+class FirstSettingsForm(StudySettingsForm):
+    """The settings of a new study: the most important ones first, the others filled in from its template."""
+
+    FIRST = ("title", "task_kind", "question", "pairs_per_hit", "raters_per_hit")
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Study) -> None:
+        further = {name for name in self.base_fields if name not in self.FIRST}
+        if data is not None and not further & data.keys():
+            # Not sent by a browser, but by a script that leaves the other settings to the template.
+            data = {**form_data(instance, {}), **{name: data[name] for name in self.FIRST if data.get(name)}}
+        super().__init__(data, instance=instance)
+        self.fields["title"].required = False
+        self.fields["title"].help_text = _("For researchers; raters never see it. Empty: the short name.")
+
+    @property
+    def first(self) -> list[forms.BoundField]:
+        """The most important fields."""
+        return [self[name] for name in self.FIRST]
+
+    @property
+    def further(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool]]":
+        """The other groups: heading, help text, fields, and whether one has errors."""
+        left = [
+            (title, help_text, [one for one in fields if one.name not in self.FIRST])
+            for title, help_text, fields in self.groups
+        ]
+        return [
+            (title, help_text, fields, any(one.errors for one in fields)) for title, help_text, fields in left if fields
+        ]
+
+
+def reason_field(**more: Any) -> forms.CharField:
+    """Return the field of a reason."""
+    named: dict[str, Any] = {
+        "label": _("Why is this changed?"),
+        "help_text": _("Kept with the date and what was changed, and shown with the results."),
+        "required": False,
+        **more,
+    }
+    return forms.CharField(max_length=LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), **named)
+
+
+def checked_settings(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate some settings together with the study's others, and return their cleaned values.
+
+    given : by name; texts as in a form, or values as in JSON
+    Raises: BadFields.
+    """
+    form = StudySettingsForm(form_data(study, given), instance=study)
+    if not form.is_valid():
+        raise BadFields({name: [str(problem) for problem in problems] for name, problems in form.errors.items()})
+    return {name: form.cleaned_data[name] for name in given}
+
+
+def form_data(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a submitted form: the study's settings, with the given ones replaced.
+
+    Raises: BadFields for an unknown name, or a value of the wrong type.
+    """
+    fields = StudySettingsForm.base_fields
+    if unknown := [name for name in given if name not in fields]:
+        known = ", ".join(fields)
+        raise BadFields(
+            {name: [gettext("No such setting; there are %(known)s.") % {"known": known}] for name in unknown}
+        )
+    present = {name: _form_value(value) for name, value in StudySettingsForm(instance=study).initial.items()}
+    bad = {name: [problem] for name, value in given.items() if (problem := _kind_problem(fields[name], value))}
+    if bad:
+        raise BadFields(bad)
+    switches = {name: _is_yes(value) for name, value in given.items() if isinstance(fields[name], forms.BooleanField)}
+    return {**present, **{name: _form_value(value) for name, value in given.items()}, **switches}
+
+
+def _form_value(value: Any) -> Any:
+    """Return a value as form data; booleans stay."""
+    if isinstance(value, list):
+        return "\n".join(value)
+    return value if isinstance(value, bool) else "" if value is None else str(value)
+
+
+def _is_yes(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in _YES
+
+
+def _kind_problem(field: forms.Field, value: Any) -> str:
+    """Return what is wrong with the type of a value, or an empty text."""
+    if isinstance(field, forms.BooleanField):
+        fits = isinstance(value, bool) or (isinstance(value, str) and value.lower() in BOOLEAN_WORDS)
+        return "" if fits else gettext("The value must be true or false.")
+    parts = value if isinstance(value, list) else [value]
+    if isinstance(value, list) and field is not StudySettingsForm.base_fields["arms"]:
+        return gettext("This can't be a list.")
+    if any(isinstance(part, bool) or not isinstance(part, str | int | float | None) for part in parts):
+        return gettext("This must be a text or a number.")
+    if isinstance(value, list) and not all(isinstance(part, str) for part in value):
+        return gettext("This must be a list of texts.")
+    texts = [problem for part in parts if isinstance(part, str) and (problem := text_problem(part, may_be_blank=True))]
+    return f"{texts[0]}." if texts else ""

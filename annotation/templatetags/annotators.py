@@ -1,0 +1,72 @@
+"""Template filters for raters and their work, on the pages of researchers."""
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Annotator, Assignment
+from annotation.rating.votes import is_counted
+
+register = template.Library()
+
+CAME_BY = {
+    Annotator.Kind.ACCOUNT: _("account"),
+    Annotator.Kind.IMPORTED: _("imported"),
+    Annotator.Kind.SCRIPTED: _("scripted"),
+    Annotator.Kind.INVITED: _("invited"),
+    Annotator.Kind.ANONYMOUS: _("anonymous link"),
+    Annotator.Kind.PROLIFIC: "Prolific",
+    Annotator.Kind.MTURK: "MTurk",
+}
+
+PURPOSES = {
+    Assignment.Purpose.RATING: _("rating"),
+    Assignment.Purpose.QUALIFICATION: _("qualification"),
+    Assignment.Purpose.GOLD: _("hidden gold"),
+    Assignment.Purpose.REPEAT: _("hidden repeat"),
+}
+STATES = {
+    Assignment.State.CLAIMED: _("in progress"),
+    Assignment.State.EXPIRED: _("ran out"),
+    Assignment.State.RETURNED: _("given back"),
+}
+
+
+@register.filter
+def share(value: float | None, n: int) -> SafeString | str:
+    """Show a share as a percentage, with its number of cases; a dash for None."""
+    if value is None:
+        return "–"
+    return format_html("{} % <small>({})</small>", round(100 * value), n)
+
+
+@register.filter
+def source_of_rater(rater: Annotator) -> str:
+    """Name the way in which a rater came."""
+    return str(CAME_BY.get(Annotator.Kind(rater.kind), rater.kind))
+
+
+@register.filter
+def purpose(value: str) -> str:
+    """Name an assignment's purpose."""
+    return str(PURPOSES.get(Assignment.Purpose(value), value))
+
+
+@register.filter
+def assignment_status(assignment: Assignment) -> str:
+    """Describe an assignment's state, including whether it counts."""
+    if assignment.state != Assignment.State.SUBMITTED:
+        return str(STATES[Assignment.State(assignment.state)])
+    if assignment.excluded:
+        return gettext("rejected: %(reason)s") % {"reason": assignment.exclusion_reason}
+    if not is_counted(assignment):
+        return gettext("submitted, not counted")
+    return gettext("submitted late") if assignment.late else gettext("submitted")
+
+
+@register.filter
+def minutes(seconds: float | None) -> str:
+    """Show seconds as minutes."""
+    return "–" if seconds is None else f"{seconds / 60:.1f}"

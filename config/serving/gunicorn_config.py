@@ -1,0 +1,23 @@
+"""How gunicorn serves the program: two processes that share the memory of what is loaded before the fork."""
+
+import gc
+from typing import Any
+
+wsgi_app = "config.wsgi"
+workers, threads = 2, 4
+preload_app = True  # nothing may open a connection or start a thread while the program is loaded
+graceful_timeout = 5
+loglevel = "warning"
+control_socket_disable = True  # it would lie in the home directory, shared by every server of this user
+
+gc.disable()  # a collection writes to every object, and would copy what the processes share
+
+
+def when_ready(_server: Any) -> None:
+    """Keep what has been loaded out of all later collections."""
+    gc.freeze()
+
+
+def post_fork(_server: Any, _worker: Any) -> None:
+    """Collect garbage in the processes that serve."""
+    gc.enable()

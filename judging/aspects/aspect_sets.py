@@ -1,0 +1,182 @@
+"""The versions of a task's aspects: finding the current one, and adding edited or distilled ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.models import Pair, ResearchGroup, Study
+from judging.calls.adhoc import AdhocRequests, ProcedureEstimate, estimate_procedure
+from judging.calls.presentations import IDENTITY_FIELDS, identity_of
+from judging.core.bulk_sql import chunked
+from judging.core.errors import BadSettings
+from judging.methods.direct import LONGEST_ASPECT
+from judging.methods.options import MOST_ASPECTS
+from judging.methods.sc2.distilling import Distilling, Material, alike, distil, storable
+from judging.methods.tasks import find_task, task_of
+from judging.models import AspectSet, Endpoint
+
+PAIRS = 50  # default number to distil from, as in the paper
+MOST_PAIRS = 10_000
+DISTILLED, EDITED = "distilled", "edited"
+# If these are equal and the result too, distilling again adds no version.
+ORIGIN_FIELDS = ("how", "study", "endpoint", "model", "params", "prompts", "pairs", "pairs_hash", "seed")
+
+
+def versions_of(study: Study) -> "QuerySet[AspectSet]":
+    """Return the versions for a study's group and task, latest first."""
+    return AspectSet.objects.filter(group=study.group, task=task_of(study.task_kind)).order_by("-version")
+
+
+def latest_aspects(*, group: ResearchGroup, task: str) -> AspectSet | None:
+    """Return a group's latest version of a task's aspects; `None` where the task's own five are used."""
+    return AspectSet.objects.filter(group=group, task=task).order_by("version").last()
+
+
+def current_aspects(study: Study) -> tuple[list[str], str]:
+    """Return the aspects used for a study's texts, and their name: of the latest version, or of the task."""
+    task = task_of(study.task_kind)
+    found = latest_aspects(group=study.group, task=task)
+    if found is None:
+        return list(find_task(task).aspects), f"{task} (built in)"
+    return list(found.aspects), str(found)
+
+
+@dataclass(frozen=True)
+class PairSample:
+    """Pairs drawn from a study, and their texts.
+
+    identities : SHA-256 of the pairs' identities
+    empty      : number of empty texts, left out
+    """
+
+    materials: list[Material]
+    pairs: int
+    identities: str
+    empty: int
+
+
+def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
+    """Draw pairs of a study by a seed; a larger sample contains the smaller ones.
+
+    Raises: BadSettings for an invalid number, or a study without pairs.
+    """
+    if not 1 <= pairs <= MOST_PAIRS:
+        raise BadSettings(_("Aspects are distilled from 1 to %(most)s pairs.") % {"most": f"{MOST_PAIRS:,}"})
+    rows = Pair.objects.filter(matchup__instance__study=study).order_by().values_list("pk", *IDENTITY_FIELDS)
+    names = {pk: identity_of(*fields) for pk, *fields in rows}
+    drawn = sorted(names, key=lambda pk: _hash(f"aspects\x00{seed}\x00{names[pk]}"))[:pairs]
+    if not drawn:
+        raise BadSettings(_("The study has no pairs to distil aspects from."))
+    found = _texts_of(drawn)
+    texts = list(dict.fromkeys(material for pk in drawn for material in found[pk]))
+    filled = [material for material in texts if material.text.strip()]
+    identities = _hash("\n".join(sorted(names[pk] for pk in drawn)))
+    return PairSample(filled, len(drawn), identities, len(texts) - len(filled))
+
+
+def _texts_of(pairs: Sequence[int]) -> dict[int, list[Material]]:
+    fields = ("pk", "matchup__instance__source", "generation_a__text", "generation_b__text")
+    found: dict[int, list[Material]] = {}
+    for part in chunked(pairs):
+        for pk, source, one, other in Pair.objects.filter(pk__in=part).order_by().values_list(*fields):
+            found[pk] = [Material(source, one), Material(source, other)]
+    return found
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def procedure_of(study: Study, sample: PairSample) -> Distilling:
+    """Return the procedure that distils a sample's aspects."""
+    return distil(sample.materials, task=task_of(study.task_kind), question=study.question)
+
+
+def estimate_distilling(
+    study: Study, *, endpoint: Endpoint, pairs: int = PAIRS, seed: int = 0, params: Mapping[str, Any] | None = None
+) -> ProcedureEstimate:
+    """Estimate what distilling would take.
+
+    Raises: BadSettings
+    """
+    procedure = procedure_of(study, sample_of(study, pairs=pairs, seed=seed))
+    return estimate_procedure(procedure, endpoint=endpoint, requests=AdhocRequests(endpoint, params=params))
+
+
+def clean_aspects(given: Sequence[str]) -> list[str]:
+    """Return aspects as they are stored: each on one line, stripped, without empty ones.
+
+    Raises: BadSettings
+    """
+    aspects = [line for line in (" ".join(storable(aspect).split()) for aspect in given) if line]
+    if not 1 <= len(aspects) <= MOST_ASPECTS:
+        raise BadSettings(
+            _("Give 1 to %(most)d aspects, one a line; these are %(number)d.")
+            % {"most": MOST_ASPECTS, "number": len(aspects)}
+        )
+    seen: set[str] = set()
+    for aspect in aspects:
+        if len(aspect) > LONGEST_ASPECT:
+            raise BadSettings(
+                _("An aspect has at most %(most)d characters; this one has %(number)d: %(start)s…")
+                % {"most": LONGEST_ASPECT, "number": len(aspect), "start": aspect[:40]}
+            )
+        if alike(aspect) in seen:
+            raise BadSettings(_("This aspect is there twice: %(aspect)s") % {"aspect": aspect})
+        seen.add(alike(aspect))
+    return aspects
+
+
+def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | None = None) -> tuple[AspectSet, bool]:
+    """Store a list of aspects as the next version for a study's group and task; return it and whether it is new.
+
+    by   : the account's name, or another origin
+    seen : the version that was edited, 0 for the task's own; refused if another was added since
+    Raises: BadSettings
+    """
+    wanted = clean_aspects(aspects)
+    with transaction.atomic():
+        ResearchGroup.objects.select_for_update().get(pk=study.group_id)
+        latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
+        before, name = current_aspects(study)
+        if seen is not None and seen != (latest.version if latest else 0):
+            raise BadSettings(
+                _("Somebody has changed the aspects in the meantime: %(name)s holds now. Look at it, then save again.")
+                % {"name": name}
+            )
+        if latest is not None and wanted == before:
+            return latest, False
+        return add_version(study, wanted, {"how": EDITED, "from": name, "by": by}), True
+
+
+def store_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[str, Any]) -> tuple[AspectSet, bool]:
+    """Store distilled aspects as the next version, unless the latest has the same aspects and origin.
+
+    Raises: BadSettings
+    """
+    wanted = clean_aspects(aspects)
+    with transaction.atomic():
+        ResearchGroup.objects.select_for_update().get(pk=study.group_id)
+        latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
+        if latest is not None and latest.aspects == wanted and _same_origin(latest.made_by, made_by):
+            return latest, False
+        return add_version(study, wanted, made_by), True
+
+
+def _same_origin(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one.get(name) == other.get(name) for name in ORIGIN_FIELDS)
+
+
+def add_version(study: Study, aspects: Sequence[str], made_by: Mapping[str, Any]) -> AspectSet:
+    """Add the next version. The caller must have locked the group's row, since version numbers are unique."""
+    task = task_of(study.task_kind)
+    latest = latest_aspects(group=study.group, task=task)
+    version = latest.version + 1 if latest else 1
+    return AspectSet.objects.create(
+        group=study.group, task=task, version=version, aspects=list(aspects), made_by=dict(made_by)
+    )

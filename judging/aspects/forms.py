@@ -1,0 +1,70 @@
+"""The forms of the aspects page."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
+from judging.core.errors import BadSettings
+from judging.core.fields import ParametersField
+from judging.methods.direct import LONGEST_ASPECT
+from judging.methods.options import MOST_ASPECTS
+from judging.models import Endpoint
+
+
+class AspectsForm(forms.Form):
+    """A list of aspects, one a line; `seen` is the version that was edited."""
+
+    aspects = forms.CharField(
+        max_length=MOST_ASPECTS * (LONGEST_ASPECT + 10),
+        label=_("Aspects, one a line, the most important one first"),
+        help_text=_(
+            "1 to 20 different ones of at most 200 characters. Saving makes the next version; earlier ones stay."
+        ),
+        widget=forms.Textarea(attrs={"rows": 7, "dir": "auto"}),
+    )
+    seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    def clean_aspects(self) -> list[str]:
+        """Parse the list."""
+        try:
+            return clean_aspects(str(self.cleaned_data["aspects"]).splitlines())
+        except BadSettings as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+class DistilForm(forms.Form):
+    """The settings for distilling aspects."""
+
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
+    )
+    pairs = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_PAIRS,
+        initial=PAIRS,
+        label=_("Pairs"),
+        help_text=_("Drawn from all pairs of the study; each of their texts is looked at once."),
+    )
+    seed = forms.IntegerField(
+        min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"), help_text=_("Draws the pairs.")
+    )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."),
+    )
+    max_cost = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        label=_("At most this much money"),
+        help_text=_("In the endpoint's currency; it stops before it would spend more. Empty: no cap."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = self.fields
+        fields["endpoint"].queryset = Endpoint.objects.all()

@@ -1,0 +1,117 @@
+"""The page of a study's aspects: the current ones and their versions, editing and distilling."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.members.permissions import READERS, account_of, study_view
+from annotation.models import Study
+from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
+from judging.aspects.forms import AspectsForm, DistilForm
+from judging.aspects.jobs import last_distillation, queue_distilling
+from judging.calls.adhoc import ProcedureEstimate
+from judging.core.errors import JudgingError
+from judging.models import AspectSet
+
+MOST_VERSIONS = 50
+
+
+@require_safe
+@study_view(*READERS)
+def aspects(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the current aspects and all versions, with forms to edit and to distil them."""
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"study": study, "work": last_distillation(study)}
+        return TemplateResponse(request, "judging/aspects/aspects.html#work", context)
+    return _page(request, study)
+
+
+@require_POST
+@study_view(*READERS)
+def edit(request: HttpRequest, study: Study) -> HttpResponse:
+    """Store a list as the next version."""
+    form = AspectsForm(request.POST)
+    if form.is_valid():
+        try:
+            version, is_new = edit_aspects(study, by=account_of(request).username, **form.cleaned_data)
+        except JudgingError as error:
+            form.add_error(None, str(error))
+        else:
+            made, kept = _("%(version)s holds now."), _("%(version)s is this list already.")
+            messages.success(request, (made if is_new else kept) % {"version": version})
+            return redirect("judging:aspects", study.slug)
+    return _page(request, study, form=form, status=422)
+
+
+@require_POST
+@study_view(*READERS)
+def estimate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Estimate the distillation, and offer to start it; no call is made."""
+    form, found = DistilForm(request.POST), None
+    if form.is_valid():
+        chosen = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed", "params")}
+        try:
+            found = estimate_distilling(study, **chosen)
+        except JudgingError as error:
+            form.add_error(None, str(error))
+    status = 200 if found else 422
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"study": study, "distil_form": form, "estimate": found}
+        return TemplateResponse(request, "judging/aspects/aspects.html#distil", context, status=status)
+    return _page(request, study, distil_form=form, found=found, status=status)
+
+
+@require_POST
+@study_view(*READERS)
+def distil(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue the distillation of aspects."""
+    form = DistilForm(request.POST)
+    if form.is_valid():
+        try:
+            queued = queue_distilling(study, by=account_of(request).username, **form.cleaned_data)
+        except JudgingError as error:
+            form.add_error(None, str(error))
+        else:
+            if not queued:
+                messages.info(request, _("A worker is at it already."))
+            return redirect("judging:aspects", study.slug)
+    return _page(request, study, distil_form=form, status=422)
+
+
+def _page(
+    request: HttpRequest,
+    study: Study,
+    *,
+    form: AspectsForm | None = None,
+    distil_form: DistilForm | None = None,
+    found: ProcedureEstimate | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    versions = versions_of(study)
+    latest = versions.first()
+    current, name = current_aspects(study)
+    initial = {"aspects": "\n".join(current), "seen": latest.version if latest else 0}
+    context: dict[str, Any] = {
+        "study": study,
+        "aspects": current,
+        "name": name,
+        "latest": latest,
+        "versions": [(version, *cost_of(version)) for version in versions[:MOST_VERSIONS]],
+        "work": last_distillation(study),
+        "form": form or AspectsForm(initial=initial),
+        "distil_form": distil_form or DistilForm(),
+        "estimate": found,
+    }
+    return TemplateResponse(request, "judging/aspects/aspects.html", context, status=status)
+
+
+def cost_of(version: AspectSet) -> tuple[Decimal | None, str]:
+    """Return the cost of a version, `None` if unknown, and its currency."""
+    cost = version.made_by.get("cost")
+    return None if cost is None else Decimal(cost), version.made_by.get("currency", "")

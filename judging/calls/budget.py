@@ -1,0 +1,117 @@
+"""The budget of a run: what is spent, what calls in flight may cost, and whether one more fits under the cap."""
+
+from decimal import Decimal
+
+from django.db.models import Max
+
+from judging.calls.requests import Request
+from judging.core.pricing import cost_of
+from judging.jobs.leases import HeartbeatReply
+from judging.models import Completion, Endpoint, JudgeRun
+
+LENGTH_FIELDS = ("max_completion_tokens", "max_tokens")
+CHARACTERS = 4  # per prompt token, before any answer: a guess for English
+COMPLETION_TOKENS = 300  # of an answer, before any is known
+
+
+def longest_allowed(request: Request) -> int:
+    """Return the request's limit on the tokens of its answer; 0 without one."""
+    limits = (request.body.get(name) for name in LENGTH_FIELDS)
+    return max((limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool)), default=0)
+
+
+class CallSizes:
+    """Token counts of calls, estimated from the answers so far."""
+
+    def __init__(self) -> None:
+        self.known = False
+        self._prompt_share = 1 / CHARACTERS  # most tokens per character so far
+        self._completion = COMPLETION_TOKENS  # longest answer so far
+
+    def learn(self, request: Request, prompt_tokens: int | None, completion_tokens: int | None) -> None:
+        """Learn from a call's token counts, unless its answer was empty."""
+        if prompt_tokens is None or not completion_tokens:
+            return
+        share = prompt_tokens / request.length
+        self._prompt_share = max(self._prompt_share, share) if self.known else share
+        self._completion = max(self._completion, completion_tokens) if self.known else completion_tokens
+        self.known = True
+
+    def learn_from_run(self, run: JudgeRun) -> None:
+        """Learn from the stored answers of a run."""
+        used = Completion.objects.filter(judgments__run=run, prompt_tokens__isnull=False, completion_tokens__gt=0)
+        longest = used.order_by().aggregate(longest=Max("completion_tokens"))["longest"]
+        if longest is not None:
+            self.set_longest(longest)
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens of the longest answer so far; `None` before there is one."""
+        return self._completion if self.known else None
+
+    def set_longest(self, completion_tokens: int) -> None:
+        """Set the tokens of the longest answer so far."""
+        self._completion, self.known = completion_tokens, True
+
+    def guess(self, request: Request) -> tuple[int, int]:
+        """Return upper estimates of a call's prompt and answer tokens, from earlier answers or the request's own limit."""
+        prompt = int(self._prompt_share * request.length) + 1
+        return prompt, longest_allowed(request) or self._completion
+
+
+class Budget:
+    """What this process may spend: the money that its last heartbeat reserved, beyond what was stored by then."""
+
+    def __init__(self, endpoint: Endpoint, sizes: CallSizes) -> None:
+        self.endpoint = endpoint
+        self.sizes = sizes
+        self.granted: Decimal | None = None  # no cap
+        self.cap: Decimal | None = None
+        self.spent = Decimal(0)  # by the whole run, at the last heartbeat
+        self.alone = True
+        self.is_short = False  # a call was held back since the last heartbeat
+        self._open: dict[str, Decimal] = {}  # calls in flight, and answers that are not stored yet
+        self._stored = Decimal(0)  # since the last heartbeat
+
+    @property
+    def outstanding(self) -> Decimal:
+        """What calls whose answers are not stored yet may cost."""
+        return sum(self._open.values(), Decimal(0))
+
+    def set(self, heartbeat: HeartbeatReply) -> None:
+        """Apply a heartbeat's reply, which counts everything stored before it."""
+        self.endpoint = heartbeat.endpoint or self.endpoint
+        self.granted, self.cap = heartbeat.reserved, heartbeat.cap
+        self.spent = heartbeat.spent or Decimal(0)
+        self.alone = heartbeat.alone
+        self.is_short = False
+        self._stored = Decimal(0)
+
+    def reserve(self, request: Request) -> bool:
+        """Reserve money for a call; `False` if too little is left.
+
+        If neither the request limits its answer nor the run has an answer yet, the first call is sent alone, whatever
+        its cost: the next ones are estimated from it.
+        """
+        if self.granted is None:
+            return True
+        cost = cost_of(self.endpoint, *self.sizes.guess(request)) or Decimal(0)
+        taken = self.outstanding + self._stored
+        is_unknown = not (self.sizes.known or longest_allowed(request))
+        if is_unknown and self._open:
+            return False
+        is_first = is_unknown and not taken and self.granted > 0
+        if not is_first and taken + cost > self.granted:
+            self.is_short = True
+            return False
+        self._open[request.key] = cost
+        return True
+
+    def settle(self, key: str, cost: Decimal | None) -> None:
+        """Replace a call's reservation by its cost; a call without an answer costs nothing."""
+        if key in self._open:
+            self._open[key] = cost or Decimal(0)
+
+    def store(self, key: str) -> None:
+        """Record that an answer is stored: the next heartbeat counts it."""
+        self._stored += self._open.pop(key, Decimal(0))

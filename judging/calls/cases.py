@@ -1,0 +1,215 @@
+"""A cell's method procedure and the state of its calls, independent of database and network."""
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from judging.calls.reading import MAX_SAMPLES, Reading, marked_refusal, parsed, read_reply, unparsed, worded_refusal
+from judging.calls.requests import Request
+from judging.core.errors import UnparsedVerdict
+from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting
+from judging.models import Judgment
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens and money; `None` if a part is unknown."""
+
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    cost: Decimal | None = Decimal(0)
+
+    def add(self, other: "Usage") -> None:
+        """Add another call's usage."""
+        self.prompt_tokens = add_counts(self.prompt_tokens, other.prompt_tokens)
+        self.completion_tokens = add_counts(self.completion_tokens, other.completion_tokens)
+        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+
+
+def add_counts(one: int | None, other: int | None) -> int | None:
+    """Add two counts, either of which may be unknown."""
+    return None if one is None or other is None else one + other
+
+
+@dataclass(slots=True)
+class StoredAnswer:
+    """An answer that is, or will be, in the cache.
+
+    pk      : of its row; `None` until it is written
+    refused : stored for inspection, never reused
+    request : not loaded for an answer from the cache
+    """
+
+    key: str
+    reply: Reply
+    pk: int | None = None
+    usage: Usage = field(default_factory=Usage)
+    request: Request | None = None
+    latency_ms: float | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A judgment to be made, and its presentation.
+
+    usage   : of earlier attempts at this cell, in `fetched` answers
+    paid    : completions of these attempts: taken from the cache now, they still count as the cell's own
+    cached  : answers that came from the cache in these attempts
+    """
+
+    pk: int
+    order: str
+    repeat: int
+    shown: Presentation
+    usage: Usage = field(default_factory=Usage)
+    fetched: int = 0
+    paid: frozenset[int] = frozenset()
+    cached: int = 0
+
+
+@dataclass(slots=True)
+class CallState:
+    """A call of a case's present round.
+
+    lost, declined : why it got no answer; the text of a refusal
+    """
+
+    call: Call
+    attempt: int = 0
+    value: Any = None
+    done: bool = False
+    waiting: bool = False  # for an answer that is under way
+    lost: str = ""
+    declined: str = ""
+
+
+class Case:
+    """A cell, its procedure, and the calls of the present round; `reading` is the result.
+
+    fetched, cached : answers that the cell paid for, usable or not, and answers that cost it nothing
+    """
+
+    def __init__(self, cell: Cell, method: AskingMethod, setting: Setting) -> None:
+        self.cell = cell
+        self.usage = cell.usage
+        self.call_states: list[CallState] = []
+        self.used: list[StoredAnswer] = []
+        self.fetched = cell.fetched
+        self.cached = cell.cached
+        self.recorded = False  # its result was noted
+        self.reading: Reading | None = None
+        self._answered: set[str] = set()  # kinds of calls with at least one answer
+        self._last_failure = ""  # of the last call without an answer
+        self._procedure: Procedure = method.ask(cell.shown, setting)
+        self._resume(None)
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether there is a result."""
+        return self.reading is not None
+
+    def open_calls(self) -> list[CallState]:
+        """Return the calls that need an answer and are not in flight."""
+        return [] if self.ended else [state for state in self.call_states if not state.done and not state.waiting]
+
+    def take(self, state: CallState, stored: StoredAnswer, *, paid: bool) -> None:
+        """Apply an answer. `paid`: the call was made for this cell, which bears its cost.
+
+        Any other answer came from the cache, or from another cell's call.
+        """
+        state.waiting = False
+        if paid:
+            self.pay(stored)
+        if self.ended:
+            return
+        self._answered.add(state.call.kind)
+        self.used.append(stored)
+        self.cached += not paid and stored.pk not in self.cell.paid
+        self._read(state, stored)
+        self._advance()
+
+    def pay(self, stored: StoredAnswer) -> None:
+        """Count a call that was made for this cell, whether or not its answer is usable."""
+        self.usage.add(stored.usage)
+        self.fetched += 1
+
+    def skip_call(self, state: CallState, reason: str) -> None:
+        """Continue without the answer to an optional call, if others of its kind get one."""
+        if not self.ended:
+            state.done, state.lost = True, reason
+            self._last_failure = reason
+            self._advance()
+
+    def _advance(self) -> None:
+        if self.ended or not all(one.done for one in self.call_states):
+            return
+        if unanswered(self.call_states, self._answered):
+            self.end(Reading(Judgment.Status.ERROR, failure=self._last_failure))
+        else:
+            self._resume([one.value for one in self.call_states])
+
+    def end(self, reading: Reading) -> None:
+        """Set the result; answers that are still in flight are not used."""
+        made = next((state.call.made for state in self.call_states if state.call.made is not None), None)
+        self.reading = replace(reading, made=made)
+        self._procedure.close()
+
+    def _read(self, state: CallState, stored: StoredAnswer) -> None:
+        reply = stored.reply
+        if declined := marked_refusal(reply):
+            self._refuse(state, stored, declined)
+            return
+        try:
+            state.value = read_reply(state.call, reply)
+        except UnparsedVerdict as error:
+            if declined := worded_refusal(reply):
+                self._refuse(state, stored, declined)
+            elif state.attempt + 1 < (state.call.attempts or MAX_SAMPLES):
+                state.attempt += 1
+            elif state.call.optional:
+                state.done = True
+            else:
+                self.end(unparsed(reply, str(error)))
+        else:
+            state.done = True
+
+    def _refuse(self, state: CallState, stored: StoredAnswer, declined: str) -> None:
+        stored.refused = True
+        if state.call.optional:
+            state.done, state.declined = True, declined
+        else:
+            self.end(Reading(Judgment.Status.REFUSED, failure=declined))
+
+    def _resume(self, values: list[Any] | None) -> None:
+        try:
+            calls = self._procedure.send(values) if values is not None else next(self._procedure)
+            while not calls:
+                calls = self._procedure.send([])
+        except StopIteration as stop:
+            self.reading = parsed(stop.value)
+        except UnparsedVerdict as error:
+            # The missing answer might give a verdict: as an error, the cell will be asked again.
+            lost = Reading(Judgment.Status.ERROR, failure=self._last_failure) if self._last_failure else None
+            self.end(lost or most_declined(self.call_states) or unparsed(None, str(error)))
+        else:
+            self.call_states = [CallState(call) for call in calls]
+
+
+def most_declined(call_states: Sequence[CallState]) -> Reading | None:
+    """Return a refusal if the model declined at least half of a round's calls."""
+    declined = [state.declined for state in call_states if state.declined]
+    if not declined or 2 * len(declined) < len(call_states):
+        return None
+    return Reading(
+        Judgment.Status.REFUSED, failure=f"{len(declined)} of {len(call_states)} samples declined: {declined[-1]}"
+    )
+
+
+def unanswered(call_states: Sequence[CallState], answered: Set[str]) -> bool:
+    """Tell whether all calls of a kind failed, so that the procedure can't continue without them.
+
+    answered : kinds of calls with an answer, in this round or an earlier one
+    """
+    return any(state.lost and state.call.kind not in answered for state in call_states)

@@ -1,0 +1,141 @@
+"""Dry runs: the calls that procedures would make, as far as can be known beforehand.
+
+Cached answers are used. For the others stands a filler text of about an answer's length, since later prompts may
+contain it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judging.calls.reading import read_reply
+from judging.calls.requests import Requests
+from judging.core.bulk_sql import chunked
+from judging.core.errors import UnparsedVerdict
+from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting
+from judging.models import Completion
+
+FILLER = "It is clear and complete, and it says what matters most."
+DEFAULT_LENGTH = 600  # characters of an answer that a later prompt contains
+
+
+@dataclass(frozen=True)
+class DryCall:
+    """A call that would be made.
+
+    ascii, others : ASCII characters of the prompt, and others
+    cached        : its answer is in the cache
+    guessed       : the prompt depends on answers that are not in the cache
+    """
+
+    kind: str
+    ascii: int
+    others: int
+    cached: bool
+    guessed: bool = False
+
+
+def dry_run_calls(
+    cells: Iterable[tuple[int, Presentation]],
+    *,
+    method: AskingMethod,
+    setting: Setting,
+    requests: Requests,
+    lengths: Mapping[str, int],
+) -> list[DryCall]:
+    """Return the distinct calls for some cells, each given by its repeat and presentation.
+
+    lengths : characters of an answer, by kind, where known
+    """
+    return list(dry_run_by_key(cells, method=method, setting=setting, requests=requests, lengths=lengths).values())
+
+
+def dry_run_by_key(
+    cells: Iterable[tuple[int, Presentation]],
+    *,
+    method: AskingMethod,
+    setting: Setting,
+    requests: Requests,
+    lengths: Mapping[str, int],
+) -> dict[str, DryCall]:
+    """Return the same by cache key, for calls that several judges share."""
+    found: dict[str, DryCall] = {}
+    running: list[tuple[int, Procedure, Sequence[Call]]] = []
+    guessing: set[Procedure] = set()  # those that were sent a filler for an answer
+    for repeat, shown in cells:
+        running += advance(repeat, method.ask(shown, setting), None)
+    while running:
+        asked = [
+            (call, requests.request(call, repeat=repeat, attempt=0)) for repeat, _, calls in running for call in calls
+        ]
+        known = stored_replies([request.key for _, request in asked])
+        guesses = [procedure in guessing for _, procedure, calls in running for _ in calls]
+        for (_, request), guessed in zip(asked, guesses, strict=True):
+            if request.key not in found:
+                one = measure_call(request.kind, request.body, request.key in known)
+                found[request.key] = replace(one, guessed=guessed)
+        answers = iter([(reply_value(call, known.get(request.key), lengths), request.key) for call, request in asked])
+        after: list[tuple[int, Procedure, Sequence[Call]]] = []
+        for repeat, procedure, calls in running:
+            values, keys = zip(*(next(answers) for _ in calls), strict=True)
+            if not known.keys() >= set(keys):
+                guessing.add(procedure)
+            if any(value is None and not call.optional for call, value in zip(calls, values, strict=True)):
+                procedure.close()  # its next calls depend on a real answer
+            else:
+                after += advance(repeat, procedure, list(values))
+        running = after
+    return found
+
+
+def advance(repeat: int, procedure: Procedure, values: list[Any] | None) -> list[tuple[int, Procedure, Sequence[Call]]]:
+    """Advance a procedure to its next calls; empty when it has ended."""
+    try:
+        calls = next(procedure) if values is None else procedure.send(values)
+        while not calls:
+            calls = procedure.send([])
+    except (StopIteration, UnparsedVerdict):
+        return []
+    return [(repeat, procedure, calls)]
+
+
+def measure_call(kind: str, body: Mapping[str, Any], cached: bool) -> DryCall:
+    """Count the characters of a request: messages, and tools or a schema sent along."""
+    text = "".join(str(message.get("content") or "") for message in body["messages"])
+    further = {name: body[name] for name in ("tools", "response_format") if name in body}
+    text += json.dumps(further) if further else ""
+    plain = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    return DryCall(kind, plain, len(text) - plain, cached)
+
+
+def stored_replies(keys: Sequence[str]) -> dict[str, Reply]:
+    """Return the cached answers by key."""
+    found = {}
+    for part in chunked(list(dict.fromkeys(keys))):
+        rows = Completion.objects.filter(cache_key__in=part).order_by()
+        for key, text, finish_reason, response in rows.values_list("cache_key", "text", "finish_reason", "response"):
+            found[str(key)] = Reply(text, finish_reason, response)
+    return found
+
+
+def reply_value(call: Call, stored: Reply | None, lengths: Mapping[str, int]) -> Any:
+    """Return the value read from the stored reply or from a made-up one; `None` if none can be read."""
+    made_up = filler_text(lengths.get(call.kind, DEFAULT_LENGTH))
+    candidates = [
+        *([stored] if stored else []),
+        *([Reply(call.example)] if call.example else []),
+        *map(Reply, (made_up, f"{made_up}\nScore: 3", "3", "A", "Preferred: A")),
+    ]
+    for reply in candidates:
+        try:
+            return read_reply(call, reply)
+        except UnparsedVerdict:
+            continue
+    return None
+
+
+def filler_text(length: int) -> str:
+    """Return a numbered list of about so many characters."""
+    lines = max(1, round(length / (len(FILLER) + 4)))
+    return "\n".join(f"{number}. {FILLER}" for number in range(1, lines + 1))

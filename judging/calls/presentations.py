@@ -1,0 +1,87 @@
+"""From a pair to a judge's presentation, and from its verdict back to study order. No other code swaps sides."""
+
+import hashlib
+import json
+from typing import Any
+
+from analysis.types import Verdict
+from judging.methods import Outcome, Presentation
+from judging.methods.tasks import task_of
+from judging.models import Judge, Judgment
+
+AB, BA = Judgment.Order.AB, Judgment.Order.BA
+IDENTITY_FIELDS = (
+    "matchup__instance__study__slug",
+    "matchup__instance__instance_id",
+    "matchup__system_a__name",
+    "matchup__system_b__name",
+    "index",
+)
+# Further fields of a pair that a presentation is made from.
+SHOWN_FIELDS = (
+    "matchup__instance__study__task_kind",
+    "matchup__instance__study__question",
+    "matchup__instance__source",
+    "matchup__instance__metadata__reference",
+    "generation_a__text",
+    "generation_b__text",
+)
+
+
+def identity_of(*fields: object) -> str:
+    """Name a pair by its `IDENTITY_FIELDS` rather than by primary keys, so that the name is the same in any database."""
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def orders_for(judge: Judge, identity: str) -> list[str]:
+    """Return the orders in which a judge is shown a pair; a random one is drawn by the judge's seed."""
+    if judge.order == Judge.Order.BOTH:
+        return [AB, BA]
+    if judge.order == Judge.Order.RANDOM:
+        digest = hashlib.sha256(f"order\x00{judge.seed}\x00{identity}".encode()).digest()
+        return [AB if digest[0] & 1 else BA]
+    return [judge.order]
+
+
+def task_for(judge: Judge, task_kind: str) -> str:
+    """Return the task whose wording a judge uses on studies of a kind."""
+    return judge.task or task_of(task_kind)
+
+
+def present(
+    judge: Judge,
+    identity: tuple[Any, ...],
+    shown: tuple[Any, ...],
+    *,
+    order: str,
+    repeat: int = 0,
+    negated: bool = False,
+) -> Presentation:
+    """Return the presentation of a pair, given by its `IDENTITY_FIELDS` and `SHOWN_FIELDS`, in one order.
+
+    Repeats and negated questions have identities of their own, so that their random choices are independent.
+    """
+    task_kind, question, source, reference, text_a, text_b = shown
+    name = f"{identity_of(*identity)} {order}"
+    if repeat:
+        name += f" repeat {repeat}"
+    if negated:
+        name += " negated"
+    return Presentation(
+        task=task_for(judge, task_kind),
+        question=question,
+        source=source,
+        first=text_a if order == AB else text_b,
+        second=text_b if order == AB else text_a,
+        identity=name,
+        negated=negated,
+        reference=reference if isinstance(reference, str) else "",
+    )
+
+
+def in_study_order(outcome: Outcome, order: str) -> tuple[int, float | None, float | None, float | None]:
+    """Convert an outcome from screen order to study order: verdict, P(B), score of A, score of B."""
+    verdict, p_b = outcome.verdict, outcome.p_second
+    if order == AB:
+        return int(verdict), p_b, outcome.score_first, outcome.score_second
+    return int(Verdict(-verdict)), None if p_b is None else 1 - p_b, outcome.score_second, outcome.score_first

@@ -1,0 +1,148 @@
+"""The procedures of many cells: each is advanced as far as there are answers, and missing ones become requests."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from judging.calls.cases import CallState, Case, Cell, StoredAnswer
+from judging.calls.reading import MAX_SAMPLES, Reading
+from judging.calls.requests import Request, Requests
+from judging.calls.store import PendingWrites, Result
+from judging.core.bulk_sql import chunked
+from judging.methods import AskingMethod, Reply, Setting
+from judging.models import Completion, Judgment
+
+CACHED = ("pk", "cache_key", "text", "finish_reason", "response")
+
+
+class ProcedurePool:
+    """The cases of one process; what changes is collected in `writes`.
+
+    under_way : cases that have started and not ended
+    """
+
+    def __init__(self, method: AskingMethod, setting: Setting, requests: Requests) -> None:
+        self.method = method
+        self.setting = setting
+        self.requests = requests
+        self.writes = PendingWrites()
+        self.under_way = 0
+        self._asking: dict[str, tuple[Request, list[tuple[Case, CallState]]]] = {}
+        self._unwritten: dict[str, StoredAnswer] = {}
+        self._charged: Counter[str] = Counter()  # unusable answers that were charged for, by request
+
+    def add_answers(self, answers: Iterable[StoredAnswer]) -> None:
+        """Add answers that are not in the cache."""
+        self._unwritten.update((stored.key, stored) for stored in answers)
+
+    def start(self, cells: Iterable[Cell]) -> list[Case]:
+        """Start the procedures of cells."""
+        cases = [Case(cell, self.method, self.setting) for cell in cells]
+        self.under_way += len(cases)
+        return cases
+
+    def answer(self, stored: StoredAnswer) -> list[Case]:
+        """Apply an answer to the cells that wait for it, and bill the first of them; returns their cases."""
+        stored.request, waiting = self._asking.pop(stored.key, (stored.request, []))
+        self._unwritten[stored.key] = stored
+        self.writes.answers.append(stored)
+        for number, (case, state) in enumerate(waiting):
+            case.take(state, stored, paid=number == 0)
+            if number == 0:
+                self._bill(case, stored)
+        return [case for case, _ in waiting]
+
+    def charge(self, stored: StoredAnswer) -> Request | None:
+        """Bill the first waiting cell for an unusable answer, which is stored and never reused.
+
+        Returns the request to send again; `None` once it was sent `MAX_SAMPLES` times.
+        """
+        stored.refused = True
+        stored.request, waiting = self._asking.get(stored.key, (stored.request, []))
+        self.writes.answers.append(stored)
+        for case, _ in waiting[:1]:
+            case.pay(stored)
+            self._bill(case, stored)
+        self._charged[stored.key] += 1
+        return stored.request if waiting and self._charged[stored.key] < MAX_SAMPLES else None
+
+    def _bill(self, case: Case, stored: StoredAnswer) -> None:
+        self.writes.links.append((case.cell.pk, stored))
+        cached = case.cached if case.recorded else case.cell.cached
+        self.writes.bills[case.cell.pk] = (case.fetched + cached, case.usage)
+
+    def fail(self, key: str, reason: str, *, rejected: bool = False) -> list[Case]:
+        """End the cells that wait for a failed call; those for which a rejected call is optional continue."""
+        _, waiting = self._asking.pop(key, (None, []))
+        for case, state in waiting:
+            state.waiting = False
+            if rejected and state.call.optional:
+                case.skip_call(state, reason)
+            elif not case.ended:
+                case.end(Reading(Judgment.Status.ERROR, failure=reason))
+        return [case for case, _ in waiting]
+
+    def advance(self, cases: Iterable[Case]) -> list[Request]:
+        """Advance cases as far as cached answers allow; return the requests to send, each once."""
+        wanted: list[Request] = []
+        running = list({id(case): case for case in cases}.values())
+        while running:
+            for case in running:
+                self._record(case)
+            asked = [(case, state, self._request(case, state)) for case in running for state in case.open_calls()]
+            found = self.look_up([request.key for _, _, request in asked if request.key not in self._asking])
+            advanced: dict[int, Case] = {}
+            for case, state, request in asked:
+                if (stored := found.get(request.key)) is not None:
+                    case.take(state, stored, paid=False)
+                    advanced[id(case)] = case
+                elif self._wait_for(case, state, request):
+                    wanted.append(request)
+            running = list(advanced.values())
+        return wanted
+
+    def look_up(self, keys: Sequence[str]) -> dict[str, StoredAnswer]:
+        """Return the known answers by cache key."""
+        found = {key: self._unwritten[key] for key in keys if key in self._unwritten}
+        found = {key: stored for key, stored in found.items() if not stored.refused}
+        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        for part in chunked(missing):
+            rows = Completion.objects.filter(cache_key__in=part).order_by()
+            for pk, key, text, finish_reason, response in rows.values_list(*CACHED):
+                found[key] = StoredAnswer(key, Reply(text, finish_reason, response), pk)
+        return found
+
+    def take_writes(self) -> PendingWrites:
+        """Return the pending writes and start over; to be called once the last ones were written."""
+        writes, self.writes = self.writes, PendingWrites()
+        for result in writes.results:
+            writes.bills.pop(result.pk, None)
+        self._unwritten = {}
+        return writes
+
+    def drop_waiting(self) -> None:
+        """Drop the cells that wait for answers, for other workers to restart. The answers are still stored."""
+        self._asking.clear()
+        self.under_way = 0
+
+    def _request(self, case: Case, state: CallState) -> Request:
+        return self.requests.request(state.call, repeat=case.cell.repeat, attempt=state.attempt)
+
+    def _wait_for(self, case: Case, state: CallState, request: Request) -> bool:
+        """Add a case to those that wait for an answer; tell whether it is the first."""
+        state.waiting = True
+        is_new = request.key not in self._asking
+        _, waiting = self._asking.setdefault(request.key, (request, []))
+        waiting.append((case, state))
+        return is_new
+
+    def _record(self, case: Case) -> None:
+        """Add the result of a case that has ended, once."""
+        if case.reading is None or case.recorded:
+            return
+        case.recorded = True
+        self.under_way -= 1
+        # A cell without an answer will be asked again: only the answers that it paid for stay linked.
+        used = () if case.reading.status == Judgment.Status.ERROR else tuple(case.used)
+        calls = case.fetched + case.cached
+        result = Result(case.cell.pk, case.cell.order, case.reading, calls, case.cached, case.usage, used)
+        self.writes.results.append(result)

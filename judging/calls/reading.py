@@ -1,0 +1,91 @@
+"""Reading a reply into a call's value, and a cell's result: a verdict, or the reason why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judging.core.errors import UnparsedVerdict
+from judging.methods import Call, Outcome, Reply
+from judging.methods.answers import is_refusal
+from judging.models import Judgment
+
+MAX_SAMPLES = 3
+THOUGHT_FIELDS = ("reasoning_content", "reasoning")  # of DeepSeek and llama.cpp; of vLLM, OpenRouter and Ollama
+THOUGHT_PARTS = frozenset({"thinking", "reasoning"})
+LONGEST_ANSWER = 100_000  # characters; some patterns are slow on longer texts
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a cell ended. The outcome, in screen order, is present for parsed cells only.
+
+    made : the record of a table that was made, in screen order, whatever the outcome
+    """
+
+    status: str
+    outcome: Outcome | None = None
+    failure: str = ""
+    made: Mapping[str, Any] | None = None
+
+
+def parsed(outcome: Outcome) -> Reading:
+    """Return the reading of a procedure that gave a verdict."""
+    return Reading(Judgment.Status.PARSED, outcome, made=outcome.made)
+
+
+def read_reply(call: Call, reply: Reply) -> Any:
+    """Read a reply by its call's reader; one that is far too long or malformed is unparsed.
+
+    Raises: UnparsedVerdict
+    """
+    if len(reply.text) > LONGEST_ANSWER:
+        raise UnparsedVerdict(f"an answer of {len(reply.text):,} characters; at most {LONGEST_ANSWER:,} are read")
+    try:
+        return call.read(reply)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # The answer is stored: any other error would stop the run each time that it is resumed.
+        raise UnparsedVerdict(f"an answer of a form that can't be read ({type(error).__name__})") from error
+
+
+def unparsed(reply: Reply | None, reason: str) -> Reading:
+    """Return the reading of an unparsed reply, noting if it was cut off or held nothing but reasoning."""
+    if reply is not None and not reply.text.strip() and has_thoughts(reply.response):
+        reason = "nothing but thoughts"
+    cut = "cut off at the length limit; " if reply is not None and reply.finish_reason == "length" else ""
+    return Reading(Judgment.Status.UNPARSED, failure=f"{cut}{reason}")
+
+
+def marked_refusal(reply: Reply) -> str:
+    """Return a refusal that the API marks outside of the text; empty without one."""
+    message = message_in(reply.response)
+    for told in (message, *parts_in(message)):
+        if isinstance(refusal := told.get("refusal"), str) and refusal.strip():
+            return refusal[:300]
+    return "stopped by the endpoint's content filter" if reply.finish_reason == "content_filter" else ""
+
+
+def has_thoughts(response: Mapping[str, Any]) -> bool:
+    """Tell whether a response holds reasoning outside of its text, in a field or in content parts."""
+    message = message_in(response)
+    return any(message.get(name) for name in THOUGHT_FIELDS) or any(
+        part.get("type") in THOUGHT_PARTS for part in parts_in(message)
+    )
+
+
+def message_in(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message of the first choice, or an empty one."""
+    choices = response.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def parts_in(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of a message whose content is a list."""
+    content = message.get("content")
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def worded_refusal(reply: Reply) -> str:
+    """Return the start of a reply that declines in words; to be called only for unparsed replies."""
+    return reply.text[:300] if is_refusal(reply.text) else ""

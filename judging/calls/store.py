@@ -1,0 +1,161 @@
+"""Writing answers and results in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from judging.calls.cases import StoredAnswer, Usage
+from judging.calls.made_tables import TablePublication, publication_of, store_makings
+from judging.calls.presentations import in_study_order, task_for
+from judging.calls.reading import Reading
+from judging.core.bulk_sql import insert_rows, update_rows
+from judging.methods import Method, Setting
+from judging.models import Completion, JudgeRun, Judgment
+
+LINKS = Judgment.completions.through
+COMPLETION = (
+    *("cache_key", "base_url", "request", "sample", "kind", "text", "finish_reason", "response"),
+    *("prompt_tokens", "completion_tokens", "cost", "latency_ms", "created_at"),
+)
+USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "cost")
+RESULT = (
+    *("status", "verdict", "p_b", "score_a", "score_b", "rationale", "failure", "calls", "cached"),
+    *USAGE_FIELDS,
+    *("prompt_version", "parser_version", "judged_at", "worker"),
+)
+
+
+@dataclass(slots=True)
+class Result:
+    """The result of a cell.
+
+    calls : answers used or paid for; `cached` : those of them that this cell did not pay for
+    used  : the answers to link
+    """
+
+    pk: int
+    order: str
+    reading: Reading
+    calls: int = 0
+    cached: int = 0
+    usage: Usage = field(default_factory=Usage)
+    used: Sequence[StoredAnswer] = ()
+
+
+@dataclass(slots=True)
+class PendingWrites:
+    """What one transaction writes.
+
+    answers : new ones
+    results : of cells that ended
+    bills   : calls and usage of cells that continue, or have ended before, by the cells' primary keys
+    links   : cells and the answers that they paid for
+    """
+
+    answers: list[StoredAnswer] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    bills: dict[int, tuple[int, Usage]] = field(default_factory=dict)
+    links: list[tuple[int, StoredAnswer]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.answers or self.results or self.bills or self.links)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What all results of a run have in common.
+
+    worker : only its cells are written to; `None`: any
+    tables : where tables that are made are published; `None`: they aren't
+    """
+
+    base_url: str
+    prompt_version: str
+    parser_version: str
+    worker: int | None = None
+    tables: TablePublication | None = None
+
+
+def stamp_of(
+    run: JudgeRun, method: Method, setting: Setting, base_url: str = "", *, worker: int | None = None
+) -> Stamp:
+    """Return what all results of a run have in common."""
+    task = task_for(run.judge, run.study.task_kind)
+    version = method.prompt_version(task, setting)
+    return Stamp(base_url, version, method.parser_version, worker, publication_of(run, version))
+
+
+def write(writes: PendingWrites, stamp: Stamp) -> None:
+    """Store pending writes: answers first, since results refer to them."""
+    with transaction.atomic():
+        write_answers(writes.answers, stamp.base_url)
+        write_results(writes.results, stamp)
+        bills = ([calls, *usage_row(usage), pk] for pk, (calls, usage) in writes.bills.items())
+        update_rows(Judgment, ("calls", *USAGE_FIELDS), bills)
+        links = {(result.pk, used.pk) for result in writes.results for used in result.used}
+        links |= {(pk, stored.pk) for pk, stored in writes.links}
+        insert_rows(LINKS, ("judgment", "completion"), sorted(links))
+
+
+def write_answers(answers: Sequence[StoredAnswer], base_url: str) -> None:
+    """Store answers and set their primary keys.
+
+    An answer that must not be reused has no cache key; nor has one whose key another worker has just stored, because
+    results refer to the answer that was read.
+    """
+    now = timezone.now()
+    named = {stored.key: stored for stored in answers if not stored.refused}
+    rows = [completion_row(stored, base_url, now) for stored in named.values()]
+    for key, pk in insert_rows(Completion, COMPLETION, rows, returning=("cache_key", "id")):
+        named[key].pk = pk
+    for stored in answers:
+        if stored.pk is None:
+            values = dict(zip(COMPLETION, completion_row(stored, base_url, now), strict=True))
+            stored.pk = Completion.objects.create(**{**values, "cache_key": None}).pk
+
+
+def write_results(results: Sequence[Result], stamp: Stamp) -> None:
+    """Store the results of cells, in study order."""
+    now = timezone.now()
+    where = ("id",) if stamp.worker is None else ("id", "worker")
+    ids = [] if stamp.worker is None else [stamp.worker]
+    rows = ([*result_row(result, stamp, now), result.pk, *ids] for result in results)
+    update_rows(Judgment, RESULT, rows, where=where)
+    made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
+    store_makings(made, stamp.tables)
+
+
+def completion_row(stored: StoredAnswer, base_url: str, now: datetime) -> list[Any]:
+    """Return the values of an answer, in the order of `COMPLETION`."""
+    request, reply, usage = stored.request, stored.reply, stored.usage
+    if request is None:
+        raise TypeError("an answer from the cache is not stored again")
+    return [
+        *(stored.key, base_url, request.body, request.sample, request.kind, reply.text, reply.finish_reason),
+        *(reply.response, usage.prompt_tokens, usage.completion_tokens, usage.cost, stored.latency_ms, now),
+    ]
+
+
+def result_row(result: Result, stamp: Stamp, now: datetime) -> list[Any]:
+    """Return the values of a result, in the order of `RESULT`."""
+    return [
+        *(*result_values(result), result.calls, result.cached, *usage_row(result.usage)),
+        *(stamp.prompt_version, stamp.parser_version, now, None),
+    ]
+
+
+def result_values(result: Result) -> list[Any]:
+    """Return the reading of a cell, in study order."""
+    outcome = result.reading.outcome
+    verdict, p_b, score_a, score_b = in_study_order(outcome, result.order) if outcome else (None, None, None, None)
+    rationale = outcome.rationale if outcome else ""
+    return [result.reading.status, verdict, p_b, score_a, score_b, rationale, result.reading.failure]
+
+
+def usage_row(usage: Usage) -> list[Any]:
+    """Return the values of a usage, in the order of `USAGE_FIELDS`."""
+    return [usage.prompt_tokens, usage.completion_tokens, usage.cost]

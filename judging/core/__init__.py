@@ -1,0 +1,4 @@
+"""What rooms share and no room owns: errors, constants, form fields, prices, bulk SQL.
+
+May use models.
+"""

@@ -1,0 +1,144 @@
+"""Bulk INSERT and UPDATE in plain SQL: model instances would cost most of the time of a write."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from django.db import connection, models
+
+ROWS_PER_STATEMENT = 500  # keeps below the databases' limits on parameters
+T = TypeVar("T")
+Row = Sequence[Any]
+Model = type[models.Model]
+Adapter = Callable[[Any], Any]
+
+
+def insert_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, returning: Sequence[str] = ()) -> list[Any]:
+    """Insert rows, ignoring conflicts; return the fields `returning` of the rows that were inserted."""
+    adapt = column_adapters(model, names)
+    found: list[Any] = []
+    columns = ", ".join(quote_column(model, name) for name in names)
+    returning = f" RETURNING {', '.join(quote_column(model, name) for name in returning)}" if returning else ""
+    for part in chunked(list(rows)):
+        source, values = values_source(model, names, [adapt_row(row, adapt) for row in part])
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {quote_table(model)} ({columns}) {source} ON CONFLICT DO NOTHING{returning}", values
+            )
+            found += cursor.fetchall() if returning else []
+    return found
+
+
+def values_source(model: Model, names: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[Any]]:
+    """Return a VALUES source for rows, and its parameters.
+
+    PostgreSQL gets one array per column: thousands of single parameters are many times slower to send and to plan.
+    """
+    if connection.vendor == "postgresql":
+        typed = ", ".join(f"CAST(%s AS {array_type(find_column(model, name))}[])" for name in names)
+        return f"SELECT * FROM unnest({typed})", [list(column) for column in zip(*rows, strict=True)]  # noqa: S608  # names of our own, values as parameters
+    marks = f"({', '.join(['%s'] * len(names))})"
+    return f"VALUES {', '.join([marks] * len(rows))}", [value for row in rows for value in row]
+
+
+def array_type(column: "models.Field[Any, Any]") -> str:
+    """Return the element type of a column's array; a cast to varchar(n) would cut a text that is too long."""
+    return "text" if isinstance(column, models.CharField) else str(column.db_type(connection))
+
+
+def update_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, where: Sequence[str] = ("id",)) -> None:
+    """Update each row with its own values: a row holds those of `names`, then those of `where`, which select it."""
+    every = [*names, *where]
+    adapt = column_adapters(model, every)
+    ready = [adapt_row(row, adapt) for row in rows]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":  # each statement is a round trip
+            for part in chunked(ready):
+                source, values = values_source(model, every, part)
+                cursor.execute(update_joined_sql(model, names, where, source), values)
+        elif ready:
+            cursor.executemany(update_one_sql(model, names, where), ready)
+
+
+def update_one_sql(model: Model, names: Sequence[str], where: Sequence[str]) -> str:
+    """Return an UPDATE for one row."""
+    settings = ", ".join(f"{quote_column(model, name)} = %s" for name in names)
+    return f"UPDATE {quote_table(model)} SET {settings} WHERE {' AND '.join(f'{quote_column(model, one)} = %s' for one in where)}"  # noqa: S608  # names of our own, values as parameters
+
+
+def update_joined_sql(model: Model, names: Sequence[str], where: Sequence[str], source: str) -> str:
+    """Return an UPDATE that joins the rows to a table of their values."""
+    places = [f"v{place}" for place in range(len(names) + len(where))]
+    settings = ", ".join(
+        f"{quote_column(model, name)} = given.{place}" for name, place in zip(names, places, strict=False)
+    )
+    found_by = zip(where, places[len(names) :], strict=True)
+    return (
+        f"UPDATE {quote_table(model)} AS kept SET {settings} FROM ({source}) AS given ({', '.join(places)}) "  # noqa: S608  # names of our own, values as parameters
+        f"WHERE {' AND '.join(f'kept.{quote_column(model, name)} = given.{place}' for name, place in found_by)}"
+    )
+
+
+def column_adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapter]]:
+    """Return position and adapter of each column whose values must be converted for the database."""
+    found: list[tuple[int, Adapter]] = []
+    for place, name in enumerate(names):
+        column = find_column(model, name)
+        if isinstance(column, models.JSONField):
+            found.append((place, json.dumps))
+        elif isinstance(column, models.DateTimeField):
+            found.append((place, connection.ops.adapt_datetimefield_value))
+        elif isinstance(column, models.DecimalField):
+            found.append((place, decimal_adapter(column)))
+        elif connection.vendor == "postgresql" and (plain := builtin_type(column)):
+            found.append((place, plain))
+    return found
+
+
+def builtin_type(column: "models.Field[Any, Any]") -> Adapter | None:
+    """Return the built-in type of a column's values: an array can't mix it with members of an enumeration."""
+    kinds: list[tuple[type[models.Field[Any, Any]], Adapter]] = [
+        (models.FloatField, float),
+        (models.IntegerField, int),
+        (models.CharField, str),
+        (models.TextField, str),
+    ]
+    return next((plain for kind, plain in kinds if isinstance(column, kind)), None)
+
+
+def decimal_adapter(column: "models.DecimalField[Any, Any]") -> Adapter:
+    """Return the adapter for decimals with a column's digits and places."""
+    digits, places = column.max_digits, column.decimal_places
+    return lambda value: connection.ops.adapt_decimalfield_value(value, digits, places)
+
+
+def adapt_row(row: Row, adapt: Sequence[tuple[int, Adapter]]) -> list[Any]:
+    """Return a row with its values adapted for the database."""
+    values = list(row)
+    for place, make in adapt:
+        if values[place] is not None:
+            values[place] = make(values[place])
+    return values
+
+
+def find_column(model: Model, name: str) -> "models.Field[Any, Any]":
+    """Return the model's field of this name, which must be a column."""
+    found = model._meta.get_field(name)
+    if not isinstance(found, models.Field):
+        raise TypeError(f"{name} is no column of {model.__name__}")
+    return found
+
+
+def quote_column(model: Model, name: str) -> str:
+    """Return the quoted name of a field's column."""
+    return connection.ops.quote_name(str(find_column(model, name).column))
+
+
+def quote_table(model: Model) -> str:
+    """Return the quoted name of a model's table."""
+    return connection.ops.quote_name(model._meta.db_table)
+
+
+def chunked(entries: Sequence[T]) -> Iterable[Sequence[T]]:
+    """Split a list into chunks that fit one statement."""
+    return (entries[start : start + ROWS_PER_STATEMENT] for start in range(0, len(entries), ROWS_PER_STATEMENT))

@@ -1,0 +1,25 @@
+"""Checks for adding endpoints and judges: adding the same again is allowed, other settings under a used name are not."""
+
+from collections.abc import Collection, Mapping
+
+from django.db.models import Model
+
+from judging.core.errors import BadSettings
+
+
+def require_same(what: str, existing: Model, wanted: Mapping[str, object]) -> None:
+    """Refuse settings that differ from those stored under the same name.
+
+    Raises: BadSettings listing each difference.
+    """
+    if found := differences(existing, wanted):
+        raise BadSettings(f"{what} exists with other settings: {'; '.join(found)}; choose another name")
+
+
+def differences(existing: Model, wanted: Mapping[str, object], *, hidden: Collection[str] = ()) -> list[str]:
+    """Describe the fields in which a stored row differs; without the values of the `hidden` ones."""
+    return [
+        f"{field} are others" if field in hidden else f"{field} is {getattr(existing, field)!s}, not {value!s}"
+        for field, value in wanted.items()
+        if getattr(existing, field) != value
+    ]

@@ -1,0 +1,6 @@
+"""Limits that several rooms share."""
+
+FAILURES_IN_A_ROW = 10
+MAX_IN_FLIGHT = 1024
+# Set by the engine; a judge that overrode them could not read the answer.
+RESERVED_PARAMS = frozenset({"model", "messages", "stream", "stream_options", "n"})

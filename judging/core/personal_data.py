@@ -1,0 +1,38 @@
+"""The personal data in judging's tables, all of it about researchers; see `annotation.privacy.personal_data`."""
+
+from annotation.privacy.personal_data import Entry, Fate
+
+PERSONAL = (
+    Entry(
+        "judging.RationaleMark",
+        "marker note marked_at",
+        "a researcher's mark on a rationale",
+        Fate.KEPT,
+        "the account that gave it is stripped of its name when it is deleted",
+    ),
+    Entry("judging.GenerationRun", "by", "who started it", Fate.KEPT, "a researcher's user name"),
+)
+
+OTHER = {
+    "judging.Endpoint": "name base_url model key_env timeout_seconds headers requests_per_minute tokens_per_minute "
+    "price_prompt price_completion batch_discount currency supports tested_at created_at",
+    "judging.PromptFile": "group name version text parser created_at",
+    "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params seed created_at",
+    "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
+    "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "
+    "longest cut left_out left_out_count message created_at counted_until heartbeat_at ended_at software_version",
+    "judging.JudgeRun": "study judge batch pair_filter filter_key tables_as status way in_flight max_cost message "
+    "created_at started_at finished_at software_version",
+    "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
+    "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
+    "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "
+    "completion_tokens cost latency_ms created_at",
+    "judging.Judgment_completions": "judgment completion",
+    "judging.Judgment": "run pair order repeat negated status verdict p_b score_a score_b rationale failure calls cached "
+    "prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",
+    "judging.RationaleMark": "judgment sound",
+    "judging.TableMaking": "judgment table record",
+    "judging.AspectSet": "group task version aspects made_by created_at",
+    "judging.Embedding": "cache_key model vector created_at",
+    "judging.TableCheck": "table endpoint model found made_at",
+}

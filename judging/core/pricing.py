@@ -1,0 +1,68 @@
+"""What calls cost by an endpoint's prices. An unknown cost is `None`, never 0."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from judging.models import Endpoint
+
+MILLION = Decimal(1_000_000)
+PLACES = Decimal("0.00000001")  # as a completion stores its cost
+
+
+def cost_of(
+    endpoint: Endpoint, prompt_tokens: int | None, completion_tokens: int | None, *, batch: bool = False
+) -> Decimal | None:
+    """Return the cost of tokens in the endpoint's currency; `None` where a price or a count is unknown.
+
+    batch : sent through the provider's Batch API, at the share `batch_discount` of the price
+    """
+    parts = (price_of(prompt_tokens, endpoint.price_prompt), price_of(completion_tokens, endpoint.price_completion))
+    if parts[0] is None or parts[1] is None:
+        return None
+    share = Decimal(str(endpoint.batch_discount)) if batch else Decimal(1)
+    return ((parts[0] + parts[1]) * share).quantize(PLACES)
+
+
+def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:
+    """Return the cost of tokens; at a price of 0 an unknown count costs 0 too."""
+    if per_million is None:
+        return None
+    if per_million == 0:
+        return Decimal(0)
+    return None if tokens is None else tokens * Decimal(per_million) / MILLION
+
+
+def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """Add costs up; `None` if one of them is unknown, since a partial sum would pass for the total."""
+    total = Decimal(0)
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def is_above(total: Decimal | None, cap: Decimal | None) -> bool:
+    """Tell whether an expected cost exceeds a cap; False where either is unknown (templates pass an empty text)."""
+    return isinstance(total, Decimal) and isinstance(cap, Decimal) and total > cap
+
+
+def cost_line(cost: Decimal | None, currency: str, *, total: Decimal | None, cap: Decimal | None) -> str:
+    """Write an expected cost as a line of text, with a warning if the total exceeds the cap.
+
+    total : the cost including what was spent before
+    """
+    if cost is None:
+        return f"cost: {money(None, currency)}; the endpoint has no prices"
+    above = f"; that is above the cap of {money(cap, currency)}: it would stop before it is done"
+    return f"cost: about {money(cost, currency)}{above if is_above(total, cap) else ''}"
+
+
+def money(cost: Decimal | None, currency: str) -> str:
+    """Format a sum of money; a small one with two significant digits."""
+    if cost is None:
+        return "unknown"
+    if cost and abs(cost) < Decimal("0.01"):
+        places = 1 - cost.adjusted()
+        return f"{cost:.{places}f} {currency}"
+    return f"{cost:.{2 if not cost or abs(cost) >= 10 else 4}f} {currency}"

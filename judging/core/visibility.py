@@ -1,0 +1,31 @@
+"""Which judges and prompt files a user may see. A judge is visible through the studies that it ran in, a prompt file
+through its group.
+"""
+
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from annotation.members.permissions import READERS
+from annotation.models import ResearchGroup, Study
+from judging.models import Judge, JudgeRun, PromptFile
+
+
+def judges_seen_by(user: Any) -> QuerySet[Judge]:
+    """Return the judges that ran in a group of which `user` reads a study, and those that never ran; all for site admins.
+
+    Judges of other groups stay hidden, since names and settings may reveal what a group works on; so do judges that
+    never ran but use another group's prompt file.
+    """
+    judges = Judge.objects.select_related("endpoint")
+    if user.is_superuser:
+        return judges
+    runs = JudgeRun.objects.filter(judge=OuterRef("pk")).order_by()
+    groups = Study.objects.visible_to(user, *READERS).order_by().values("group")
+    unused = ~Exists(runs) & (Q(prompt_file__group=None) | Q(prompt_file__group__in=groups))
+    return judges.filter(Exists(runs.filter(study__group__in=groups)) | unused)
+
+
+def prompt_files_of(group: ResearchGroup) -> QuerySet[PromptFile]:
+    """Return the prompt files that judges of a group's studies may use: its own, and those for all groups."""
+    return PromptFile.objects.filter(Q(group=group) | Q(group=None))

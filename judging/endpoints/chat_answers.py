@@ -1,0 +1,220 @@
+"""Parsing a chat endpoint's response into an answer or an error. No network, and no `openai`.
+
+Besides OpenAI's format: content as a list of parts (Mistral), reasoning in a separate field (DeepSeek, vLLM), errors in
+a body with status 200 or within a choice (OpenRouter), as plain text (Ollama) or at the top of the body (vLLM, Mistral).
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
+
+TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+DENIED_STATUSES = frozenset({401, 402, 403})
+REQUEST_STATUSES = frozenset({400, 413, 415, 422, 451})  # this request is at fault: another one may be accepted
+TEXT_PARTS = frozenset({"text", "output_text"})
+UNUSABLE = "unusable"  # finish reason of stored responses that were charged for and hold no answer
+FILTERED = re.compile(r"content (?:filter|policy|management)|moderation|responsible ai|flagged")
+# An error without an HTTP status is classified by its code, type or message, in this order.
+ERROR_WORDS = (
+    (402, re.compile(r"insufficient (?:quota|credit|balance|funds)|billing|payment required|out of credits")),
+    (401, re.compile(r"api key|unauthori[sz]ed|authenticat|permission|access denied|forbidden")),
+    (429, re.compile(r"rate limit|too many requests|throttl|quota exceeded")),
+    (400, FILTERED),
+    (503, re.compile(r"overloaded|unavailable|timed? ?out|internal|server error|try again|capacity")),
+    (404, re.compile(r"not found|does not exist|no such|unknown model|invalid model")),
+    (400, re.compile(r"invalid|bad request|unsupported|not support|context length|too long|unprocessable")),
+)
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+Scrub = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one call; `None` for what the endpoint didn't report."""
+
+    text: str
+    finish_reason: str
+    response: dict[str, Any]
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: float | None
+
+
+def storable(text: str) -> str:
+    """Replace what databases reject: NUL characters and lone surrogates."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub | None = storable) -> Answer:
+    """Parse a chat completion; `scrub` is applied to every string in it.
+
+    Raises: the CallFailed that an error in it stands for; TransientFailure for anything else without an answer, such as
+    a proxy's page or a truncated body. `charged` holds what has to be paid all the same.
+    """
+    try:
+        response = parse_json(content)
+        if scrub is not None:
+            response = scrub_json(response, scrub)
+    except (ValueError, RecursionError):
+        response = None
+    if not isinstance(response, dict):
+        raise not_a_completion((scrub or storable)(content))
+    try:
+        text, finish_reason = _first_answer(response)
+    except CallFailed as failure:
+        failure.charged = _charged(response, latency_ms)
+        raise
+    return _answer(response, text, finish_reason, latency_ms)
+
+
+def _first_answer(response: Mapping[str, Any]) -> tuple[str, str]:
+    """Return text and finish reason of the first choice.
+
+    Raises: CallFailed
+    """
+    choices = response.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if error := error_in(response) or (error_in(choice) if isinstance(choice, dict) else None):
+        raise error
+    if choices == [] or (choices is None and response.get("object") == "chat.completion"):
+        raise TransientFailure("an empty answer: a completion without a choice", kind="no choice")
+    message = choice.get("message") if isinstance(choice, dict) else None
+    text = text_of(message.get("content")) if isinstance(message, dict) else None
+    if text is None or not isinstance(choice, dict):
+        raise not_a_completion(json.dumps(response, ensure_ascii=False))
+    finish_reason = choice.get("finish_reason")
+    if finish_reason == "error":
+        raise TransientFailure("the endpoint broke off with an error", kind="broken off")
+    return text, finish_reason[:40] if isinstance(finish_reason, str) else ""
+
+
+def text_of(content: object) -> str | None:
+    """Return a message's content as text, with the text parts of a list joined; `None` for anything else.
+
+    Parts of other types, such as reasoning, stay in the raw completion only.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list) or not all(isinstance(part, str | dict) for part in content):
+        return None
+    return "".join(_text_of_part(part) for part in content)
+
+
+def _text_of_part(part: str | dict[str, Any]) -> str:
+    if isinstance(part, str):
+        return part
+    text = part.get("text") if part.get("type", "text") in TEXT_PARTS else None
+    return text if isinstance(text, str) else ""
+
+
+def error_in(body: Mapping[str, Any]) -> CallFailed | None:
+    """Return the failure for an error in a body with status 200, as for the HTTP status; `None` without an error."""
+    error: Any = body.get("error")
+    if not error and body.get("object") == "error":
+        error = body
+    if not error:
+        return None
+    details = error if isinstance(error, dict) else {"message": error}
+    message = details.get("message") or json.dumps(details, ensure_ascii=False)
+    hints = [details.get("code"), details.get("type"), message]
+    status = next((found for hint in hints if (found := status_of_hint(hint)) is not None), None)
+    label = "an error" if status is None else f"HTTP {status}"
+    code = f" ({details['code']})" if details.get("code") not in (None, "", status, str(status)) else ""
+    reason = f"{label} in the body of an answer: {one_line(str(message), 300)}{code[:80]}"
+    filtered = any(is_filtered(str(hint)) for hint in hints)
+    return failure_of(500 if status is None else status, reason, kind=label, filtered=filtered)
+
+
+def status_of_hint(hint: object) -> int | None:
+    """Return the HTTP status that an error's code, type or message stands for, or `None`."""
+    if isinstance(hint, bool) or not isinstance(hint, int | str):
+        return None
+    if str(hint).isdecimal():
+        return int(hint) if len(str(hint)) == 3 and 400 <= int(hint) < 600 else None
+    return next((status for status, words in ERROR_WORDS if words.search(plain_words(hint))), None)
+
+
+def is_filtered(text: str) -> bool:
+    """Tell whether an error message is about a content filter."""
+    return bool(FILTERED.search(plain_words(text[:2000])))
+
+
+def plain_words(hint: object) -> str:
+    """Split a code such as `RateLimitError` or `rate_limit_exceeded` into lower-case words."""
+    return " ".join(re.findall(r"[a-z0-9]+", CAMEL.sub(" ", str(hint)).lower()))
+
+
+def failure_of(
+    status: int, reason: str, *, kind: str, retry_after: float | None = None, filtered: bool = False, out: bool = False
+) -> CallFailed:
+    """Return the failure for an HTTP status.
+
+    filtered : the error is about a content filter, which some endpoints report with status 403
+    out      : the account has no credit left, whatever the status
+    """
+    if filtered and status == 403:
+        return RejectedCall(reason, kind=kind)
+    if out or status in DENIED_STATUSES:
+        return AccessDenied(reason, kind=kind)
+    if status in TRANSIENT_STATUSES or status >= 500:
+        return TransientFailure(reason, retry_after=retry_after, throttled=status == 429, kind=kind)
+    return RejectedCall(reason, kind=kind, request_only=status in REQUEST_STATUSES)
+
+
+def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> Answer:
+    usage = response.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    tokens = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+    return Answer(text, finish_reason, response, *tokens, latency_ms)
+
+
+def _charged(response: dict[str, Any], latency_ms: float | None) -> Answer | None:
+    """Return a response without an answer as an `Answer`, if the endpoint counted tokens for it."""
+    answer = _answer(response, "", UNUSABLE, latency_ms)
+    return answer if answer.prompt_tokens or answer.completion_tokens else None
+
+
+def not_a_completion(content: str) -> TransientFailure:
+    """Return the failure for a body that is no chat completion."""
+    return TransientFailure(f"not a chat completion: {one_line(content, 200)}", kind="no completion")
+
+
+def parse_json(content: str) -> Any:
+    """Parse JSON; NaN, Infinity and numbers too large for a float become `None`, since databases reject them."""
+    return json.loads(content, parse_constant=lambda _name: None, parse_float=finite_float)
+
+
+def finite_float(digits: str) -> float | None:
+    """Return a float, or `None` if it is too large."""
+    value = float(digits)
+    return value if math.isfinite(value) else None
+
+
+def scrub_json(value: Any, scrub: Scrub) -> Any:
+    """Apply `scrub` to every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, list):
+        return [scrub_json(entry, scrub) for entry in value]
+    if isinstance(value, dict):
+        return {scrub(name): scrub_json(entry, scrub) for name, entry in value.items()}
+    return value
+
+
+def one_line(text: str, length: int) -> str:
+    """Return the start of a text on one line."""
+    return " ".join(text.split())[:length]
+
+
+def token_count(value: object) -> int | None:
+    """Return a token count, also if it was sent as a string or a float; `None` for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None

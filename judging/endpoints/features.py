@@ -1,0 +1,40 @@
+"""The features that an endpoint's last test found, as stored by `probing.py`, which web workers don't load."""
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from judging.models import Endpoint
+
+# In the order of testing and display.
+FEATURES: dict[str, str | Promise] = {
+    "chat": _("Answers questions"),
+    "logprobs": _("Log-probabilities"),
+    "json_schema": _("JSON schema"),
+    "tools": _("Function calls"),
+    "seed": _("Same seed, same answer"),
+    "n": _("Several answers to one call (n)"),
+    "batch": _("Batch API"),
+}
+
+
+@dataclass(frozen=True)
+class FeatureSupport:
+    """Whether an endpoint supports one feature; `works` is `None` if unknown."""
+
+    name: str
+    label: str
+    works: bool | None
+    why: str
+
+
+def supported_by(endpoint: Endpoint) -> list[FeatureSupport]:
+    """List the features found by the endpoint's last test; empty if it was never tested."""
+    if endpoint.tested_at is None:
+        return []
+    why = endpoint.supports.get("why") or {}
+    return [
+        FeatureSupport(name, str(label), endpoint.supports.get(name), str(why.get(name, "")))
+        for name, label in FEATURES.items()
+    ]

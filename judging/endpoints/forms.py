@@ -1,0 +1,89 @@
+"""The forms of the endpoints' pages. The services validate the values, for pages and commands alike."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from judging.endpoints.services import CHANGEABLE
+from judging.models import Endpoint
+
+
+class HeadersField(forms.CharField):
+    """Lines of Name: value."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"})
+
+    def prepare_value(self, value: Any) -> Any:
+        """Format headers as lines."""
+        return "\n".join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, dict) else value
+
+    def clean(self, value: Any) -> dict[str, str]:
+        """Parse the lines; errors don't repeat a line, since it may hold a secret."""
+        found: dict[str, str] = {}
+        for number, line in enumerate(super().clean(value).splitlines(), start=1):
+            if not line.strip():
+                continue
+            name, colon, text = (part.strip() for part in line.partition(":"))
+            if not name or not colon:
+                raise forms.ValidationError(
+                    _("Line %(number)d is not of the form Name: value."), params={"number": number}
+                )
+            if name in found:
+                raise forms.ValidationError(_("The header %(name)s is there twice."), params={"name": name})
+            found[name] = text
+        return found
+
+
+class LimitsForm(forms.Form):
+    """The settings of an endpoint that may change: prices, limits, time-out, headers."""
+
+    price_prompt = forms.DecimalField(
+        required=False, min_value=0, label=_("Price of a million prompt tokens"), help_text=_("Empty: unknown.")
+    )
+    price_completion = forms.DecimalField(
+        required=False, min_value=0, label=_("Price of a million tokens written"), help_text=_("Empty: unknown.")
+    )
+    currency = forms.CharField(max_length=3, min_length=3, initial="USD", label=_("Currency"))
+    batch_discount = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        initial=0.5,
+        label=_("Share of the price paid through the Batch API"),
+        help_text=_("0.5: half of it."),
+    )
+    requests_per_minute = forms.IntegerField(
+        required=False, min_value=1, label=_("Calls a minute"), help_text=_("Empty: no limit.")
+    )
+    tokens_per_minute = forms.IntegerField(
+        required=False, min_value=1, label=_("Tokens a minute"), help_text=_("Empty: no limit.")
+    )
+    timeout_seconds = forms.FloatField(min_value=0.1, initial=60, label=_("Time-out of a call, in seconds"))
+    headers = HeadersField(
+        required=False,
+        label=_("Headers"),
+        help_text=_(
+            "Name: value, one a line, sent with each call. Secrets are never stored: for one, write env:MY_API_KEY as the "
+            "value, which reads the environment variable MY_API_KEY."
+        ),
+    )
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> "LimitsForm":
+        """Return the form with an endpoint's values."""
+        return cls(initial={name: getattr(endpoint, name) for name in CHANGEABLE})
+
+
+class EndpointForm(LimitsForm):
+    """A new endpoint."""
+
+    field_order = ["name", "base_url", "model", "key_env"]
+    name = forms.SlugField(max_length=80, label=_("Name"), help_text=_("Under which researchers choose it."))
+    base_url = forms.CharField(max_length=500, label=_("Base URL"), help_text="https://api.example.com/v1")
+    model = forms.CharField(max_length=200, label=_("Model"), help_text=_("As that service names it."))
+    key_env = forms.CharField(
+        max_length=100,
+        required=False,
+        label=_("Environment variable with the key"),
+        help_text=_("Its name, as MY_API_KEY; the key itself is never stored."),
+    )

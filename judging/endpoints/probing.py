@@ -1,0 +1,245 @@
+"""Testing which features an endpoint supports, by a few real calls."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db import transaction
+from django.utils import timezone
+
+from judging.core.errors import AccessDenied, CallFailed, EndpointRefused, JudgingError, RejectedCall, TransientFailure
+from judging.endpoints.chat_answers import Answer
+from judging.endpoints.client import OpenAIClient
+from judging.endpoints.credentials import check_key_env
+from judging.endpoints.features import FEATURES
+from judging.endpoints.services import check_host
+from judging.models import Endpoint
+
+MAX_TOKENS = 64
+MAX_RETRY_AFTER = 20.0  # seconds; the longest Retry-After that a retry waits for
+DEFAULT_PARAMS = {"temperature": 0, "seed": 1, "max_tokens": MAX_TOKENS}  # as judges send
+WORD = "Answer with the single word yes."
+SENTENCE = "Write one short sentence about something that you might see on a walk."
+SCHEMA = {
+    "type": "object",
+    "properties": {"colour": {"type": "string", "enum": ["red", "green"]}},
+    "required": ["colour"],
+    "additionalProperties": False,
+}
+COLOUR = "Name a colour, red or green."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one probe; `works` is `None` if unknown."""
+
+    works: bool | None
+    note: str = ""
+
+
+@dataclass
+class Probe:
+    """A running test: the parameters of each call, and the latencies."""
+
+    client: OpenAIClient
+    model: str
+    default_params: Mapping[str, Any] = field(default_factory=lambda: dict(DEFAULT_PARAMS))
+    latencies: list[float] = field(default_factory=list)
+
+    async def ask(self, text: str, **params: Any) -> Answer:
+        """Make a call; a transient failure is retried once.
+
+        Raises: CallFailed
+        """
+        body = {"model": self.model, "messages": [{"role": "user", "content": text}], **self.default_params, **params}
+        try:
+            answer = await self.client.complete(body)
+        except TransientFailure as failure:
+            wait = failure.retry_after if failure.retry_after is not None else 0.0
+            if wait > MAX_RETRY_AFTER:
+                raise
+            await asyncio.sleep(wait)
+            answer = await self.client.complete(body)
+        if answer.latency_ms is not None:
+            self.latencies.append(answer.latency_ms)
+        return answer
+
+
+def probe_endpoint(endpoint: Endpoint) -> Endpoint:
+    """Test an endpoint with a few calls and store `supports` and `tested_at`; errors are stored, not raised."""
+    try:
+        check_host(endpoint.base_url)
+        check_key_env(endpoint.key_env)
+        found = async_to_sync(run_probes)(endpoint)
+    except JudgingError as error:
+        found = no_features(str(error))
+    with transaction.atomic():
+        stored = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+        stored.supports = found
+        stored.tested_at = timezone.now()
+        stored.save(update_fields=["supports", "tested_at"])
+    return stored
+
+
+def no_features(reason: str) -> dict[str, Any]:
+    """Return what is stored if the endpoint gives no answer."""
+    untold = "not tried: it answers no question"
+    return dict.fromkeys(FEATURES) | {
+        "chat": False,
+        "why": dict.fromkeys(FEATURES, untold) | {"chat": reason},
+        "latency_ms": None,
+        "max_latency_ms": None,
+    }
+
+
+async def run_probes(endpoint: Endpoint) -> dict[str, Any]:
+    """Make the calls.
+
+    Raises: JudgingError if the endpoint can't be called at all.
+    """
+    client = OpenAIClient(endpoint)
+    try:
+        probe = Probe(client, endpoint.model)
+        chat = await chats(probe)
+        if not chat.works:
+            return no_features(chat.note)
+        findings = {"chat": chat} | {name: await finding(PROBES[name](probe)) for name in FEATURES if name in PROBES}
+    finally:
+        await client.close()
+    latencies = sorted(probe.latencies)
+    return {name: findings[name].works for name in FEATURES} | {
+        "why": {name: one.note for name, one in findings.items() if one.note},
+        "latency_ms": round(latencies[len(latencies) // 2], 1),
+        "max_latency_ms": round(latencies[-1], 1),
+    }
+
+
+async def finding(probing: Awaitable[Finding]) -> Finding:
+    """Await a probe; a rejected request means that the feature is not supported."""
+    try:
+        return await probing
+    except RejectedCall as error:
+        return Finding(False, f"rejected: {error}")
+    except (CallFailed, EndpointRefused) as error:
+        return Finding(None, f"could not be told: {error}")
+
+
+async def chats(probe: Probe) -> Finding:
+    """Ask a question as judges do; if its parameters are rejected, ask without them."""
+    try:
+        await probe.ask(WORD)
+    except RejectedCall as rejected:
+        probe.default_params = {}
+        try:
+            await probe.ask(WORD)
+        except CallFailed as error:
+            return Finding(False, explain(error))
+        return Finding(
+            True,
+            "takes no temperature, seed or max_tokens; add its judges with --param temperature=null --param seed=null "
+            f"({rejected})",
+        )
+    except (CallFailed, EndpointRefused) as error:
+        return Finding(False, explain(error))
+    return Finding(True)
+
+
+def explain(error: JudgingError) -> str:
+    """Explain a failure to the site admin."""
+    if isinstance(error, AccessDenied):
+        return f"it refuses access; check the key and the account: {error}"
+    if isinstance(error, EndpointRefused):
+        return f"its address may not be asked: {error}"
+    if isinstance(error, RejectedCall):
+        return f"it rejects the question; check the model's name and the base URL: {error}"
+    return f"no answer; check the base URL and whether the service is up: {error}"
+
+
+async def gives_logprobs(probe: Probe) -> Finding:
+    """Ask for the log-probabilities of the answer's tokens."""
+    answer = await probe.ask(WORD, logprobs=True, top_logprobs=5)
+    logprobs = choice_of(answer).get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(tokens, list) or not tokens:
+        return Finding(False, "the answer comes without them")
+    top = tokens[0].get("top_logprobs") if isinstance(tokens[0], dict) else None
+    if not isinstance(top, list) or not top:
+        return Finding(False, "only of the tokens of the answer, not of those that might have stood in their place")
+    return Finding(True, f"of up to {len(top)} tokens at a place, where 5 were asked for" if len(top) < 5 else "")
+
+
+async def keeps_to_schema(probe: Probe) -> Finding:
+    """Ask for an answer by a JSON schema."""
+    wanted = {"type": "json_schema", "json_schema": {"name": "colour", "strict": True, "schema": SCHEMA}}
+    answer = await probe.ask(COLOUR, response_format=wanted)
+    return matches_schema(answer.text)
+
+
+def matches_schema(text: object) -> Finding:
+    """Tell whether a text is JSON that conforms to `SCHEMA`."""
+    try:
+        value = json.loads(str(text))
+    except ValueError:
+        return Finding(False, f"the answer is no JSON: {str(text)[:80]}")
+    if not isinstance(value, dict) or value.get("colour") not in ("red", "green") or len(value) != 1:
+        return Finding(False, f"the answer doesn't keep to the schema: {str(text)[:80]}")
+    return Finding(True)
+
+
+async def calls_functions(probe: Probe) -> Finding:
+    """Ask for a function call."""
+    function = {"name": "name_colour", "description": "Keep a colour.", "parameters": SCHEMA}
+    choice = {"type": "function", "function": {"name": "name_colour"}}
+    answer = await probe.ask(COLOUR, tools=[{"type": "function", "function": function}], tool_choice=choice)
+    calls = choice_of(answer).get("message", {}).get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return Finding(False, "the answer calls no function")
+    arguments = calls[0].get("function", {}).get("arguments") if isinstance(calls[0], dict) else None
+    return matches_schema(arguments)
+
+
+async def honours_seed(probe: Probe) -> Finding:
+    """Ask the same with equal and with different seeds, at a temperature above 0."""
+    if not probe.default_params:
+        return Finding(False, "takes no seed or no temperature")
+    texts = [(await probe.ask(SENTENCE, temperature=1, seed=seed)).text for seed in (11, 11, 12, 13)]
+    if texts[0] != texts[1]:
+        return Finding(False, "the same question with the same seed got two answers")
+    if len(set(texts)) == 1:
+        return Finding(None, "can't be told: another seed got the same answer as well")
+    return Finding(True)
+
+
+async def gives_several(probe: Probe) -> Finding:
+    """Ask for two answers at once."""
+    answer = await probe.ask(WORD, n=2)
+    given = len(answer.response["choices"])
+    return Finding(given == 2, "" if given == 2 else f"{given} answer where 2 were asked for")
+
+
+async def takes_batches(probe: Probe) -> Finding:
+    """List the batches: creating one would cost."""
+    try:
+        await probe.client.batches()
+    except AccessDenied as error:
+        return Finding(False, f"refused: {error}")
+    return Finding(True)
+
+
+def choice_of(answer: Answer) -> dict[str, Any]:
+    """Return the first choice of an answer."""
+    choice: dict[str, Any] = answer.response["choices"][0]
+    return choice
+
+
+PROBES: Mapping[str, Callable[[Probe], Awaitable[Finding]]] = {
+    "logprobs": gives_logprobs,
+    "json_schema": keeps_to_schema,
+    "tools": calls_functions,
+    "seed": honours_seed,
+    "n": gives_several,
+    "batch": takes_batches,
+}

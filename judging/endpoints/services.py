@@ -1,0 +1,170 @@
+"""Adding, changing and finding endpoints, and checking their hosts."""
+
+import logging
+import math
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from annotation.studies.services import validate
+from judging.core.checks import differences, require_same
+from judging.core.errors import BadSettings, UnknownJudge
+from judging.endpoints.credentials import check_headers, check_key_env
+from judging.endpoints.hosts import UnresolvedHost, check_endpoint, resolve
+from judging.models import Endpoint
+
+log = logging.getLogger(__name__)
+# May change under a name, since none of it affects what is asked or who answers.
+CHANGEABLE = (
+    *("timeout_seconds", "headers", "requests_per_minute", "tokens_per_minute"),
+    *("price_prompt", "price_completion", "batch_discount", "currency"),
+)
+
+
+@transaction.atomic
+def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **more: Any) -> tuple[Endpoint, bool]:
+    """Store an endpoint, unless the same one exists; return it and whether it is new.
+
+    more : any of `CHANGEABLE`; others keep the model's defaults, or the stored endpoint's values
+    Raises: EndpointRefused; BadSettings for other settings under a used name, or a secret in place of a variable's name.
+    """
+    check_key_env(key_env)
+    wanted = {"base_url": base_url.rstrip("/"), "model": model, "key_env": key_env}
+    limits = clean_settings(more)
+    try:
+        check_host(wanted["base_url"])
+    except UnresolvedHost as error:
+        # It may be set up without network access; every run checks the host again.
+        log.warning("%s; it will be checked again before each run", error)
+    existing = Endpoint.objects.select_for_update().filter(name=name).first()
+    if existing is not None:
+        require_same(f"endpoint {name}", existing, wanted)
+        require_unchanged(existing, limits)
+        return existing, False
+    endpoint = Endpoint(name=name, **wanted, **limits)
+    validate(endpoint)
+    endpoint.save()
+    return endpoint, True
+
+
+def require_unchanged(existing: Endpoint, limits: Mapping[str, Any]) -> None:
+    """Refuse to change prices, limits and headers of an existing endpoint without `--update`.
+
+    Raises: BadSettings listing the differences.
+    """
+    if found := differences(existing, limits, hidden=["headers"]):
+        raise BadSettings(
+            f"endpoint {existing} exists with other settings: {'; '.join(found)}; to change these, give the same command "
+            "with --update"
+        )
+
+
+@transaction.atomic
+def edit_endpoint(*, endpoint: Endpoint, **changes: Any) -> Endpoint:
+    """Change an endpoint's prices, limits, time-out or headers (`CHANGEABLE`). Stored costs keep the old prices.
+
+    Raises: BadSettings
+    """
+    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+    for name, value in clean_settings(changes).items():
+        setattr(endpoint, name, value)
+    validate(endpoint)
+    endpoint.save(update_fields=list(changes))
+    return endpoint
+
+
+@transaction.atomic
+def update_endpoint(
+    *, name: str, base_url: str | None = None, model: str | None = None, key_env: str | None = None, **changes: Any
+) -> Endpoint:
+    """Change the endpoint of this name; a base URL, model or key variable that is given too must be the stored one.
+
+    Raises: UnknownJudge; BadSettings
+    """
+    endpoint = find_endpoint(name)
+    named = {"base_url": base_url.rstrip("/") if base_url else None, "model": model, "key_env": key_env}
+    require_same(f"endpoint {name}", endpoint, {field: value for field, value in named.items() if value is not None})
+    if not changes:
+        raise BadSettings("name what is to be changed: a price, a limit, the time-out or a header")
+    return edit_endpoint(endpoint=endpoint, **changes)
+
+
+def clean_settings(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate settings and return them as they are stored.
+
+    Raises: BadSettings for an unknown or fixed setting, or an invalid value.
+    """
+    if unknown := set(changes) - set(CHANGEABLE):
+        raise BadSettings(f"no setting of an endpoint that may change: {', '.join(sorted(unknown))}")
+    values = dict(changes)
+    if "timeout_seconds" in values:
+        values["timeout_seconds"] = clean_timeout(values["timeout_seconds"])
+    for name in ("price_prompt", "price_completion"):
+        if name in values:
+            values[name] = price(values[name])
+    for name in ("requests_per_minute", "tokens_per_minute"):
+        if values.get(name) is not None and values[name] < 1:
+            raise BadSettings(f"a limit must be at least 1 a minute, or empty for none; got {values[name]}")
+    if "batch_discount" in values:
+        values["batch_discount"] = share(values["batch_discount"])
+    if "headers" in values:
+        check_headers(values["headers"])
+        values["headers"] = dict(values["headers"])
+    if "currency" in values:
+        values["currency"] = currency(values["currency"])
+    return values
+
+
+def clean_timeout(value: float) -> float:
+    """Return a time-out."""
+    if not (math.isfinite(value) and value > 0):
+        raise BadSettings(f"the time-out must be above 0 seconds, got {value}")
+    return float(value)
+
+
+def price(value: object) -> Decimal | None:
+    """Return a price per million tokens with the database's precision; `None` stays unknown."""
+    if value is None or value == "":
+        return None
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        raise BadSettings(f"a price is a number, for a million tokens; got {value}") from None
+    if not amount.is_finite() or amount < 0 or amount >= 1_000_000:
+        raise BadSettings(f"a price for a million tokens must lie between 0 and 1,000,000; got {value}")
+    return amount.quantize(Decimal("0.000001"))
+
+
+def share(value: float) -> float:
+    """Return a share of the price."""
+    if not 0 <= value <= 1:
+        raise BadSettings(f"the share of the price that batches cost must lie between 0 and 1, got {value}")
+    return float(value)
+
+
+def currency(value: str) -> str:
+    """Return a currency's code."""
+    code = value.strip().upper()
+    if len(code) != 3 or not code.isascii() or not code.isalpha():
+        raise BadSettings(f"a currency is a code of three letters, as USD; got {value}")
+    return code
+
+
+def check_host(base_url: object) -> None:
+    """Refuse a base URL that the settings don't allow; resolves the host each time."""
+    check_endpoint(str(base_url), allowlist=settings.ENDPOINT_ALLOWLIST, resolver=resolve)
+
+
+def find_endpoint(name: str) -> Endpoint:
+    """Return the endpoint of this name.
+
+    Raises: UnknownJudge listing those that exist.
+    """
+    endpoint = Endpoint.objects.filter(name=name).first()
+    if endpoint is None:
+        known = ", ".join(Endpoint.objects.values_list("name", flat=True)) or "none yet"
+        raise UnknownJudge(f"there is no endpoint {name}; there are: {known}")
+    return endpoint

@@ -1,0 +1,118 @@
+"""Endpoints: readers see their models and prices, site admins add, change and test them."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.members.permissions import READERS, account_of, has_any_role
+from judging.core.errors import JudgingError
+from judging.endpoints.endpoint_tests import is_being_tested, queue_test
+from judging.endpoints.features import supported_by
+from judging.endpoints.forms import EndpointForm, LimitsForm
+from judging.endpoints.services import add_endpoint, edit_endpoint
+from judging.models import Endpoint
+
+LISTED = ("name", "model", "price_prompt", "price_completion", "currency", "tested_at")
+
+
+@login_required
+@require_safe
+def endpoints(request: HttpRequest) -> HttpResponse:
+    """List the endpoints: names, models, prices and what they support; addresses for site admins only."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    rows = [
+        {
+            **{name: getattr(one, name) for name in LISTED},
+            "supports": [thing.label for thing in supported_by(one) if thing.works],
+        }
+        for one in Endpoint.objects.all()
+    ]
+    return TemplateResponse(request, "judging/endpoints/endpoints.html", {"endpoints": rows})
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_endpoint(request: HttpRequest) -> HttpResponse:
+    """Add an endpoint."""
+    only_site_admins(request)
+    form = EndpointForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            endpoint, is_new = add_endpoint(**form.cleaned_data)
+        except JudgingError as error:
+            form.add_error(None, str(error))
+        else:
+            added, kept = _("Endpoint %(name)s added. Test it now."), _("Endpoint %(name)s is there already.")
+            messages.success(request, (added if is_new else kept) % {"name": endpoint.name})
+            return redirect("judging:endpoint", endpoint.name)
+    status = 422 if form.is_bound else 200
+    return TemplateResponse(request, "judging/endpoints/endpoint_new.html", {"form": form}, status=status)
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
+    """Show an endpoint and the results of its last test, and change its prices, limits and headers."""
+    only_site_admins(request)
+    found = _find(endpoint_name)
+    if request.method != "POST":
+        if request.htmx:  # type: ignore[attr-defined]
+            return _tested(request, found)
+        return _page(request, found, LimitsForm.of(found))
+    form = LimitsForm(request.POST)
+    if form.is_valid():
+        try:
+            edit_endpoint(endpoint=found, **form.cleaned_data)
+        except JudgingError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("Endpoint %(name)s is changed.") % {"name": found.name})
+            return redirect("judging:endpoint", found.name)
+    return _page(request, found, form, status=422)
+
+
+@require_POST
+@login_required
+def test_endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
+    """Queue a test of an endpoint."""
+    only_site_admins(request)
+    found = _find(endpoint_name)
+    queue_test(endpoint=found)
+    if request.htmx:  # type: ignore[attr-defined]
+        return _tested(request, found)
+    return redirect("judging:endpoint", found.name)
+
+
+def only_site_admins(request: HttpRequest) -> None:
+    """Refuse all others: an endpoint decides where the server sends keys and texts."""
+    if not account_of(request).is_superuser:
+        raise PermissionDenied
+
+
+def _find(name: str) -> Endpoint:
+    found = Endpoint.objects.filter(name=name).first()
+    if found is None:
+        raise Http404(f"no endpoint {name}")
+    return found
+
+
+def _page(request: HttpRequest, found: Endpoint, form: LimitsForm, *, status: int = 200) -> HttpResponse:
+    context = {**_test_of(found), "form": form, "judges": found.judges.order_by("name")}
+    return TemplateResponse(request, "judging/endpoints/endpoint.html", context, status=status)
+
+
+def _tested(request: HttpRequest, found: Endpoint) -> HttpResponse:
+    return TemplateResponse(request, "judging/endpoints/endpoint.html#tested", _test_of(found))
+
+
+def _test_of(found: Endpoint) -> dict[str, object]:
+    return {"endpoint": found, "supported": supported_by(found), "pending": is_being_tested(found)}

@@ -1,0 +1,4 @@
+"""Sampling a system's texts at an endpoint.
+
+May use calls, embeddings, importing and the rooms below them.
+"""

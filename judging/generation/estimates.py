@@ -1,0 +1,119 @@
+"""Estimates of what sampling texts would take."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from judging.calls.budget import LENGTH_FIELDS
+from judging.calls.dry_run import measure_call
+from judging.calls.requests import Request
+from judging.calls.token_estimates import FALLBACK_ANSWER_TOKENS, expected_tokens
+from judging.core.bulk_sql import chunked
+from judging.core.pricing import cost_of
+from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
+from judging.generation.services import KIND, SampleRequests, calls_of
+from judging.methods import Call
+from judging.models import Completion, GenerationRun
+
+ON_A_PAGE = 1000  # instances in a page's dry run
+
+
+@dataclass(frozen=True)
+class GenerationEstimate:
+    """What a session would take, if every call succeeds at the first attempt.
+
+    instances     : counts of the selected ones
+    calls, cached : calls to make, and answers in the cache
+    cost          : in `currency`; `None` where the endpoint has no prices
+    looked_at     : instances in the dry run, from which the figures are scaled to all open ones
+    answer_tokens : of one text; `learned`: from stored texts, not a guess
+    """
+
+    instances: InstanceCounts
+    samples: int
+    calls: int
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: Decimal | None
+    currency: str
+    looked_at: int
+    answer_tokens: int
+    learned: bool
+
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether the dry run covered all instances, so that calls are counted."""
+        return self.looked_at == self.instances.open
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {**asdict(self), "cost": None if self.cost is None else float(self.cost), "exact": self.is_exact}
+
+
+def estimate_generating(
+    run: GenerationRun, selection: InstanceSelection, *, most: int | None = None
+) -> GenerationEstimate:
+    """Estimate a run, which need not be stored, by a dry run.
+
+    most : instances in the dry run; `None`: all
+    """
+    counts = count_instances(run.study, run.name, selection)
+    requests = SampleRequests(run)
+    seen: set[str] = set()
+    calls = cached = looked_at = 0
+    tokens = 0.0
+    instances = islice(open_instances(run.study, run.name, selection), most)
+    while chunk := list(islice(instances, CHUNK)):
+        looked_at += len(chunk)
+        asked = _asked(requests, [call for _, _, source in chunk for call in calls_of(run, source)])
+        new = {key: request for key, request in asked.items() if key not in seen}
+        known = _stored(list(new))
+        seen.update(new)
+        cached += len(known)
+        calls += len(new) - len(known)
+        missing = (request for key, request in new.items() if key not in known)
+        tokens += sum(expected_tokens(measure_call(KIND, request.body, False)) for request in missing)
+    scale = counts.open / looked_at if looked_at else 0.0
+    answer, learned = answer_tokens(run)
+    prompt, completion = round(tokens * scale), round(calls * scale) * answer
+    return GenerationEstimate(
+        instances=counts,
+        samples=run.samples,
+        calls=round(calls * scale),
+        cached=round(cached * scale),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=cost_of(run.endpoint, prompt, completion),
+        currency=run.endpoint.currency,
+        looked_at=looked_at,
+        answer_tokens=answer,
+        learned=learned,
+    )
+
+
+def _asked(requests: SampleRequests, calls: Sequence[Call]) -> dict[str, Request]:
+    made = (requests.request(call, repeat=0, attempt=0) for call in calls)
+    return {request.key: request for request in made}
+
+
+def _stored(keys: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for part in chunked(keys):
+        rows = Completion.objects.filter(cache_key__in=part).order_by().values_list("cache_key", flat=True)
+        found.update(str(key) for key in rows)
+    return found
+
+
+def answer_tokens(run: GenerationRun) -> tuple[int, bool]:
+    """Return the expected tokens of a text, and whether they are learned from texts of this run or of its model."""
+    runs = GenerationRun.objects.filter(base_url=run.base_url, model=run.model, calls__gt=0).exclude(
+        completion_tokens=None
+    )
+    known = runs.filter(study=run.study, name=run.name).first() or runs.order_by("-pk").first()
+    if known is not None and known.completion_tokens is not None:
+        return max(1, round(known.completion_tokens / known.calls)), True
+    limits = [run.params[name] for name in LENGTH_FIELDS if isinstance(run.params.get(name), int)]
+    return min([FALLBACK_ANSWER_TOKENS, *limits]), False

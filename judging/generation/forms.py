@@ -1,0 +1,158 @@
+"""The form for sampling a system's texts."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.batches.sampling import ids_of
+from annotation.importing.formats.study_file import LONGEST_SYSTEM
+from annotation.models import Study
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.errors import BadSettings
+from judging.core.fields import ParametersField
+from judging.generation.instances import InstanceSelection
+from judging.generation.prompt_templates import (
+    LONGEST,
+    Wording,
+    default_template,
+    find_template,
+    own_template,
+    template_names,
+)
+from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, MOST_SEED, SAMPLES, TEMPERATURE, Sampling
+from judging.models import Endpoint
+
+
+class GenerateForm(forms.Form):
+    """The system, its sampling settings, and the instances."""
+
+    NARROWING = ("dataset", "instances", "limit", "in_flight")
+
+    system = forms.CharField(
+        max_length=LONGEST_SYSTEM,
+        label=_("System"),
+        help_text=_("A name for this model with these settings; another temperature is another system."),
+    )
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
+    )
+    samples = forms.IntegerField(
+        min_value=1, max_value=MOST_SAMPLES, initial=SAMPLES, label=_("Texts of each instance")
+    )
+    temperature = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=MAX_TEMPERATURE,
+        initial=TEMPERATURE,
+        label=_("Temperature"),
+        help_text=_("Empty: the endpoint’s own."),
+    )
+    top_p = forms.FloatField(
+        required=False, min_value=0, max_value=1, label=_("Top-p"), help_text=_("Empty: the endpoint’s own.")
+    )
+    max_tokens = forms.IntegerField(
+        required=False, min_value=1, label=_("Longest text, in tokens"), help_text=_("Empty: the endpoint’s own.")
+    )
+    seed = forms.IntegerField(
+        min_value=0, max_value=MOST_SEED, initial=0, label=_("Seed"), help_text=_("Draws a seed for each call.")
+    )
+    template = forms.ChoiceField(
+        required=False, label=_("Template"), help_text=_("What is asked. Their texts are below.")
+    )
+    wording = forms.CharField(
+        required=False,
+        max_length=LONGEST,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
+        label=_("Or a template of your own"),
+        help_text=_("$source stands for the source text; $$ for a dollar sign."),
+    )
+    system_prompt = forms.CharField(
+        required=False,
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
+        label=_("System prompt"),
+        help_text=_("Goes before it. Empty: none."),
+    )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_("key=value, one a line, sent with each call; null leaves one out, as seed=null."),
+    )
+    keep_refusals = forms.BooleanField(
+        required=False,
+        label=_("Keep refusals"),
+        help_text=_("An answer that declines in words is a text like any other."),
+    )
+    max_cost = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        label=_("At most this much money"),
+        help_text=_("For all of the system’s texts, in the endpoint’s currency. Empty: no cap."),
+    )
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    instances = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        label=_("Ids of the instances"),
+        help_text=_("One a line. Empty: all."),
+    )
+    limit = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label=_("At most so many instances now"),
+        help_text=_("For a first try; start it again to go on. Empty: all."),
+    )
+    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.study = study
+        fields: dict[str, Any] = self.fields
+        fields["endpoint"].queryset = Endpoint.objects.all()
+        usual = default_template(study.task_kind).version
+        fields["template"].choices = [(name, find_template(name).version) for name in template_names()]
+        fields["template"].initial = usual.rpartition(".v")[0]
+        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields of the sampling settings, and the cap."""
+        return [field for field in self if field.name not in self.NARROWING]
+
+    def narrowing_fields(self) -> list[forms.BoundField]:
+        """Return the fields that select instances, and the concurrency."""
+        return [self[name] for name in self.NARROWING]
+
+    def narrows(self) -> bool:
+        """Tell whether a part of the instances was selected, validly or not."""
+        return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING[:3])
+
+    def clean(self) -> dict[str, Any]:
+        """Build the sampling settings and the selection."""
+        data = super().clean() or {}
+        if self.errors:
+            return data
+        try:
+            sampling = Sampling(
+                template=self._template(data),
+                **{name: data[name] for name in ("endpoint", "samples", "temperature", "top_p", "max_tokens", "seed")},
+                system_prompt=data["system_prompt"].replace("\r\n", "\n"),
+                params=data["params"],
+                keep_refusals=data["keep_refusals"],
+            )
+            sampling.check()
+        except BadSettings as error:
+            self.add_error("wording" if "template" in str(error) else None, str(error))
+            return data
+        data["sampling"] = sampling
+        data["selection"] = InstanceSelection(data["dataset"], tuple(ids_of(data["instances"])), data["limit"])
+        return data
+
+    def _template(self, data: dict[str, Any]) -> Wording:
+        if data["wording"].strip():
+            return own_template(data["wording"])
+        return find_template(data["template"]) if data["template"] else default_template(self.study.task_kind)

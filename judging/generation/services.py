@@ -1,0 +1,221 @@
+"""The settings, requests and runs for sampling a system's texts."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.lines import text_problem
+from annotation.core.version import VERSION
+from annotation.importing.formats.study_file import LONGEST_SYSTEM
+from annotation.models import Generation, Study
+from judging.calls.requests import Requests
+from judging.core.constants import RESERVED_PARAMS
+from judging.core.errors import BadSettings
+from judging.generation.prompt_templates import LONGEST, Wording
+from judging.methods import Call
+from judging.models import Endpoint, GenerationRun
+
+KIND = "generation"
+SAMPLES, TEMPERATURE = 5, 0.5  # as in Ghosh et al. 2024, section 2.2
+MOST_SAMPLES = 100
+MAX_TEMPERATURE = 5.0
+MOST_SEED = 2**31 - 1
+OWN_OPTIONS = ("temperature", "top_p", "max_tokens")
+# The fields of `GenerationRun` that determine the texts, with their names in messages.
+SETTING_FIELDS: Mapping[str, str] = {
+    "base_url": "address",
+    "model": "model",
+    "template": "template",
+    "system_prompt": "system prompt",
+    "samples": "samples",
+    "params": "parameters",
+    "seed": "seed",
+    "keep_refusals": "keeping of refusals",
+}
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Sampling settings; `None` leaves a value to the endpoint.
+
+    params : further parameters, sent with each call; null leaves one out, the seed too
+    keep_refusals : store refusals in words as texts
+    """
+
+    endpoint: Endpoint
+    template: Wording
+    samples: int = SAMPLES
+    temperature: float | None = TEMPERATURE
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int = 0
+    system_prompt: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    keep_refusals: bool = False
+
+    def check(self) -> None:
+        """Refuse what can't be sent.
+
+        Raises: BadSettings
+        """
+        if not 1 <= self.samples <= MOST_SAMPLES:
+            raise BadSettings(f"samples must be from 1 to {MOST_SAMPLES}, got {self.samples}")
+        if self.temperature is not None and not 0 <= self.temperature <= MAX_TEMPERATURE:
+            raise BadSettings(f"the temperature must be from 0 to {MAX_TEMPERATURE:g}, got {self.temperature}")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise BadSettings(f"top-p must be above 0 and at most 1, got {self.top_p}")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise BadSettings(f"the longest answer must have 1 token or more, got {self.max_tokens}")
+        if not 0 <= self.seed <= MOST_SEED:
+            raise BadSettings(f"the seed must be from 0 to {MOST_SEED}, got {self.seed}")
+        if self.system_prompt and (problem := text_problem(self.system_prompt, longest=LONGEST)):
+            raise BadSettings(f"the system prompt {problem}")
+        self._check_params()
+
+    def _check_params(self) -> None:
+        if reserved := RESERVED_PARAMS & set(self.params):
+            raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
+        if named := [name for name in (*OWN_OPTIONS, "seed") if self.params.get(name) is not None]:
+            raise BadSettings(f"{', '.join(named)}: set by the option of that name; null leaves one out")
+        if not _sendable(self.params):
+            raise BadSettings("a parameter holds a number or a text that can't be sent")
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The parameters of each call; those that are `None` are left out."""
+        own = {name: getattr(self, name) for name in OWN_OPTIONS if getattr(self, name) is not None}
+        return {**own, **self.params}
+
+
+def _sendable(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_sendable(part) for entry in value.items() for part in entry)
+    if isinstance(value, list):
+        return all(map(_sendable, value))
+    if isinstance(value, str):
+        return text_problem(value, may_be_blank=True) is None
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+class SampleRequests(Requests):
+    """Makes the requests of a run; each draw has its own seed and cache key."""
+
+    def __init__(self, run: GenerationRun) -> None:
+        self.base_url = run.base_url
+        self.model = run.model
+        self.seed = run.seed
+        self.defaults = {}
+        self.params = dict(run.params)
+
+
+def messages_of(run: GenerationRun, source: str) -> list[dict[str, str]]:
+    """Return the messages for a source."""
+    asked = [{"role": "user", "content": Wording(run.template_version, run.template).fill(source)}]
+    return [{"role": "system", "content": run.system_prompt}, *asked] if run.system_prompt else asked
+
+
+def calls_of(run: GenerationRun, source: str, read: Any = None) -> list[Call]:
+    """Return the calls for one instance, one per sample."""
+    messages = messages_of(run, source)
+    return [Call(KIND, messages, read, draw=draw, optional=True, attempts=1) for draw in range(run.samples)]
+
+
+def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> GenerationRun:
+    """Return the run with these settings, the stored one if it exists; stores nothing.
+
+    Raises: BadSettings for invalid settings, or if the study has other texts of a system of this name.
+    """
+    sampling.check()
+    if problem := text_problem(name, longest=LONGEST_SYSTEM):
+        raise BadSettings(f"the system's name {problem}")
+    wanted = _made(study, name, sampling, by)
+    known = GenerationRun.objects.filter(study=study, name=name).first()
+    if known is not None and known.settings_key == wanted.settings_key:
+        return known
+    if Generation.objects.filter(system__study=study, system__name=name).exists():
+        raise BadSettings(_name_taken(known, wanted))
+    if known is not None:
+        wanted.pk = known.pk  # it has no texts: replace its settings
+        for kept in ("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "longest", "created_at"):
+            setattr(wanted, kept, getattr(known, kept))
+    return wanted
+
+
+@transaction.atomic
+def start_generating(study: Study, name: str, sampling: Sampling, *, by: str = "") -> GenerationRun:
+    """Return the run with these settings, stored if it is new.
+
+    Raises: as `build_run`.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)
+    run = build_run(study, name, sampling, by=by)
+    if run._state.adding:
+        run._state.adding = run.pk is None
+        run.save()
+    return run
+
+
+def _made(study: Study, name: str, sampling: Sampling, by: str) -> GenerationRun:
+    sent = sampling.sent
+    run = GenerationRun(
+        study=study,
+        name=name,
+        endpoint=sampling.endpoint,
+        base_url=sampling.endpoint.base_url,
+        model=sampling.endpoint.model,
+        template=sampling.template.text,
+        template_version=sampling.template.version,
+        system_prompt=sampling.system_prompt,
+        samples=sampling.samples,
+        temperature=sent.get("temperature"),
+        top_p=sent.get("top_p"),
+        params=sent,
+        seed=sampling.seed,
+        keep_refusals=sampling.keep_refusals,
+        by=by[:150],
+        currency=sampling.endpoint.currency,
+        software_version=VERSION,
+    )
+    told = json.dumps([getattr(run, part) for part in SETTING_FIELDS], sort_keys=True)
+    run.settings_key = sha256(told.encode()).hexdigest()
+    return run
+
+
+def _name_taken(known: GenerationRun | None, wanted: GenerationRun) -> str:
+    """Say why a system's name can't be used."""
+    if known is None:
+        return f"system {wanted.name} has texts that were not sampled here: choose another system name"
+    short = {"template": "template_version"}
+    told = []
+    for part, called in SETTING_FIELDS.items():
+        before, after = getattr(known, part), getattr(wanted, part)
+        if before == after:
+            continue
+        if part == "params":
+            names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+            told += [f"{one} {_written(before.get(one))}, not {_written(after.get(one))}" for one in names]
+        elif part == "system_prompt":
+            told.append(f"another {called}")
+        else:
+            shown = short.get(part, part)
+            told.append(f"{called} {getattr(known, shown)}, not {getattr(wanted, shown)}")
+    return (
+        f"system {wanted.name} has texts that were sampled with other settings ({'; '.join(told)}): "
+        "choose another system name, one for each model and setting"
+    )
+
+
+def _written(value: Any) -> str:
+    return "left out" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def left_out_lines(run: GenerationRun, most: int = 20) -> Sequence[str]:
+    """List the instances that the last session left out, with the reasons."""
+    lines = [f"{one['instance']}: {one['why']}" for one in run.left_out[:most]]
+    more = run.left_out_count - len(lines)
+    return [*lines, f"and {more:,} more"] if more > 0 else lines

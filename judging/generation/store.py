@@ -1,0 +1,138 @@
+"""Storing sampled texts, all of an instance together, with their usage."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.importing.generations import store_generations
+from judging.calls.cases import CallState, Usage, add_counts
+from judging.calls.reading import marked_refusal, read_reply
+from judging.core.errors import RunStopped, UnparsedVerdict
+from judging.generation.answers import SHOWN, SampledText
+from judging.methods import Reply
+from judging.models import GenerationRun
+
+NAMED = 1000  # instances left out that are stored with the reason
+
+
+@dataclass
+class SamplingTotals:
+    """The totals of a session.
+
+    stored, texts : instances that got their texts, and these texts; `cut`: texts that ended at the length limit
+    there         : instances that got texts from another process meanwhile
+    left_out      : instances that lack texts, with the reason
+    calls, cached : answers paid for, and answers from the cache; `failed`: calls without an answer
+    """
+
+    stored: int = 0
+    texts: int = 0
+    cut: int = 0
+    there: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(slots=True)
+class Draw(CallState):
+    """A call for one text; `why`: the reason if it gave none."""
+
+    why: str = ""
+
+
+@dataclass
+class OpenInstance:
+    """An instance in the window."""
+
+    pk: int
+    instance_id: str
+    draws: list[Draw]
+
+    @property
+    def done(self) -> bool:
+        """Tell whether all its calls have ended."""
+        return all(draw.done for draw in self.draws)
+
+    @property
+    def texts(self) -> list[SampledText]:
+        """The texts so far."""
+        return [draw.value for draw in self.draws if draw.value is not None]
+
+    @property
+    def why(self) -> str:
+        """Say why it can't be stored; empty if it can."""
+        lost = [draw.why for draw in self.draws if draw.value is None]
+        return f"{lost[0]} ({len(lost)} of {len(self.draws)})" if lost else ""
+
+
+def why_no_text(state: CallState, reply: Reply) -> str:
+    """Say why a reply is no text."""
+    if declined := marked_refusal(reply):
+        return f"refused: {declined[:SHOWN]}"
+    try:
+        read_reply(state.call, reply)
+    except UnparsedVerdict as error:
+        return str(error)[: SHOWN + 20]
+    return ""
+
+
+def store_texts(
+    run: GenerationRun,
+    ended: Sequence[OpenInstance],
+    totals: SamplingTotals,
+    *,
+    bill: tuple[int, int, Usage],
+    at: datetime,
+    longest: int | None = None,
+) -> None:
+    """Store the texts of complete instances and the usage, and record the others as left out."""
+    whole = {one.pk: one for one in ended if not one.why}
+    lost = {one.instance_id: one.why for one in ended if one.why}
+    with transaction.atomic():
+        row = GenerationRun.objects.select_for_update().get(pk=run.pk)
+        if row.settings_key != run.settings_key:
+            raise RunStopped(f"the settings of system {run.name} were changed meanwhile; nothing more is stored")
+        texts = {pk: [drawn.text for drawn in one.texts] for pk, one in whole.items()}
+        stored = store_generations(study=run.study, system=run.name, texts=texts, name=run.name) if texts else set()
+        cut = sum(drawn.cut for pk in stored for drawn in whole[pk].texts)
+        _bill(row, *bill)
+        row.longest = max(filter(None, (row.longest, longest)), default=None)
+        row.counted_until, row.cut = at, row.cut + cut
+        free_places = max(0, NAMED - len(row.left_out))
+        row.left_out += [{"instance": one, "why": why} for one, why in list(lost.items())[:free_places]]
+        row.left_out_count += len(lost)
+        row.heartbeat_at = timezone.now()
+        row.save()
+    totals.stored += len(stored)
+    totals.texts += len(stored) * run.samples
+    totals.there += len(whole) - len(stored)
+    totals.cut += cut
+    totals.left_out |= lost
+
+
+def _bill(row: GenerationRun, calls: int, cached: int, usage: Usage) -> None:
+    row.calls, row.cached = row.calls + calls, row.cached + cached
+    row.prompt_tokens = add_counts(row.prompt_tokens, usage.prompt_tokens)
+    row.completion_tokens = add_counts(row.completion_tokens, usage.completion_tokens)
+    row.cost = None if row.cost is None or usage.cost is None else row.cost + usage.cost
+
+
+def copy_usage(usage: Usage) -> Usage:
+    """Return a copy."""
+    return Usage(usage.prompt_tokens, usage.completion_tokens, usage.cost)
+
+
+def subtract_usage(usage: Usage, before: Usage) -> Usage:
+    """Return the usage since; an unknown part stays unknown."""
+    return Usage(
+        None if usage.prompt_tokens is None else usage.prompt_tokens - (before.prompt_tokens or 0),
+        None if usage.completion_tokens is None else usage.completion_tokens - (before.completion_tokens or 0),
+        None if usage.cost is None else usage.cost - (before.cost or Decimal(0)),
+    )

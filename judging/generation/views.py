@@ -1,0 +1,133 @@
+"""The pages for sampling a system's texts: the form, the estimate, the status and the sampled systems."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.core.errors import AnnotationError
+from annotation.members.permissions import READERS, account_of, study_view
+from annotation.models import Study
+from judging.calls.adhoc import check_cap
+from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
+from judging.generation.forms import GenerateForm
+from judging.generation.instances import check_selection
+from judging.generation.jobs import GenerationStatus, is_running, queue_generating, status_by_run
+from judging.generation.prompt_templates import find_template, template_names
+from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
+from judging.generation.services import build_run
+from judging.models import GenerationRun
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """A sampled system: its run, instances with texts, and the status of its task."""
+
+    run: GenerationRun
+    instances: int
+    work: GenerationStatus | None
+    at_work: bool
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether its texts are being sampled."""
+        return self.at_work or (self.work is not None and self.work.under_way)
+
+
+@require_safe
+@study_view(*READERS)
+def generate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the form, and every sampled system with its settings."""
+    if request.htmx:  # type: ignore[attr-defined]
+        return TemplateResponse(
+            request, "judging/generation/generate.html#systems", {"study": study, **_systems(study)}
+        )
+    return _page(request, study, GenerateForm(study=study))
+
+
+@require_POST
+@study_view(*READERS)
+def estimate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Estimate the sampling, and offer to start it; no call is made and nothing is stored."""
+    form, found = GenerateForm(request.POST, study=study), None
+    if form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            check_cap(chosen["max_cost"], chosen["sampling"].endpoint)
+            check_selection(study, chosen["selection"])
+            run = build_run(study, chosen["system"], chosen["sampling"])
+            found = estimate_generating(run, chosen["selection"], most=ON_A_PAGE)
+        except AnnotationError as error:
+            form.add_error(None, str(error))
+    status = 200 if found else 422
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"study": study, "form": form, "estimate": found}
+        return TemplateResponse(request, "judging/generation/generate.html#start", context, status=status)
+    return _page(request, study, form, found, status=status)
+
+
+@require_POST
+@study_view(*READERS)
+def start(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue the sampling of the texts."""
+    form = GenerateForm(request.POST, study=study)
+    if form.is_valid():
+        names = ("selection", "in_flight", "max_cost")
+        chosen = {name: form.cleaned_data[name] for name in names}
+        try:
+            queued = queue_generating(
+                study,
+                form.cleaned_data["system"],
+                form.cleaned_data["sampling"],
+                by=account_of(request).username,
+                **chosen,
+            )
+        except AnnotationError as error:
+            form.add_error(None, str(error))
+        else:
+            if not queued:
+                messages.info(request, _("A worker is at it already."))
+            return redirect("judging:generate", study.slug)
+    return _page(request, study, form, status=422)
+
+
+@require_safe
+@study_view(*READERS)
+def systems_file(request: HttpRequest, study: Study) -> HttpResponse:
+    """Return every sampled system with its settings as JSON."""
+    counts = instances_with_texts(study)
+    listed = [{**as_dict(run), "instances": counts.get(run.name, 0)} for run in runs_of(study)]
+    return JsonResponse(
+        {"study": study.slug, "systems": listed},
+        json_dumps_params={"ensure_ascii": False, "indent": 2},
+        headers={"Content-Disposition": f'attachment; filename="{study.slug}-systems.json"'},
+    )
+
+
+def _systems(study: Study) -> dict[str, Any]:
+    counts, works = instances_with_texts(study), status_by_run(study)
+    rows = [SystemRow(run, counts.get(run.name, 0), works.get(run.pk), is_running(run)) for run in runs_of(study)]
+    return {"rows": rows, "instance_count": study.instances.count(), "busy": any(row.is_busy for row in rows)}
+
+
+def _page(
+    request: HttpRequest,
+    study: Study,
+    form: GenerateForm,
+    found: GenerationEstimate | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "study": study,
+        "form": form,
+        "estimate": found,
+        "templates": [find_template(name) for name in template_names()],
+        **_systems(study),
+    }
+    return TemplateResponse(request, "judging/generation/generate.html", context, status=status)

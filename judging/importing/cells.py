@@ -1,0 +1,124 @@
+"""A row of a judgments file in any form, and the parsing of its cells."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from analysis.types import Verdict
+from annotation.core.lines import text_problem
+
+LONGEST = 200
+LONGEST_NAME = 80  # of a judge
+LONGEST_FAMILY = 100
+MOST_TOKENS = 10**9
+_NO_SLUG = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PairReference:
+    """The pair that a row refers to: by the instance's id, or by data set and position in it, from 0.
+
+    pair               : its index, from 0; None if the instance has only one
+    system_a, system_b : the row's own A and B; empty if the instance has only one matchup
+    """
+
+    instance: str = ""
+    subset: str = ""
+    idx: int | None = None
+    pair: int | None = None
+    system_a: str = ""
+    system_b: str = ""
+
+    def __str__(self) -> str:
+        if self.idx is not None:
+            return f"number {self.idx} of {self.subset}"
+        return f"instance {self.instance!r}" + ("" if self.pair is None else f", pair {self.pair}")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentRow:
+    """One presentation in a file. `gold`: the text that the file says is better, if it does.
+
+    Fields after `completion_tokens` are in the long form only.
+    """
+
+    number: int
+    place: PairReference
+    judge: str
+    order: str
+    verdict: Verdict | None
+    gold: Verdict | None = None
+    family: str = ""
+    rationale: str = ""
+    calls: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    status: str = ""
+    repeat: int = 0
+    negated: bool = False
+    reason: str = ""
+    p_b: float | None = None
+    score_a: float | None = None
+    score_b: float | None = None
+    cost: Decimal | None = None
+    prompt_version: str = ""
+    judged_at: datetime | None = None
+
+
+def judge_name(label: str) -> str:
+    """Turn a file's label of a judge into a slug: `GPT-4 (CoT)` into `GPT-4-CoT`."""
+    return _NO_SLUG.sub("-", label).strip("-")
+
+
+class Cells:
+    """Parses the fields of one record and collects the problems."""
+
+    def __init__(self, number: int, record: dict[str, Any]) -> None:
+        self.number = number
+        self.record = record
+        self.problems: list[str] = []
+
+    def text(self, field: str, *, longest: int | None = LONGEST) -> str:
+        value = self.record.get(field)
+        if value is None:
+            return ""
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if problem := text_problem(value, longest=longest, may_be_blank=True):
+            self.problems.append(f"{field} {problem}")
+            return ""
+        return str(value).strip()
+
+    def needed(self, field: str) -> str:
+        value = self.text(field)
+        if not value and not any(problem.startswith(f"{field} ") for problem in self.problems):
+            self.problems.append(f"{field} is missing")
+        return value
+
+    def one_of(self, field: str, offered: Iterable[str]) -> str:
+        value, known = self.text(field).lower(), list(offered)
+        if value not in known:
+            named: Sequence[str] = [one or "empty" for one in known]
+            self.problems.append(f"{field} is {value!r}; it must be {', '.join(named[:-1])} or {named[-1]}")
+        return value
+
+    def whole(self, field: str, *, is_needed: bool = False) -> int | None:
+        value = self.needed(field) if is_needed else self.text(field)
+        if not value:
+            return None
+        if not value.isascii() or not value.isdigit() or len(value) > 10 or int(value) > MOST_TOKENS:
+            self.problems.append(f"{field} is {value[:40]!r}, not a whole number from 0 to {MOST_TOKENS:,}")
+            return None
+        return int(value)
+
+    def judge(self, label: str) -> str:
+        """Return the file's label of the judge, if a slug can be made from it."""
+        name = judge_name(label)
+        if label and not name:
+            self.problems.append(f"judge {label!r} can't be named: a name needs a letter from A to Z, or a digit")
+        elif len(name) > LONGEST_NAME:
+            self.problems.append(f"judge {label!r} is too long a name; at most {LONGEST_NAME} characters are taken")
+        return label

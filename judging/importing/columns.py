@@ -1,0 +1,12 @@
+"""Columns of judgments in long form, one presentation a row: what exports write and `import_judgments` reads."""
+
+from annotation.importing.formats.long_form import RATING_COLUMNS
+
+JUDGMENT_COLUMNS = (
+    *RATING_COLUMNS,
+    *("judge", "method", "model", "params", "prompt_version", "order", "repeat", "negated", "status", "verdict"),
+    *("p_b", "score_a", "score_b", "rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "latency_ms"),
+    "completion_keys",
+)
+# By these a file is told from one of the other forms; the others may be missing.
+NEEDED = ("instance_id", "pair_index", "system_a", "system_b", "judge", "order", "status", "verdict")

@@ -1,0 +1,108 @@
+"""Parsing judgments made elsewhere: plain or exported rows of one presentation, or LLMBar's rows of two."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analysis.types import Verdict
+from annotation.core import lines
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.lines import Record
+from annotation.core.spreadsheet import restore
+from judging.importing import columns
+from judging.importing.cells import LONGEST_FAMILY, Cells, JudgmentRow, PairReference
+from judging.importing.long_form import LongCells, latest
+from judging.models import Judgment
+
+PLAIN = ("instance", "pair", "judge", "order", "verdict")
+OPTIONAL = ("system_a", "system_b", "family", "rationale", "calls", "prompt_tokens", "completion_tokens")
+TABLE = ("subset", "llm", "strategy", "idx", "label", "winner_noswap", "winner_swap")
+VERDICTS = {"a": Verdict.A, "tie": Verdict.TIE, "b": Verdict.B, "": None}
+WINNERS = {"1": Verdict.A, "2": Verdict.B, "": None}
+
+
+@dataclass(frozen=True)
+class JudgmentFile:
+    """The parsed rows of a file, its bad lines, and its unknown columns."""
+
+    rows: list[JudgmentRow]
+    bad: list[BadLine]
+    unread: list[str]
+
+
+def parse_judgments(data: bytes, name: str) -> JudgmentFile:
+    """Parse judgments from CSV or JSON, in the form that the header indicates.
+
+    Raises: BadFile for a file without the columns, or without rows.
+    """
+    header, records, bad = _records(data)
+    if not header:
+        lines.refuse(name, bad)
+    is_long = set(header) >= set(columns.NEEDED)
+    is_table = "winner_noswap" in header and not is_long
+    needed: tuple[str, ...] = columns.NEEDED if is_long else TABLE if is_table else PLAIN
+    known: tuple[str, ...] = columns.JUDGMENT_COLUMNS if is_long else TABLE if is_table else PLAIN + OPTIONAL
+    lines.refuse(name, [BadLine(1, f"column {column} is missing") for column in needed if column not in header])
+    rows: list[JudgmentRow] = []
+    for number, record in records:
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        cells = (LongCells if is_long else Cells)(number, record)
+        made = _table_rows(cells) if is_table else [cells.row() if isinstance(cells, LongCells) else _plain(cells)]
+        bad.extend(BadLine(number, problem) for problem in cells.problems)
+        rows.extend(made if not cells.problems else [])
+    if not rows and not bad:
+        bad.append(BadLine(1, "the file holds no judgments"))
+    rows = latest(rows) if is_long else rows
+    return JudgmentFile(rows, bad, [column for column in header if column not in known])
+
+
+def _records(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
+    """Read CSV or JSON, recognised by the first character; the header of JSON is every field that occurs."""
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+        header, records, bad = lines.read_csv(data)
+        if set(header) >= set(columns.NEEDED):  # exports prefix formulas with an apostrophe
+            records = ((number, {name: restore(cell) for name, cell in row.items()}) for number, row in records)
+        return header, records, bad
+    records, bad = lines.read_json(data)
+    header = list(dict.fromkeys(field for _, record in records for field in record))
+    if not header:
+        return [], iter(()), bad
+    return header, *lines.read_json(data)  # read twice: keeping every record would take too much memory
+
+
+def _plain(cells: Cells) -> JudgmentRow:
+    place = PairReference(
+        instance=cells.needed("instance"),
+        pair=cells.whole("pair"),
+        system_a=cells.text("system_a"),
+        system_b=cells.text("system_b"),
+    )
+    if bool(place.system_a) != bool(place.system_b):
+        cells.problems.append("system_a and system_b go together: one of them is missing")
+    return JudgmentRow(
+        number=cells.number,
+        place=place,
+        judge=cells.judge(cells.needed("judge")),
+        order=cells.one_of("order", Judgment.Order.values),
+        verdict=VERDICTS.get(cells.one_of("verdict", VERDICTS)),
+        family=cells.text("family", longest=LONGEST_FAMILY),
+        rationale=cells.text("rationale", longest=None),
+        calls=cells.whole("calls") or 0,
+        prompt_tokens=cells.whole("prompt_tokens"),
+        completion_tokens=cells.whole("completion_tokens"),
+    )
+
+
+def _table_rows(cells: Cells) -> list[JudgmentRow]:
+    """Return a row's two presentations: the first output shown first, and swapped."""
+    place = PairReference(subset=cells.needed("subset"), idx=cells.whole("idx", is_needed=True), pair=0)
+    judge = cells.judge(f"{cells.needed('llm')}-{cells.needed('strategy')}")
+    gold = WINNERS.get(cells.one_of("label", ("1", "2")))
+    verdicts = {
+        Judgment.Order.AB: cells.one_of("winner_noswap", WINNERS),
+        Judgment.Order.BA: cells.one_of("winner_swap", WINNERS),
+    }
+    return [
+        JudgmentRow(cells.number, place, judge, str(order), WINNERS.get(winner), gold)
+        for order, winner in verdicts.items()
+    ]

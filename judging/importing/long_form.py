@@ -1,0 +1,105 @@
+"""Parsing judgments as `export_study` writes them."""
+
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+
+from analysis.types import Verdict
+from annotation.core.cell_values import parse_number, parse_time
+from annotation.core.lines import text_problem
+from judging.importing.cells import Cells, JudgmentRow, PairReference
+from judging.models import Judgment
+
+_VERDICTS = {"-1": Verdict.A, "0": Verdict.TIE, "1": Verdict.B, "": None}
+_STATUSES = [status for status in Judgment.Status.values if status != Judgment.Status.PENDING]
+_MOST_COST = 10**5
+_LONGEST_VERSION = 160
+
+
+class LongCells(Cells):
+    """The cells of one exported row."""
+
+    def row(self) -> JudgmentRow:
+        """Parse the row; columns about the exporting installation are ignored."""
+        row = JudgmentRow(
+            number=self.number,
+            place=PairReference(
+                instance=self.needed("instance_id"),
+                pair=self.whole("pair_index", is_needed=True),
+                system_a=self.needed("system_a"),
+                system_b=self.needed("system_b"),
+            ),
+            judge=self.judge(self.needed("judge")),
+            order=self.one_of("order", Judgment.Order.values),
+            verdict=_VERDICTS.get(self.one_of("verdict", _VERDICTS)),
+            rationale=self.verbatim("rationale"),
+            calls=self.whole("calls") or 0,
+            prompt_tokens=self.whole("prompt_tokens"),
+            completion_tokens=self.whole("completion_tokens"),
+            status=self.one_of("status", _STATUSES),
+            repeat=self.whole("repeat") or 0,
+            negated=self.one_of("negated", ("", "false", "true")) == "true",
+            reason=self.verbatim("reason"),
+            p_b=self.number_of("p_b", least=0, most=1),
+            score_a=self.number_of("score_a"),
+            score_b=self.number_of("score_b"),
+            cost=self.money("cost"),
+            prompt_version=self.text("prompt_version", longest=_LONGEST_VERSION),
+            judged_at=self.moment("rated_at"),
+        )
+        if not self.problems and (row.verdict is None) == (row.status == Judgment.Status.PARSED):
+            self.problems.append(f"status is {row.status}: a verdict is there when it is parsed, and only then")
+        return row
+
+    def text(self, field: str, **options: int | None) -> str:
+        """Read a flag and a number of JSON as CSV writes them."""
+        value = self.record.get(field)
+        if isinstance(value, bool | float):
+            return str(value).lower()
+        return super().text(field, **options)
+
+    def verbatim(self, field: str) -> str:
+        """Return a text without stripping white space."""
+        value = self.record.get(field) or ""
+        if problem := text_problem(value, may_be_blank=True):
+            self.problems.append(f"{field} {problem}")
+            return ""
+        return str(value)
+
+    def number_of(self, field: str, *, least: float = -math.inf, most: float = math.inf) -> float | None:
+        """Read a finite number within bounds."""
+        value = self.text(field)
+        number = parse_number(value, least=least, most=most)
+        if value and number is None:
+            self.problems.append(f"{field} is {value[:40]!r}, not a number that it can be")
+        return number
+
+    def money(self, field: str) -> Decimal | None:
+        """Read an amount, to the eight decimals that are stored."""
+        number = self.number_of(field, least=0, most=_MOST_COST)
+        return None if number is None else Decimal(str(number)).quantize(Decimal("1e-8"))
+
+    def moment(self, field: str) -> datetime | None:
+        """Read an ISO time with its zone."""
+        value = self.text(field)
+        moment = parse_time(value)
+        if value and moment is None:
+            self.problems.append(f"{field} is {value[:40]!r}, not an ISO time with its zone")
+        return moment
+
+
+def latest(rows: Iterable[JudgmentRow]) -> list[JudgmentRow]:
+    """Keep the latest outcome of each presentation, as findings do."""
+    kept: dict[tuple[object, ...], JudgmentRow] = {}
+    again: list[JudgmentRow] = []
+    for row in rows:
+        key = (row.judge, row.place, row.order, row.repeat, row.negated)
+        before = kept.get(key)
+        if before and before.judged_at and row.judged_at and before.judged_at != row.judged_at:
+            kept[key] = row if row.judged_at > before.judged_at else before
+        elif before:
+            again.append(row)  # a duplicate, to be refused
+        else:
+            kept[key] = row
+    return [*kept.values(), *again]

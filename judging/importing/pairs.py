@@ -1,0 +1,168 @@
+"""Resolving the pairs that a judgments file refers to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.models import Pair, Study
+from annotation.studies.gold import gold_verdict
+from judging.importing.cells import JudgmentRow, PairReference
+from judging.models import Judgment
+
+_CHUNK = 500
+_SWAPPED = {Judgment.Order.AB: Judgment.Order.BA, Judgment.Order.BA: Judgment.Order.AB}
+_SAID = {-1: "the first output", 0: "a tie", 1: "the second output"}
+
+
+@dataclass(frozen=True)
+class ResolvedRow:
+    """A row with its pair, converted to the study's A and B."""
+
+    row: JudgmentRow
+    pair_id: int
+    order: str
+    verdict: int | None
+    swapped: bool
+
+    @property
+    def key(self) -> tuple[str, int, str, int, bool]:
+        """Unique within a file."""
+        return self.row.judge, self.pair_id, self.order, self.row.repeat, self.row.negated
+
+
+@dataclass
+class _Candidate:
+    """A pair of the study, with the fields by which a file may refer to it."""
+
+    pair_id: int
+    index: int
+    system_a: str
+    system_b: str
+    gold: int | None
+
+
+@dataclass
+class _Subset:
+    """A data set of the study, its instances in the order of import."""
+
+    dataset: str
+    instances: list[str] = field(default_factory=list)
+
+
+class Resolver:
+    """Finds the pairs that a file's rows refer to."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.subsets: dict[str, _Subset | str] = {}
+        self.candidates: dict[str, list[_Candidate]] = {}
+
+    def resolve(self, rows: Sequence[JudgmentRow]) -> tuple[list[ResolvedRow], list[BadLine]]:
+        """Return the rows with their pairs, and the lines whose pair is unknown or a duplicate."""
+        self._read_subsets({row.place.subset for row in rows if row.place.subset})
+        wanted = {self._instance(row.place)[0] for row in rows}
+        self._read_candidates(sorted(instance for instance in wanted if instance))
+        found: list[ResolvedRow] = []
+        bad: dict[BadLine, None] = {}  # each once: two rows of one line may have the same problem
+        first_seen: dict[tuple[str, int, str, int, bool], int] = {}
+        for row in rows:
+            if len(bad) >= MOST_BAD_LINES:
+                break
+            one = self._found(row)
+            if isinstance(one, str):
+                bad[BadLine(row.number, one)] = None
+            elif one.key in first_seen:
+                said = f"{row.place} in order {row.order} by judge {row.judge} is on line {first_seen[one.key]} already"
+                bad[BadLine(row.number, said)] = None
+            else:
+                first_seen[one.key] = row.number
+                found.append(one)
+        return found, list(bad)
+
+    def _found(self, row: JudgmentRow) -> "ResolvedRow | str":
+        """Return the row with its pair, or the problem."""
+        place = row.place
+        instance, problem = self._instance(place)
+        if problem:
+            return problem
+        candidate = self._candidate(place, self.candidates.get(instance, []), instance)
+        if isinstance(candidate, str):
+            return candidate
+        swapped = bool(place.system_a) and place.system_a == candidate.system_b
+        verdict = None if row.verdict is None else int(row.verdict)
+        if row.gold is not None and candidate.gold is not None and int(row.gold) != candidate.gold:
+            return f"{place} has another label here ({_SAID[candidate.gold]}) than in the file ({_SAID[int(row.gold)]})"
+        if swapped:
+            verdict = None if verdict is None else -verdict
+        return ResolvedRow(
+            row, candidate.pair_id, _SWAPPED[Judgment.Order(row.order)] if swapped else row.order, verdict, swapped
+        )
+
+    def _candidate(self, place: PairReference, candidates: list[_Candidate], instance: str) -> "_Candidate | str":
+        if not candidates:
+            return f"the study has no pairs of instance {instance!r}"
+        if place.system_a:
+            named = [one for one in candidates if {one.system_a, one.system_b} == {place.system_a, place.system_b}]
+            if not named:
+                return f"no {place.system_a} / {place.system_b} on instance {instance!r}"
+            candidates = named
+        elif len({(one.system_a, one.system_b) for one in candidates}) > 1:
+            return f"instance {instance!r} has more than two systems: name them in the columns system_a and system_b"
+        if place.pair is None and len(candidates) > 1:
+            return f"pair is empty, and instance {instance!r} has {len(candidates)} pairs; they count from 0"
+        chosen = [one for one in candidates if place.pair in (None, one.index)]
+        if not chosen:
+            return f"instance {instance!r} has no pair {place.pair}; it has {len(candidates)}, counted from 0"
+        return chosen[0]
+
+    def _instance(self, place: PairReference) -> tuple[str, str]:
+        """Return the id of the instance, and the problem if there is none."""
+        if place.idx is None:
+            return place.instance, ""
+        subset = self.subsets[place.subset]
+        if isinstance(subset, str):
+            return "", subset
+        if place.idx >= len(subset.instances):
+            last = f"data set {subset.dataset} has {len(subset.instances)} instances, counted from 0"
+            return "", f"there is no {place}: {last}"
+        return subset.instances[place.idx], ""
+
+    def _read_subsets(self, names: Iterable[str]) -> None:
+        """Find the data set of each subset in a file: the one whose name is the end of the subset's path."""
+        datasets: dict[str, _Subset] = {}
+        rows = self.study.instances.order_by("position").values_list("dataset", "instance_id") if names else []
+        for dataset, instance_id in rows:
+            datasets.setdefault(dataset, _Subset(dataset)).instances.append(instance_id)
+        for name in names:
+            path = f"/{_path(name)}"
+            meant = [one for one in datasets.values() if path.endswith(f"/{_path(one.dataset)}")]
+            longest = max((len(_path(one.dataset)) for one in meant), default=0)
+            meant = [one for one in meant if len(_path(one.dataset)) == longest]
+            if len(meant) == 1:
+                self.subsets[name] = meant[0]
+            else:
+                listed = ", ".join(one.dataset for one in meant or datasets.values()) or "none yet"
+                which = "several data sets" if meant else "no data set"
+                self.subsets[name] = f"{which} of the study can be meant by subset {name}: {listed}"
+
+    def _read_candidates(self, instance_ids: Sequence[str]) -> None:
+        for start in range(0, len(instance_ids), _CHUNK):
+            pairs = Pair.objects.filter(
+                matchup__instance__study=self.study,
+                matchup__instance__instance_id__in=instance_ids[start : start + _CHUNK],
+            ).order_by("matchup_id", "index")
+            for instance_id, gold, pair_id, index, a, b in pairs.values_list(
+                "matchup__instance__instance_id",
+                "matchup__instance__gold",
+                "pk",
+                "index",
+                "matchup__system_a__name",
+                "matchup__system_b__name",
+            ):
+                candidate = _Candidate(pair_id, index, a, b, gold_verdict(gold, a, b))
+                self.candidates.setdefault(instance_id, []).append(candidate)
+
+
+def _path(name: str) -> str:
+    """Normalise a name to a lower-case path: `Adversarial_GPTInst` equals `Adversarial/GPTInst`."""
+    return "/".join(part for part in "".join(c if c.isalnum() else "/" for c in name.lower()).split("/") if part)

@@ -1,0 +1,199 @@
+"""Importing judgments made elsewhere into a study."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.core.errors import BadLine
+from annotation.core.lines import refuse
+from annotation.core.version import VERSION
+from annotation.models import Study
+from annotation.studies.services import find_study, record_import
+from judging.importing.cells import JudgmentRow, judge_name
+from judging.importing.judgments import parse_judgments
+from judging.importing.pairs import ResolvedRow, Resolver
+from judging.methods.imported import Imported
+from judging.models import Judge, JudgeRun, Judgment
+
+NO_VERDICT = "no verdict in the file that it was read from"
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class ImportedJudgments:
+    """The result of an import: judgments added, and those already stored.
+
+    judges : name of each judge → its label in the file
+    unread : unknown columns of the file
+    """
+
+    added: int
+    unchanged: int
+    judges: dict[str, str]
+    unread: list[str]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts."""
+        return {"added": self.added, "unchanged": self.unchanged, "judges": len(self.judges)}
+
+
+def import_judgments(*, data: bytes, name: str, slug: str) -> tuple[Study, ImportedJudgments]:
+    """Import a file of judgments on a study's pairs, whole or not at all.
+
+    Judgments that are already stored must agree. Each judge of the file gets a run on the study, which is done.
+    Raises: BadFile listing every line that can't be imported; UnknownStudy.
+    """
+    file = parse_judgments(data, name)
+    with transaction.atomic():  # opened late: SQLite blocks other writers
+        study = find_study(slug, lock=True)
+        found, unknown = Resolver(study).resolve(file.rows)
+        runs, taken = _runs(study, file.rows)
+        fresh, contradictions = _fresh(runs, found)
+        refuse(name, [*file.bad, *unknown, *taken, *contradictions])  # report all problems at once
+        added = _store(runs, fresh)
+        stored = ImportedJudgments(
+            added=added,
+            unchanged=len(file.rows) - added,
+            judges={judge_name(label): label for label in sorted({row.judge for row in file.rows})},
+            unread=file.unread,
+        )
+        if added:
+            record_import(study=study, kind="judgments", name=name, data=data, counts=stored.counts)
+        return study, stored
+
+
+def _runs(study: Study, rows: Sequence[JudgmentRow]) -> tuple[dict[str, JudgeRun], list[BadLine]]:
+    """Return the run of each judge in the file, created if new, and the first line of each refused judge."""
+    labels = list(dict.fromkeys(row.judge for row in rows))
+    known = {judge.name: judge for judge in _judges(judge_name(label) for label in labels)}
+    refused: dict[str, str] = {}
+    by_name: dict[str, str] = {}
+    families = _families(rows)
+    for label in labels:
+        other = by_name.setdefault(judge_name(label), label)
+        if other != label:
+            refused[label] = f"judges {other!r} and {label!r} would both be named {judge_name(label)}"
+        elif len(families[label]) > 1:
+            refused[label] = (
+                f"judge {label!r} has several families: {', '.join(one or 'none' for one in families[label])}"
+            )
+        elif problem := _taken(known.get(judge_name(label)), label, *families[label]):
+            refused[label] = problem
+    first = {row.judge: row.number for row in reversed(rows)}
+    bad = [BadLine(first[label], problem) for label, problem in refused.items()]
+    labels = [label for label in labels if label not in refused]
+    made = [_judge(label, *families[label]) for label in labels if judge_name(label) not in known]
+    Judge.objects.bulk_create(made)
+    known |= {judge.name: judge for judge in made}
+    return {label: _run(study, known[judge_name(label)]) for label in labels}, bad
+
+
+def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row.judge, set()).add(row.family)
+    return {label: sorted(families) for label, families in found.items()}
+
+
+def _judges(names: Iterable[str]) -> QuerySet[Judge]:
+    return Judge.objects.select_for_update(of=("self",)).filter(name__in=list(names))
+
+
+def _taken(judge: Judge | None, label: str, family: str) -> str:
+    """Say why the verdicts can't be added to a stored judge; empty if they can."""
+    if judge is None:
+        return ""
+    if judge.method != Imported.name:
+        return (
+            f"judge {judge.name} is there already, of method {judge.method}: its verdicts are made here; "
+            "to import these beside them, give the judge another name in the file"
+        )
+    if judge.params.get("label", judge.name) != label:
+        return f"judge {judge.name} is there already, for {judge.params.get('label', judge.name)!r} and not {label!r}"
+    if family and family != judge.family:
+        return f"judge {judge.name} is there already, with family {judge.family or 'none'} and not {family}"
+    return ""
+
+
+def _judge(label: str, family: str) -> Judge:
+    name = judge_name(label)
+    return Judge(name=name, method=Imported.name, family=family, params={} if name == label else {"label": label})
+
+
+def _run(study: Study, judge: Judge) -> JudgeRun:
+    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=None, filter_key="")
+    run.status = JudgeRun.Status.DONE
+    run.finished_at = timezone.now()
+    run.started_at = run.started_at or run.finished_at
+    run.software_version = VERSION
+    return run
+
+
+def _fresh(runs: dict[str, JudgeRun], found: Sequence[ResolvedRow]) -> tuple[list[Judgment], list[BadLine]]:
+    """Return the new judgments, and the lines that contradict stored ones."""
+    stored = {
+        (run_id, pair_id, order, repeat, negated): said
+        for run_id, pair_id, order, repeat, negated, *said in Judgment.objects.filter(
+            run__in=list(runs.values())
+        ).values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
+    }
+    fresh, bad = [], []
+    for one in (one for one in found if one.row.judge in runs):
+        judgment = _judgment(one, runs[one.row.judge])
+        key = (judgment.run_id, judgment.pair_id, judgment.order, judgment.repeat, judgment.negated)
+        there = stored.get(key)
+        if there is None:
+            fresh.append(judgment)
+        elif there != [judgment.status, judgment.verdict, judgment.rationale]:
+            bad.append(BadLine(one.row.number, _contradiction(one, there)))
+    return fresh, bad
+
+
+def _store(runs: dict[str, JudgeRun], fresh: Sequence[Judgment]) -> int:
+    """Store judgments and return how many; runs without new ones stay unchanged."""
+    Judgment.objects.bulk_create(fresh, batch_size=_CHUNK)
+    touched = {judgment.run_id for judgment in fresh}
+    fields = ["status", "started_at", "finished_at", "software_version"]
+    JudgeRun.objects.bulk_update([run for run in runs.values() if run.pk in touched], fields, batch_size=_CHUNK)
+    return len(fresh)
+
+
+def _judgment(one: ResolvedRow, run: JudgeRun) -> Judgment:
+    row, status = one.row, Judgment.Status
+    given = row.status or (status.UNPARSED if one.verdict is None else status.PARSED)
+    p_b = 1 - row.p_b if one.swapped and row.p_b is not None else row.p_b
+    scores = (row.score_b, row.score_a) if one.swapped else (row.score_a, row.score_b)
+    return Judgment(
+        run=run,
+        pair_id=one.pair_id,
+        order=one.order,
+        repeat=row.repeat,
+        negated=row.negated,
+        status=given,
+        verdict=one.verdict,
+        p_b=p_b,
+        score_a=scores[0],
+        score_b=scores[1],
+        failure=row.reason if row.status else NO_VERDICT if one.verdict is None else "",
+        rationale=row.rationale,
+        calls=row.calls,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        cost=row.cost,
+        prompt_version=row.prompt_version,
+        parser_version=Imported.parser_version,
+        judged_at=row.judged_at or run.finished_at,
+    )
+
+
+def _contradiction(one: ResolvedRow, there: Sequence[object]) -> str:
+    status, verdict, _ = there
+    words = {-1: "a", 0: "tie", 1: "b", None: str(status)}
+    given = words[one.verdict] if one.verdict is not None else str(Judgment.Status.UNPARSED.value)
+    said = words.get(verdict, str(status))  # type: ignore[call-overload]
+    what = f"verdict {said}, not {given}" if said != given else "another rationale"
+    return f"judge {one.row.judge} is stored with {what}, for {one.row.place} in order {one.row.order}"

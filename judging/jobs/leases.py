@@ -1,0 +1,177 @@
+"""The lease of each worker process on a run, renewed by heartbeats; workers share the run's cells, calls and money."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import ROUND_DOWN, Decimal
+
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from annotation.core.processes import is_gone, this_process
+from annotation.core.version import VERSION
+from judging.models import Endpoint, JudgeRun, Judgment, RunWorker
+
+LEASE = timedelta(seconds=30)
+HEARTBEAT_SECONDS = 2.0
+ACTIVE = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
+
+
+@dataclass(frozen=True)
+class HeartbeatReply:
+    """The reply to a worker's heartbeat.
+
+    status    : of the run; unless queued or running, the worker has to stop
+    in_flight : calls that this worker may have in flight
+    reserved  : money that it may spend beyond what is stored so far; `None` without a cap
+    cap, spent : the run's cap, and its cost so far; `None` without a cap
+    others    : number of other workers on the run
+    alone     : no other worker has money reserved
+    lost      : its lease had expired: other workers may hold its cells
+    endpoint  : the judge's endpoint with its present limits and prices
+    endpoint_workers : workers that use this endpoint, for this run or another
+    """
+
+    status: str
+    in_flight: int = 0
+    others: int = 0
+    reserved: Decimal | None = None
+    cap: Decimal | None = None
+    spent: Decimal | None = None
+    alone: bool = True
+    lost: bool = False
+    endpoint: Endpoint | None = None
+    endpoint_workers: int = 1
+
+    @property
+    def should_continue(self) -> bool:
+        """Tell whether the worker may continue."""
+        return self.status in ACTIVE
+
+
+def lease_expired(since: datetime) -> bool:
+    """Tell whether a lease that was last renewed at this time has expired."""
+    return since < timezone.now() - LEASE
+
+
+def is_alive(worker: RunWorker) -> bool:
+    """Tell whether a worker's heartbeat is fresh and its process not known to be gone."""
+    if lease_expired(worker.heartbeat_at):
+        return False
+    return not is_gone(worker.executor)
+
+
+def has_live_worker(run: JudgeRun) -> bool:
+    """Tell whether the run is active and has a live worker."""
+    return run.status in ACTIVE and any(is_alive(worker) for worker in run.workers.all())
+
+
+def join(run_id: int) -> tuple[JudgeRun, RunWorker | None]:
+    """Add a worker to a run, unless the run was stopped or is done, and remove its dead workers."""
+    with transaction.atomic():
+        run = JudgeRun.objects.select_for_update().get(pk=run_id)
+        reap_dead_workers(run)
+        worker = None
+        if run.status in ACTIVE:
+            run.status = JudgeRun.Status.RUNNING
+            run.started_at = run.started_at or timezone.now()
+            run.finished_at, run.message, run.software_version = None, "", VERSION
+            run.save(update_fields=["status", "started_at", "finished_at", "message", "software_version"])
+            worker = RunWorker.objects.create(run=run, executor=this_process())
+    related = JudgeRun.objects.select_related("judge__endpoint", "judge__prompt_file", "study", "batch")
+    return related.get(pk=run_id), worker
+
+
+def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decimal = Decimal(0)) -> HeartbeatReply:
+    """Renew a worker's lease and return its share of calls and money.
+
+    in_flight, outstanding : calls in flight now, and what they may cost
+
+    No share is granted while another worker holds it: a new worker waits for the others' next heartbeats.
+    """
+    with transaction.atomic():
+        run = JudgeRun.objects.select_for_update(of=("self",)).select_related("judge__endpoint").get(pk=worker.run_id)
+        reap_dead_workers(run)
+        workers = {one.pk: one for one in run.workers.order_by("pk")}
+        this_worker = workers.pop(worker.pk, None)
+        lost = this_worker is None and run.status in ACTIVE
+        if lost:  # as after a laptop was suspended
+            this_worker = RunWorker.objects.create(pk=worker.pk, run=run, executor=worker.executor)
+        if this_worker is None:
+            return HeartbeatReply(run.status)
+        others = list(workers.values())
+        place = sum(one.pk < this_worker.pk for one in others)
+        share = run.in_flight // (len(others) + 1) + (place < run.in_flight % (len(others) + 1))
+        this_worker.in_flight = max(0, min(share, run.in_flight - sum(one.in_flight for one in others)))
+        heartbeat = HeartbeatReply(
+            run.status, this_worker.in_flight, len(others), lost=lost, endpoint=run.judge.endpoint
+        )
+        # Calls in flight above the new share count until they have ended.
+        this_worker.in_flight = max(this_worker.in_flight, in_flight)
+        if run.max_cost is not None:
+            heartbeat = with_reserved_money(heartbeat, run, this_worker, others, outstanding)
+        this_worker.heartbeat_at = timezone.now()
+        this_worker.save(update_fields=["heartbeat_at", "in_flight", "reserved"])
+    return heartbeat if heartbeat.endpoint is None else with_endpoint_workers(heartbeat, heartbeat.endpoint)
+
+
+def with_reserved_money(
+    heartbeat: HeartbeatReply, run: JudgeRun, this_worker: RunWorker, others: list[RunWorker], outstanding: Decimal
+) -> HeartbeatReply:
+    """Reserve the rest of the money for a worker, or half of it if there are others."""
+    spent = run.judgments.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
+    left = max(Decimal(0), (run.max_cost or Decimal(0)) - spent - sum(one.reserved for one in others))
+    granted = left / 2 if others else left
+    this_worker.reserved = max(granted, outstanding).quantize(Decimal("0.00000001"), ROUND_DOWN)
+    alone = not any(one.reserved for one in others)
+    return replace(heartbeat, reserved=granted, cap=run.max_cost, spent=spent, alone=alone)
+
+
+def with_endpoint_workers(heartbeat: HeartbeatReply, endpoint: Endpoint) -> HeartbeatReply:
+    """Count the workers that use an endpoint with rate limits."""
+    if endpoint.requests_per_minute is None and endpoint.tokens_per_minute is None:
+        return heartbeat
+    fresh = RunWorker.objects.filter(run__judge__endpoint=endpoint, heartbeat_at__gte=timezone.now() - LEASE)
+    endpoint_workers = max(1, fresh.count())
+    return replace(heartbeat, endpoint_workers=endpoint_workers)
+
+
+def reap_dead_workers(run: JudgeRun) -> None:
+    """Remove dead workers and release their cells."""
+    for worker in run.workers.all():
+        if not is_alive(worker):
+            remove_worker(worker)
+
+
+def remove_worker(worker: RunWorker) -> None:
+    """Delete a worker and release its open cells."""
+    Judgment.objects.filter(worker=worker.pk).update(worker=None)
+    worker.delete()
+
+
+@transaction.atomic
+def leave(worker: RunWorker, *, status: str, message: str = "", only_if_last: bool = False) -> str:
+    """Remove a worker and set the run's status, unless the run is no longer active; return the status.
+
+    only_if_last : leave the status as it is while there are other workers
+    """
+    run = JudgeRun.objects.select_for_update().get(pk=worker.run_id)
+    remove_worker(worker)
+    reap_dead_workers(run)
+    if run.status not in ACTIVE or (only_if_last and run.workers.exists()):
+        return run.status
+    run.status, run.message = status, message
+    ended = status in (JudgeRun.Status.DONE, JudgeRun.Status.FAILED)
+    run.finished_at = timezone.now() if ended else None
+    run.save(update_fields=["status", "message", "finished_at"])
+    return status
+
+
+def finish(run: JudgeRun, worker: RunWorker) -> bool:
+    """Mark a run done unless cells are open; locks the run, since `start_run` may be adding cells."""
+    with transaction.atomic():
+        JudgeRun.objects.select_for_update().get(pk=run.pk)
+        if run.judgments.filter(status=Judgment.Status.PENDING).exists():
+            return False
+        leave(worker, status=JudgeRun.Status.DONE)
+    return True

@@ -1,0 +1,39 @@
+"""A stop flag that signal handlers set and event loops in other threads can await."""
+
+import asyncio
+import threading
+
+
+class StopFlag:
+    """Set once, from any thread or signal handler; wakes the waiting thread or event loop."""
+
+    def __init__(self) -> None:
+        self._set = threading.Event()
+        self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def set(self) -> None:
+        """Ask to stop."""
+        self._set.set()
+        if self._waiting is not None:
+            loop, event = self._waiting
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    def is_set(self) -> bool:
+        """Tell whether stopping was asked for."""
+        return self._set.is_set()
+
+    def wait_for(self, seconds: float) -> bool:
+        """Block for at most this long; tell whether stopping was asked for."""
+        return self._set.wait(seconds)
+
+    async def wait(self) -> None:
+        """Return when stopping is asked for."""
+        event = asyncio.Event()
+        self._waiting = (asyncio.get_running_loop(), event)
+        if not self._set.is_set():
+            await event.wait()
+
+
+# Set when the worker process is told to end: its runs stop between two calls, for another worker to resume.
+WORKER_STOP = StopFlag()

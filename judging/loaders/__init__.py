@@ -1,1 +1,0 @@
-"""Files of verdicts that judges gave elsewhere → checked rows."""

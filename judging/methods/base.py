@@ -1,0 +1,198 @@
+"""The interface of judging methods: the calls that a method makes about a pair, and how it reads the replies.
+
+A method only says *what* to ask. Calling, caching, retries, the order of the texts, repeats and counting belong to
+`judging.calls` and `judging.runs`.
+"""
+
+import hashlib
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from analysis.types import Verdict
+from judging.core.errors import BadSettings, UnknownJudge
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """One pair as shown to a judge: two texts in order, without their systems.
+
+    task      : the task whose wording is used, usually the study's kind
+    negated   : the question is which text is the *worse* one
+    reference : a reference answer of the instance; often empty
+    identity  : names pair and order independently of the database; used for seeded decisions only
+    """
+
+    task: str
+    question: str
+    source: str
+    first: str
+    second: str
+    identity: str
+    negated: bool = False
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The settings of a judge: its seed, its options, and a prompt of its own, if any.
+
+    options : the judge's parameters that the method uses (`Method.options`); they are not sent
+    wording : text of a researcher's prompt file; empty for the method's own
+    wording_parser : name of its parser
+    schema  : the endpoint supports JSON schemas, by its last test
+    """
+
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    wording: str = ""
+    wording_version: str = ""
+    wording_parser: str = ""
+    schema: bool = False
+
+    def rng(self, *about: object) -> random.Random:
+        """Return a random generator seeded by the judge's seed and `about`."""
+        digest = hashlib.sha256("\x00".join(map(str, (self.seed, *about))).encode("utf-8", "surrogatepass")).digest()
+        return random.Random(digest)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of an endpoint; `response` is its whole JSON, with log-probabilities and function calls."""
+
+    text: str
+    finish_reason: str = ""
+    response: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to the model.
+
+    kind     : its purpose, for counts: `verdict`, `critique`, `score`, `metrics`, `reference`, …
+    read     : reads a reply into a value, or raises UnparsedVerdict: then it is sent again, up to a limit
+    params   : request parameters, which the judge's own override, such as `{"logprobs": True}`
+    draw     : number of the sample, from 0, among several of the same request
+    reusable : depends on one text or instance only: shared by all pairs, orders and judges that send it, but not by
+               repeats, which would otherwise agree by construction
+    optional : an unreadable reply becomes `None` and does not end the cell
+    attempts : limit on attempts until a reply can be read; `None`: the default
+    example  : a possible reply, for estimates of later calls; empty if any text would do
+    made     : the record so far, to be stored even if this call gives no verdict
+    """
+
+    kind: str
+    messages: Sequence[Mapping[str, str]]
+    read: Callable[[Reply], Any]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    draw: int = 0
+    reusable: bool = False
+    optional: bool = False
+    attempts: int | None = None
+    example: str = ""
+    made: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a procedure, in screen order: `Verdict.A` prefers the text shown first.
+
+    For a negated question too: the method converts "the first is worse" to `Verdict.B`.
+
+    p_second                  : probability that the second is preferred, from log-probabilities
+    score_first, score_second : scores of a pointwise judge
+    made                      : the record of a comparison table, in screen order, to be stored
+    """
+
+    verdict: Verdict
+    rationale: str = ""
+    p_second: float | None = None
+    score_first: float | None = None
+    score_second: float | None = None
+    made: Mapping[str, Any] | None = None
+
+
+# Yields calls that can be made concurrently, is sent their values in the same order, and returns the outcome.
+Procedure = Generator[Sequence[Call], list[Any], Outcome]
+
+
+class Method(ABC):
+    """A way of judging."""
+
+    name: ClassVar[str]
+    needs_endpoint: ClassVar[bool]
+    parser_version: ClassVar[str]
+    options: ClassVar[Mapping[str, Any]] = {}  # names and defaults of the parameters that the method uses itself
+    gives_probability: ClassVar[bool] = False  # always, without the option `logprobs`
+
+    @abstractmethod
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Return the version of the prompt for pairs of this task; empty for a method without prompts.
+
+        Raises: BadSettings if the method has none for it.
+        """
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse a task or options that the method doesn't support, before any call.
+
+        Raises: BadSettings
+        """
+        self.prompt_version(task, setting)
+
+
+class Baseline(Method):
+    """Decides without an endpoint: a control for real judges."""
+
+    needs_endpoint = False
+
+    @abstractmethod
+    def decide(self, shown: Presentation, *, seed: int) -> Verdict:
+        """Return the preferred text of one presentation; the same for the same arguments."""
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """A baseline reads no prompt."""
+        return ""
+
+
+class AskingMethod(Method):
+    """Asks a model, in one call or in several rounds."""
+
+    needs_endpoint = True
+    default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0}
+
+    @abstractmethod
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Judge one presentation: yield calls, receive their values, return the outcome.
+
+        It must be deterministic: a stopped run is resumed by replaying the procedure on the stored answers.
+        Raises: UnparsedVerdict if the values give no verdict.
+        """
+
+
+M = TypeVar("M", bound=Method)
+_METHODS: dict[str, Method] = {}
+
+
+def register(cls: type[M]) -> type[M]:
+    """Class decorator: register a method under its name."""
+    if cls.name in _METHODS:
+        raise BadSettings(f"two methods are named {cls.name}")
+    _METHODS[cls.name] = cls()
+    return cls
+
+
+def method_names() -> list[str]:
+    """List the registered methods."""
+    return sorted(_METHODS)
+
+
+def find_method(name: str) -> Method:
+    """Return the method of this name.
+
+    Raises: UnknownJudge listing those that exist.
+    """
+    if name not in _METHODS:
+        raise UnknownJudge(f"there is no judging method {name}; there are {', '.join(method_names())}")
+    return _METHODS[name]

@@ -1,0 +1,206 @@
+"""Judges that compare first and then choose (Rafailov et al. 2023, appendix on win rates, and its descendants)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, ClassVar
+
+from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.methods.answers import answer_lines
+from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
+from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
+from judging.methods.prompted import Preparation, PromptedMethod
+from judging.methods.prompts import load_prompt
+from judging.methods.tasks import Example, bulleted, find_task, words_for
+
+LONGEST_ASPECT = 200
+
+
+@register
+class Direct(PromptedMethod):
+    """Compares in one sentence and then chooses."""
+
+    name = "direct"
+    prompt = "direct.v1.txt"
+    own_wording = True
+
+
+@register
+class ChainOfThought(PromptedMethod):
+    """Compares step by step and then chooses."""
+
+    name = "cot"
+    prompt = "cot.v1.txt"
+    own_wording = True
+
+
+class WithAspects(PromptedMethod):
+    """Compares under aspects: the task's own five, a given list, or aspects that the model generates for the pair."""
+
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "aspects": FIXED}
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Ask for the aspects if they are generated; as model output they are fenced."""
+        if not is_asked_for(self.option(setting, "aspects")):
+            return {}
+        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+        content = load_prompt("aspects.v1.txt").render(words_for(replace(shown, negated=False)), texts)
+        [aspects] = yield [Call("aspects", [{"role": "user", "content": content}], read_aspects)]
+        return {"aspects": bulleted(aspects)}
+
+    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """Return the aspects that are known beforehand."""
+        asked = is_asked_for(self.option(setting, "aspects"))
+        return {} if asked else {"aspects": self.known_aspects(shown.task, setting)}
+
+    def known_aspects(self, task: str, setting: Setting) -> str:
+        """Return the given aspects, or the task's."""
+        given = self.option(setting, "aspects")
+        return bulleted(given if isinstance(given, list) else find_task(task).aspects)
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Include the version of the aspects prompt if they are generated."""
+        asked = is_asked_for(self.option(setting, "aspects"))
+        return (f"{load_prompt('aspects.v1.txt').version}+" if asked else "") + super().prompt_version(task, setting)
+
+
+@register
+class DirectWithAspects(WithAspects):
+    """Compares under given aspects and then chooses."""
+
+    name = "direct-aspects"
+    prompt = "direct-aspects.v1.txt"
+
+
+class WithExamples(PromptedMethod):
+    """Shows examples with their answers before the pair (few-shot)."""
+
+    example: ClassVar[str]
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the examples to show."""
+        raise NotImplementedError
+
+    def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
+        """Return the examples' texts."""
+        return [text for one in self.examples(shown, setting) for text in (one.source, one.first, one.second)]
+
+    def shows_examples(self, setting: Setting) -> bool:
+        """Tell whether any are shown; methods with the option `shots` may show none."""
+        return bool(self.option(setting, "shots") != 0)
+
+    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """Format the examples, each with its answer to the pair's question."""
+        if not self.shows_examples(setting):
+            return {**super().words(shown, setting, fence), "examples": ""}
+        examples = enumerate(self.examples(shown, setting), start=1)
+        written = [self.written(shown, number, example, fence) for number, example in examples]
+        return {**super().words(shown, setting, fence), "examples": "\n\n".join(written)}
+
+    def written(self, shown: Presentation, number: int, example: Example, fence: str) -> str:
+        """Format one example."""
+        words = words_for(replace(shown, question=example.question or shown.question))
+        words |= {
+            "number": str(number),
+            "comparison": example.comparison,
+            "verdict": example.answer(negated=shown.negated),
+            "aspects": bulleted(find_task(shown.task).aspects),
+        }
+        texts = {"source": example.source, "first": example.first, "second": example.second}
+        return load_prompt(self.example).render(words, texts, fence=fence).strip()
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Include the version of the examples' prompt if any are shown."""
+        asked = super().prompt_version(task, setting)
+        return f"{load_prompt(self.example).version}+{asked}" if self.shows_examples(setting) else asked
+
+
+@register
+class ChainOfThoughtOneShot(WithExamples, WithAspects):
+    """Is shown an example with its aspects and its answer, then compares step by step under aspects and chooses."""
+
+    name = "cot-1shot"
+    prompt = "cot-1shot.v1.txt"
+    example = "example-aspects.v1.txt"
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the task's first example."""
+        return find_task(shown.task).examples[:1]
+
+
+@register
+class FewShot(WithExamples):
+    """Is shown up to five examples with their answers, then compares and chooses."""
+
+    name = "few-shot"
+    prompt = "few-shot.v1.txt"
+    example = "example.v1.txt"
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "shots": 3}
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the task's first `shots` examples."""
+        return find_task(shown.task).examples[: self.option(setting, "shots")]
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse zero shots."""
+        super().check(task, setting)
+        if not self.shows_examples(setting):
+            raise BadSettings(f"shots is a whole number from 1 to {MOST_SHOTS} for method {self.name}, got 0")
+
+
+@register
+class SelfConsistency(WithExamples):
+    """Samples several step-by-step comparisons, after examples if asked for; the verdict that most of them reach counts.
+
+    Draws that can't be read are left out; a verdict is drawn among those that tie for most, from the judge's seed.
+    """
+
+    name = "self-consistency"
+    prompt = "cot.v1.txt"
+    with_examples = "cot-few-shot.v1.txt"
+    example = "example.v1.txt"
+    default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "samples": 8, "shots": 0}
+
+    def prompt_of(self, setting: Setting) -> str:
+        """Return the prompt file, with a placeholder for examples if any are shown."""
+        return self.with_examples if self.shows_examples(setting) else self.prompt
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the task's first `shots` examples."""
+        return find_task(shown.task).examples[: self.option(setting, "shots")]
+
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Sample verdicts concurrently and take the majority."""
+        draws = range(self.option(setting, "samples"))
+        answers = yield [self.verdict_call(shown, setting, {}, draw=draw, optional=True) for draw in draws]
+        return majority_of(answers, setting.rng(self.name, shown.identity, shown.negated))
+
+
+def majority_of(answers: Sequence[Outcome | None], rng: Random) -> Outcome:
+    """Return an outcome with the majority verdict; ties are broken at random.
+
+    Raises: UnparsedVerdict if none could be read.
+    """
+    read = [answer for answer in answers if answer is not None]
+    if not read:
+        raise UnparsedVerdict(f"no verdict in any of {len(answers)} samples")
+    counts = Counter(outcome.verdict for outcome in read)
+    most = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
+    verdict = rng.choice(most)
+    return next(outcome for outcome in read if outcome.verdict == verdict)
+
+
+def read_aspects(reply: Reply) -> list[str]:
+    """Parse a list of aspects, one a line after a dash or a number.
+
+    Raises: UnparsedVerdict if there is no such line.
+    """
+    marks = ("-", "*", "•", *(f"{number}{mark}" for number in range(1, MOST_ASPECTS + 1) for mark in ".)"))
+    lines = [line.strip() for line in answer_lines(reply.text)]
+    found = [(mark, line) for line in lines for mark in marks if line.startswith(mark)]
+    aspects = [line.removeprefix(mark).strip(" *_")[:LONGEST_ASPECT] for mark, line in found]
+    if not any(aspects):
+        raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
+    return [aspect for aspect in aspects if aspect][:MOST_ASPECTS]

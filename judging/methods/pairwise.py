@@ -1,0 +1,110 @@
+"""Judges that choose between two texts shown side by side (Jeong et al. 2025, figs. 3, 5, 6, 10 and 11)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from analysis.types import Verdict
+from judging.core.errors import UnparsedVerdict
+from judging.methods.base import Call, Outcome, Presentation, Reply, Setting, register
+from judging.methods.logprobs import shares_at, tokens_in
+from judging.methods.parsers import FIRST, SECOND
+from judging.methods.prompted import WITH_LOGPROBS, Preparation, PromptedMethod
+from judging.methods.prompts import load_prompt
+from judging.methods.reading import read_text
+from judging.methods.tasks import words_for
+
+
+@register
+class Pairwise(PromptedMethod):
+    """Chooses at once, without a word of explanation."""
+
+    name = "pairwise"
+    prompt = "pairwise.v1.txt"
+    parser = "letter"
+    own_wording = True
+    options: ClassVar[Mapping[str, Any]] = {"logprobs": False}
+
+
+@register
+class PairwiseWithTie(PromptedMethod):
+    """Chooses at once; a tie is on offer."""
+
+    name = "pairwise-tie"
+    prompt = "pairwise.v1.txt"
+    parser = "letter"
+    own_wording = True
+    options: ClassVar[Mapping[str, Any]] = {"logprobs": False}
+
+    def ties(self, setting: Setting) -> bool:
+        """Always offer the tie."""
+        return True
+
+
+@register
+class PairwiseWithExplanation(PromptedMethod):
+    """Explains briefly and then chooses."""
+
+    name = "pairwise-cot"
+    prompt = "pairwise-cot.v1.txt"
+    own_wording = True
+
+
+@register
+class ProsAndCons(PromptedMethod):
+    """Lists what speaks for and against each text and then chooses."""
+
+    name = "pros-cons"
+    prompt = "pros-cons.v1.txt"
+    own_wording = True
+
+
+@register
+class ReferenceGuided(PromptedMethod):
+    """Measures both texts by a reference: the one that the instance has, or else an answer of the judge's own."""
+
+    name = "reference"
+    prompt = "reference.v1.txt"
+    further = ("answer.v1.txt",)
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Ask for a reference answer, once per instance, if none is given."""
+        if shown.reference.strip():
+            return {"reference": shown.reference}
+        words = words_for(replace(shown, negated=False))
+        content = load_prompt("answer.v1.txt").render(words, {"source": shown.source})
+        [answer] = yield [Call("reference", [{"role": "user", "content": content}], read_text, reusable=True)]
+        return {"reference": answer}
+
+
+@register
+class TokenPreference(PromptedMethod):
+    """Reads no word: which of the two letters is the likelier one token of answer.
+
+    P(second) / (P(first) + P(second)) over the alternatives of that token, a missing letter counting 0; above one half
+    the second text is chosen, at one half it is a tie.
+    """
+
+    name = "token-preference"
+    prompt = "token-preference.v1.txt"
+    options: ClassVar[Mapping[str, Any]] = {}
+    gives_probability = True
+
+    def params(self, setting: Setting) -> Mapping[str, Any]:
+        """Ask for one token with its alternatives."""
+        return {"max_tokens": 1, **WITH_LOGPROBS}
+
+    def reader(self, shown: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
+        """Return a reader that compares the letters' probabilities."""
+
+        def outcome(reply: Reply) -> Outcome:
+            tokens = tokens_in(reply.response)
+            if not tokens:
+                raise UnparsedVerdict("the endpoint gave no log-probabilities")
+            shares = shares_at(tokens[0], (FIRST, SECOND))
+            if shares is None:
+                raise UnparsedVerdict(f"neither letter among the alternatives of: {reply.text[:200]}")
+            p_second = 1 - shares[SECOND] if shown.negated else shares[SECOND]
+            return Outcome(Verdict(round(p_second > 0.5) - round(p_second < 0.5)), p_second=p_second)
+
+        return outcome

@@ -1,0 +1,300 @@
+"""The parsers by name: each reads verdicts in one answer format.
+
+A prompt file names the parser for the format that it asks for. The rule is the same for all: the last explicit verdict
+decides, quotations are no verdicts, and anything doubtful is unparsed.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.methods.answers import (
+    CODE,
+    MARKUP,
+    QUOTES,
+    VerdictForm,
+    answer_lines,
+    is_quotation,
+    no_verdict,
+    strip_reasoning,
+)
+from judging.methods.base import Reply
+from judging.methods.conclusions import Conclusion
+
+VERSION = "answers.4"  # of all of them: another one has stored answers read again, which costs no call
+# Nouns before a letter: those of the tasks, and general ones that models use.
+NOUNS = (
+    *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
+    *("option", "assistant", "candidate"),
+)
+# Labels of any question, for verdict lines of researchers' prompts.
+NEUTRAL = ("verdict", "choice", "answer", "decision")
+FIRST, SECOND, TIE = "A", "B", "C"
+NAMES = {"text_1": FIRST, "text_2": SECOND}
+FUNCTION = "rank_texts"
+MOST_OBJECTS = 200  # tried in one answer, since each may be long
+LONGEST_LITERAL = 20_000
+CITED = re.compile(r"\"[^\"]*+\"|“[^”]*+”|„[^“”]*+[“”]|«[^»]*+»")
+DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class ParsedAnswer:
+    """The letter that an answer names, and its rationale."""
+
+    letter: str
+    rationale: str = ""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a prompt offers: the labels of the verdict line, and whether a tie is allowed.
+
+    negated : the question is which text is worse
+    """
+
+    labels: tuple[str, ...]
+    ties: bool = False
+    negated: bool = False
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """The valid letters."""
+        return (FIRST, SECOND, TIE) if self.ties else (FIRST, SECOND)
+
+    @cached_property
+    def form(self) -> VerdictForm:
+        """The form of a verdict line."""
+        return VerdictForm(self.labels, NOUNS, self.letters, tie=TIE if self.ties else "")
+
+    @cached_property
+    def neutral_form(self) -> VerdictForm:
+        """The form of a line labelled as final; a plain `Verdict: B` may be about something else."""
+        labels = tuple(f"final {label}" for label in NEUTRAL)
+        return VerdictForm(labels, NOUNS, self.letters, tie=TIE if self.ties else "")
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        """The form of a concluding sentence."""
+        better = tuple(label for label in self.labels if label not in NEUTRAL)
+        return Conclusion(self.form, better, ("choose", "pick", "select", *(() if self.negated else ("prefer",))))
+
+    @cached_property
+    def sentence(self) -> re.Pattern[str]:
+        """The form of a sentence with a verdict; repetitions are possessive, as in `VerdictForm`."""
+        edge = rf"[\s{re.escape(MARKUP)}]*+"
+        what, better = ("|".join(map(re.escape, words)) for words in (NOUNS, self.labels))
+        return re.compile(
+            rf"^{edge}(?:(?:therefore|thus|so|hence|overall),?\s++)?{edge}(?:the\s++)?(?:{what}){edge}"
+            rf"(?P<letter>[{FIRST}{SECOND}])(?!\w){edge}is\s++(?:the\s++)?(?:{better})\b\W*+$",
+            re.IGNORECASE,
+        )
+
+
+Parser = Callable[[Reply, Offer], ParsedAnswer]
+PARSERS: dict[str, Parser] = {}
+
+
+def parser(name: str) -> Callable[[Parser], Parser]:
+    """Decorator: register a parser under a name."""
+
+    def named(function: Parser) -> Parser:
+        PARSERS[name] = function
+        return function
+
+    return named
+
+
+def find_parser(name: str) -> Parser:
+    """Return the parser of this name.
+
+    Raises: BadSettings listing those that exist.
+    """
+    if name not in PARSERS:
+        raise BadSettings(f"there is no parser {name}; there are {', '.join(PARSERS)}")
+    return PARSERS[name]
+
+
+@parser("verdict-line")
+def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """The last line `Preferred: B`, or a lone letter at the end; else a conclusion.
+
+    A conclusion is a last line `Final answer: B` or a last sentence; earlier ones may be quoted from the texts.
+    """
+    if found := offer.form.find(reply.text):
+        return ParsedAnswer(found.letter, found.rationale)
+    lines = answer_lines(CODE.sub("", reply.text))
+    if lines and (found := offer.neutral_form.find(lines[-1])):
+        return ParsedAnswer(found.letter, "\n".join(lines[:-1]).strip())
+    if lines and (concluded := offer.conclusion.letter_in(lines[-1])):
+        return ParsedAnswer(concluded, "\n".join(lines).strip())
+    raise no_verdict(reply.text)
+
+
+@parser("letter")
+def letter(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """Only a letter; also a letter followed by reasons, or a verdict line."""
+    found = offer.form.read(reply.text, letter_first=True)
+    return ParsedAnswer(found.letter, found.rationale)
+
+
+@parser("brackets")
+def brackets(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """The last `[[B]]`."""
+    lines = answer_lines(reply.text)
+    for place in range(len(lines) - 1, -1, -1):
+        own = CITED.sub("", lines[place])
+        found = list(re.finditer(r"(?P<before>.?)\[\[(?P<letter>[^][]{1,20})\]\]", own))
+        said = {match["letter"].strip().upper() for match in found if match["before"] not in set(QUOTES)}
+        if not said or is_quotation(lines[place]):
+            continue
+        if len(said) > 1 or not said <= set(offer.letters):
+            break
+        before = own[: found[0].start("before")]
+        return ParsedAnswer(said.pop(), "\n".join([*lines[:place], before]).strip())
+    raise no_verdict(reply.text)
+
+
+@parser("sentence")
+def sentence(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """The last line that consists of a sentence like `Therefore, Output (b) is better.`"""
+    lines = answer_lines(reply.text)
+    for place in range(len(lines) - 1, -1, -1):
+        if not is_quotation(lines[place]) and (found := offer.sentence.match(lines[place])):
+            return ParsedAnswer(found["letter"].upper(), "\n".join(lines[:place]).strip())
+    raise no_verdict(reply.text)
+
+
+@parser("json")
+def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """The last JSON object with the verdict under `verdict`, `choice`, or the verdict line's label."""
+    names = {"verdict", "choice", *offer.labels}
+    for value in reversed(objects_in(reply.text)):
+        given = {name.lower().replace("_", " "): entry for name, entry in value.items()}
+        said = {str(given[name]).strip().upper() for name in names & set(given)}
+        if not said:
+            continue
+        letter = said.pop()
+        letter = TIE if letter == "TIE" else letter
+        if said or letter not in offer.letters:
+            break
+        return ParsedAnswer(letter, rationale_in(value))
+    raise no_verdict(reply.text)
+
+
+@parser("ranked-list")
+def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """The last list with ranks, which must give `text_1` and `text_2` the ranks 1 and 2."""
+    ranked = [value for value in lists_in(reply.text) if isinstance(value, list) and has_ranks(value)]
+    if not ranked:
+        raise no_verdict(reply.text)
+    return ParsedAnswer(first_ranked(ranked[-1]))
+
+
+@parser("function")
+def function_call(reply: Reply, offer: Offer) -> ParsedAnswer:
+    """The arguments of the last call of the function, or the same as JSON in the text."""
+    ranked = [value for value in [*objects_in(reply.text), *arguments_in(reply.response)] if value is not None]
+    ranked = [value for value in map(unwrap_arguments, ranked) if isinstance(value, dict) and "ranking" in value]
+    if not ranked:
+        raise no_verdict(reply.text)
+    return ParsedAnswer(first_ranked(parse_arguments(ranked[-1]["ranking"])), rationale_in(ranked[-1]))
+
+
+def unwrap_arguments(value: Any) -> Any:
+    """Return the arguments of a function call that the model wrote as text, with the function's name around them."""
+    for name in ("function", "arguments", "parameters"):
+        if isinstance(value, dict) and name in value and "ranking" not in value and isinstance(value[name], dict | str):
+            inner = parse_arguments(value[name])
+            value = inner if isinstance(inner, dict) else value
+    return value
+
+
+def has_ranks(value: list[Any]) -> bool:
+    """Tell whether a list looks like a ranking."""
+    return any(isinstance(entry, dict) and "rank" in entry for entry in value)
+
+
+def first_ranked(ranking: Any) -> str:
+    """Return the letter of the text with rank 1; names may be under `model` too, as in AlpacaEval.
+
+    Raises: UnparsedVerdict unless exactly the two names have the two ranks.
+    """
+    if isinstance(ranking, list) and all(isinstance(entry, dict) for entry in ranking):
+        ranks = {str(entry.get("name", entry.get("model"))): entry.get("rank") for entry in ranking}
+        if len(ranking) == 2 and set(ranks) == set(NAMES) and sorted(map(str, ranks.values())) == ["1", "2"]:
+            return next(NAMES[name] for name, rank in ranks.items() if str(rank) == "1")
+    raise UnparsedVerdict(f"no ranking of the two texts in: {str(ranking)[:200]}")
+
+
+def rationale_in(value: Mapping[str, Any]) -> str:
+    """Return the value of the first key for a rationale."""
+    for name in ("explanation", "comparison", "rationale", "reason", "reasons"):
+        if isinstance(value.get(name), str):
+            return str(value[name]).strip()
+    return ""
+
+
+def arguments_in(response: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the arguments of calls to our function in a response."""
+    choices = response.get("choices") or [{}]
+    message = choices[0].get("message") or {}
+    calls = [call.get("function") for call in message.get("tool_calls") or [] if isinstance(call, dict)]
+    for call in [*calls, message.get("function_call")]:
+        if isinstance(call, dict) and call.get("name") == FUNCTION:
+            yield parse_arguments(call.get("arguments"))
+
+
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """Return the outermost JSON objects in a text, without quoted ones."""
+    text = strip_quotes(text)
+    found = []
+    end = 0
+    for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
+        if place < end or is_quoted_at(text, place):
+            continue
+        try:
+            value, end = DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            continue
+        found.append(value)
+    return found
+
+
+def lists_in(text: str) -> list[Any]:
+    """Return the flat lists in a text, in JSON or Python syntax."""
+    text = strip_quotes(text)
+    found = [match for match in re.finditer(r"\[[^][]*+\]", text) if not is_quoted_at(text, match.start())]
+    return [value for value in map(literal, (match[0] for match in found)) if value is not None]
+
+
+def strip_quotes(text: str) -> str:
+    """Return an answer without reasoning and block quotes."""
+    return "\n".join(line for line in strip_reasoning(text).splitlines() if not line.lstrip().startswith(">"))
+
+
+def is_quoted_at(text: str, place: int) -> bool:
+    """Tell whether a quotation mark (not a backtick) precedes this place."""
+    return text[place - 1 : place] in set(QUOTES) - {"`"} if place else False
+
+
+def literal(text: str) -> Any:
+    """Evaluate a JSON or Python literal; `None` if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text) if len(text) <= LONGEST_LITERAL else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+
+
+def parse_arguments(value: Any) -> Any:
+    """Return arguments as an object: endpoints give them as a JSON string or as an object."""
+    return literal(value) if isinstance(value, str) else value

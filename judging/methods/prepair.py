@@ -1,0 +1,104 @@
+"""PrePair: assess each text by itself, then choose between both (Jeong et al. 2025, §4 and figs. 7, 8, 12 and 13).
+
+Also its ablation PrePair*, which assesses both at once, and variants with criteria generated for each instance.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from judging.methods.base import Call, Presentation, Setting, register
+from judging.methods.prompted import Preparation, PromptedMethod
+from judging.methods.prompts import load_prompt
+from judging.methods.reading import read_critique
+from judging.methods.tasks import words_for
+
+
+def critique_call(shown: Presentation, text: str, *, criteria: str = "") -> Call:
+    """Return the call to assess one text, which depends on that text and its instance only.
+
+    It is the same for the negated question.
+    """
+    prompt = load_prompt("critique-by-criteria.v1.txt" if criteria else "critique.v1.txt")
+    words = words_for(replace(shown, negated=False))
+    content = prompt.render(words, {"source": shown.source, "text": text, "criteria": criteria})
+    return Call("critique", [{"role": "user", "content": content}], read_critique, reusable=True)
+
+
+def criteria_call(shown: Presentation) -> Call:
+    """Return the call for the criteria of an instance, which shows neither text."""
+    words = words_for(replace(shown, negated=False))
+    content = load_prompt("metrics.v1.txt").render(words, {"source": shown.source})
+    return Call("metrics", [{"role": "user", "content": content}], read_critique, reusable=True)
+
+
+class WithNotes(PromptedMethod):
+    """Uses the assessments as the rationale of the verdict."""
+
+    def reasons(self, found: Mapping[str, str]) -> str:
+        """Return the assessments."""
+        if "notes" in found:
+            return found["notes"]
+        return f"A: {found['notes_first']}\n\nB: {found['notes_second']}"
+
+
+@register
+class PrePair(WithNotes):
+    """Assesses each text by itself, once for all its pairs, and then chooses."""
+
+    name = "prepair"
+    prompt = "prepair.v1.txt"
+    further = ("critique.v1.txt",)
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Assess each text."""
+        first, second = yield [critique_call(shown, text) for text in (shown.first, shown.second)]
+        return {"notes_first": first, "notes_second": second}
+
+
+@register
+class PrePairSideBySide(WithNotes):
+    """Assesses both texts in one answer, side by side, and then chooses: PrePair* of the paper."""
+
+    name = "prepair-star"
+    prompt = "prepair-star.v1.txt"
+    further = ("critiques.v1.txt",)
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Assess both texts in one call."""
+        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+        content = load_prompt("critiques.v1.txt").render(words_for(replace(shown, negated=False)), texts)
+        [notes] = yield [Call("critique", [{"role": "user", "content": content}], read_critique)]
+        return {"notes": notes}
+
+
+@register
+class SelfGeneratedMetrics(PromptedMethod):
+    """Writes down criteria for the instance, once for all its pairs, and chooses by them."""
+
+    name = "sgm"
+    prompt = "sgm.v1.txt"
+    further = ("metrics.v1.txt",)
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Generate the criteria."""
+        [criteria] = yield [criteria_call(shown)]
+        return {"criteria": criteria}
+
+    def reasons(self, found: Mapping[str, str]) -> str:
+        """Return the criteria as the rationale."""
+        return found["criteria"]
+
+
+@register
+class PrePairWithMetrics(WithNotes):
+    """Writes down criteria for the instance, assesses each text by them, and then chooses."""
+
+    name = "sgm-prepair"
+    prompt = "sgm-prepair.v1.txt"
+    further = ("metrics.v1.txt", "critique-by-criteria.v1.txt")
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Generate the criteria, then assess both texts by them."""
+        [criteria] = yield [criteria_call(shown)]
+        first, second = yield [critique_call(shown, text, criteria=criteria) for text in (shown.first, shown.second)]
+        return {"criteria": criteria, "notes_first": first, "notes_second": second}

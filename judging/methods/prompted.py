@@ -1,0 +1,201 @@
+"""Methods that end in one call that shows both texts: a prompt file, an offer, a parser."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Any, ClassVar
+
+from analysis.types import Verdict
+from judging.core.errors import BadSettings
+from judging.methods.base import AskingMethod, Call, Outcome, Presentation, Procedure, Reply, Setting
+from judging.methods.logprobs import shares_of
+from judging.methods.options import check_options
+from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
+from judging.methods.prompts import PAIR, Prompt, load_prompt, make_prompt
+from judging.methods.tasks import find_task, words_for
+
+VERDICTS = {FIRST: Verdict.A, SECOND: Verdict.B, TIE: Verdict.TIE}
+TOP_LOGPROBS = 20
+WITH_LOGPROBS = {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+
+# Makes calls and returns what the last call shows besides the two texts, by placeholder.
+Preparation = Generator[Sequence[Call], list[Any], Mapping[str, str]]
+
+
+class PromptedMethod(AskingMethod):
+    """Asks which of the two texts is better, after the calls of `prepare`, if any.
+
+    prompt      : prompt file of the call that shows both texts
+    further     : prompt files of earlier calls
+    parser      : name of the parser
+    own_wording : a researcher's prompt file may replace `prompt`
+    """
+
+    prompt: ClassVar[str]
+    further: ClassVar[tuple[str, ...]] = ()
+    parser: ClassVar[str] = "verdict-line"
+    own_wording: ClassVar[bool] = False
+    parser_version = VERSION
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False}
+
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Prepare, and ask for the verdict."""
+        found = yield from self.prepare(shown, setting)
+        [outcome] = yield [self.verdict_call(shown, setting, found)]
+        explained: Outcome = replace(outcome, rationale=outcome.rationale or self.reasons(found))
+        return explained
+
+    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+        """Make the calls before the verdict; by default none."""
+        yield from ()
+        return {}
+
+    def reasons(self, found: Mapping[str, str]) -> str:
+        """Return the rationale for an answer without one; by default empty."""
+        return ""
+
+    def verdict_call(
+        self, shown: Presentation, setting: Setting, found: Mapping[str, str], *, draw: int = 0, optional: bool = False
+    ) -> Call:
+        """Return the call that shows both texts, read as an outcome."""
+        prompt = self.question(shown, setting)
+        texts = {"source": shown.source, "first": shown.first, "second": shown.second, **found}
+        fence = prompt.fence_of(texts, *self.further_texts(shown, setting))
+        words = {**words_for(shown), **self.answer_words(setting), **self.words(shown, setting, fence)}
+        content = prompt.render(words, texts, fence=fence)
+        return Call(
+            kind="verdict",
+            messages=[{"role": "user", "content": content}],
+            read=self.reader(shown, setting),
+            params=self.params(setting),
+            draw=draw,
+            optional=optional,
+        )
+
+    def answer_words(self, setting: Setting) -> dict[str, str]:
+        """Return the words for the letters on offer."""
+        if self.ties(setting):
+            return {"offer": "the letter A, the letter B, or the letter C for a tie", "letters": "A, B or C"}
+        return {"offer": "the letter A or the letter B", "letters": "A or B"}
+
+    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """Return further words for the prompt; by default none."""
+        return {}
+
+    def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
+        """Return the fenced texts within `words`; by default none."""
+        return ()
+
+    def params(self, setting: Setting) -> Mapping[str, Any]:
+        """Return the request parameters of the call."""
+        return WITH_LOGPROBS if self.option(setting, "logprobs") else {}
+
+    def ties(self, setting: Setting) -> bool:
+        """Tell whether a tie is on offer."""
+        return bool(self.option(setting, "ties"))
+
+    def option(self, setting: Setting, name: str) -> Any:
+        """Return an option's value or default; `None` for one that the method doesn't have."""
+        return setting.options.get(name, self.options.get(name))
+
+    def reader(self, shown: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
+        """Return the function that reads a reply as an outcome."""
+        read = find_parser(setting.wording_parser if setting.wording else self.parser)
+        offer = offer_for(shown.task, shown.negated, self.ties(setting), bool(setting.wording))
+        logprobs = bool(self.option(setting, "logprobs"))
+
+        def outcome(reply: Reply) -> Outcome:
+            said = read(reply, offer)
+            p_second = p_second_in(reply, said, offer) if logprobs else None
+            return outcome_of(said.letter, shown.negated, rationale=said.rationale, p_second=p_second)
+
+        return outcome
+
+    def question(self, shown: Presentation, setting: Setting) -> Prompt:
+        """Return the prompt: a researcher's own, or the method's."""
+        if not setting.wording:
+            return load_prompt(self.prompt_of(setting))
+        prompt = own_prompt(setting.wording, setting.wording_version)
+        if shown.negated and not takes_negation(prompt):
+            raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
+        return prompt
+
+    def prompt_of(self, setting: Setting) -> str:
+        """Return the prompt file of the call that shows both texts."""
+        return self.prompt
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Return the versions of all prompt files, as `direct.v1+summarization.v1`; with the parser for an own prompt."""
+        asked = load_prompt(self.prompt_of(setting)).version
+        if setting.wording:
+            asked = f"{own_prompt(setting.wording, setting.wording_version).version}:{setting.wording_parser}"
+        return "+".join([*(load_prompt(name).version for name in self.further), asked, find_task(task).version])
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse unknown tasks and options, and invalid prompts."""
+        check_options(setting.options, self.options)
+        if setting.wording:
+            if not self.own_wording:
+                raise BadSettings(f"method {self.name} takes no prompt file: its question is part of a procedure")
+            check_wording(setting.wording, setting.wording_parser, version=setting.wording_version)
+        self.prompt_version(task, setting)
+
+
+@cache
+def offer_for(task: str, negated: bool, ties: bool, own_wording: bool = False) -> Offer:
+    """Return the offer for a task's question; labels of the opposite question are not accepted."""
+    usual = ("worse",) if negated else ("preferred", "better")
+    label = find_task(task).asked(negated).choice.lower()
+    return Offer(tuple(dict.fromkeys([label, *usual, *(NEUTRAL if own_wording else ())])), ties, negated)
+
+
+def outcome_of(letter: str, negated: bool, *, rationale: str = "", p_second: float | None = None) -> Outcome:
+    """Return the outcome for a letter; in a negated question the named text is the one not preferred."""
+    verdict = VERDICTS[letter]
+    if not negated:
+        return Outcome(verdict, rationale, p_second)
+    return Outcome(Verdict(-verdict), rationale, None if p_second is None else 1 - p_second)
+
+
+def p_second_in(reply: Reply, said: ParsedAnswer, offer: Offer) -> float | None:
+    """Return the second letter's share of the probability of all letters on offer; a tie counts half for each side."""
+    shares = shares_of(reply.response, said.letter, offer.letters)
+    if shares is None:
+        return None
+    return shares[SECOND] + shares.get(TIE, 0.0) / 2
+
+
+@lru_cache(maxsize=64)  # prompts are checked repeatedly while they are edited
+def own_prompt(text: str, version: str) -> Prompt:
+    """Return a researcher's prompt that shows both texts.
+
+    Raises: BadSettings naming missing or unknown placeholders.
+    """
+    return make_prompt(version or "own", text, required=PAIR)
+
+
+def takes_negation(prompt: Prompt) -> bool:
+    """Tell whether a prompt takes the criterion from the task, which has one for the negated question too."""
+    return "criterion" in prompt.placeholders
+
+
+def check_wording(text: str, parser: str, *, version: str = "", negated: bool = False) -> None:
+    """Refuse a researcher's prompt that can't be rendered or parsed.
+
+    Raises: BadSettings with the reason.
+    """
+    find_parser(parser)
+    prompt = own_prompt(text, version)
+    if odd := prompt.placeholders - OWN_PLACEHOLDERS:
+        raise BadSettings(
+            f"prompt {prompt.version}: nothing fills ${', $'.join(sorted(odd))} in a prompt file of your own"
+        )
+    if negated and not takes_negation(prompt):
+        raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
+
+
+# Placeholders of a researcher's prompt: the two texts and the source, and the words of the task.
+OWN_PLACEHOLDERS = PAIR | {
+    *("question", "source_label", "label", "one", "many", "rules"),
+    *("intro", "criterion", "choice", "chosen", "offer", "letters"),
+}

@@ -1,0 +1,71 @@
+"""The online aspect model: lists of aspects sampled for a pair, and the most central one of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judging.methods.answers import THINKING
+from judging.methods.base import Call, Presentation, Reply
+from judging.methods.direct import read_aspects
+from judging.methods.prompts import load_prompt
+from judging.methods.tasks import words_for
+
+PROMPT = "sc2-aspects.v1.txt"
+MOST = 8  # aspects of a generated list
+SAMPLED = {"temperature": 0.7}
+# On one line: across lines, blank lines would take quadratic time.
+MARKER = re.compile(r"(?im)^[^\w\n]*aspects[^\w\n]*$")
+WORD = re.compile(r"\w+")
+
+
+def aspect_call(shown: Presentation, draw: int, *, optional: bool) -> Call:
+    """Return the call for one sample of a pair's aspects, reasons first."""
+    texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+    content = load_prompt(PROMPT).render(words_for(replace(shown, negated=False)), texts)
+    return Call(
+        "aspects",
+        [{"role": "user", "content": content}],
+        read_list,
+        params=SAMPLED,
+        draw=draw,
+        optional=optional,
+        attempts=1 if optional else None,
+        example="The two differ in what they leave out.\nAspects:\n"
+        + "\n".join(map("- aspect number {}".format, range(5))),
+    )
+
+
+def read_list(reply: Reply) -> list[str]:
+    """Parse the list after the reasons, each aspect once.
+
+    Raises: UnparsedVerdict if there is none.
+    """
+    text = THINKING.sub("", reply.text)
+    marks = list(MARKER.finditer(text))
+    found = read_aspects(replace(reply, text=text[marks[-1].end() :] if marks else text))
+    once: dict[str, str] = {}
+    for aspect in found:
+        once.setdefault(aspect.casefold(), aspect)
+    return list(once.values())[:MOST]
+
+
+def most_central(lists: Sequence[Sequence[str]]) -> int:
+    """Return the index of the list most similar to the others; the first of equals.
+
+    The similarity of two lists is the mean, over the aspects of both, of the similarity to the most similar aspect of
+    the other; that of two aspects is the Jaccard index of their words.
+    """
+    words = [[frozenset(WORD.findall(aspect.casefold())) for aspect in one] for one in lists]
+    likeness = [
+        sum(_alike(one, other) for place, other in enumerate(words) if place != own) for own, one in enumerate(words)
+    ]
+    return likeness.index(max(likeness))
+
+
+def _alike(one: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) -> float:
+    ways = [max(_shared(near, far) for far in theirs) for mine, theirs in ((one, other), (other, one)) for near in mine]
+    return sum(ways) / len(ways)
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 1.0

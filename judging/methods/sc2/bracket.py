@@ -1,0 +1,147 @@
+"""Schemes for finding the most consistent of several tables: tournament, all pairs in both orders, or a random one.
+
+Each scheme is a generator: it yields duels that can be held concurrently, is sent their decisions, and returns the
+bracket. It knows tables by index only.
+
+source : Predicting Text Preference Via Structured Comparative Reasoning, §3.2 and fig. 2
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+from judging.core.errors import BadSettings
+from judging.methods.sc2.record import Match
+
+TOURNAMENT, EXACT, RANDOM = "tournament", "exact", "random"
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two tables to compare, in the order in which they are shown."""
+
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The comparator's decision: whether the table shown first is better; `None` if unreadable."""
+
+    first_wins: bool | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """The result of a scheme.
+
+    wins  : duels won by each entrant; empty without duels
+    coins : decisions by a seeded coin
+    """
+
+    matches: Sequence[Match]
+    wins: Mapping[int, int]
+    coins: int
+    winner: int
+
+
+Scheme = Generator[Sequence[Duel], Sequence[Decision], Bracket]
+
+
+def tournament(entrants: Sequence[int], rng: random.Random) -> Scheme:
+    """Pair at random and keep the winners, round by round: one duel less than there are entrants.
+
+    With an odd number, one gets a bye: drawn among those without an earlier bye, if any.
+    """
+    matches: list[Match] = []
+    wins = Counter(dict.fromkeys(entrants, 0))
+    coins, number = 0, 0
+    left, rested = list(entrants), set[int]()
+    while len(left) > 1:
+        number += 1
+        rng.shuffle(left)
+        resting = _resting(left, rested, rng)
+        duels = [Duel(one, other) for one, other in zip(left[::2], left[1::2], strict=False)]
+        decisions = yield duels
+        held = [_match(number, duel, said, rng) for duel, said in zip(duels, decisions, strict=True)]
+        coins += sum(match["how"] == "coin" for match in held)
+        left = [match["winner"] for match in held]
+        wins.update(left)
+        if resting is not None:
+            held.append({"round": number, "first": resting, "winner": resting, "how": "bye"})
+            left.append(resting)
+        matches += held
+    return Bracket(matches, wins if number else {}, coins, left[0])
+
+
+def _resting(left: list[int], rested: set[int], rng: random.Random) -> int | None:
+    """Remove and return the entrant with a bye."""
+    if len(left) % 2 == 0:
+        return None
+    resting = rng.choice([one for one in left if one not in rested] or left)
+    rested.add(resting)
+    left.remove(resting)
+    return resting
+
+
+def exact(entrants: Sequence[int], rng: random.Random) -> Scheme:
+    """Compare every two in both orders; the most wins decide, and ties are broken at random.
+
+    source : argmax over c of Σ l'(c, c'), §3.2
+    """
+    duels = [Duel(one, other) for one in entrants for other in entrants if one != other]
+    decisions = (yield duels) if duels else []
+    matches = [_match(1, duel, said, rng) for duel, said in zip(duels, decisions, strict=True)]
+    wins = Counter(dict.fromkeys(entrants, 0))
+    wins.update(match["winner"] for match in matches)
+    best = [one for one in entrants if wins[one] == max(wins.values())]
+    coins = sum(match["how"] == "coin" for match in matches) + (len(best) > 1)
+    return Bracket(matches, wins if duels else {}, coins, rng.choice(best))
+
+
+def drawn(entrants: Sequence[int], rng: random.Random) -> Scheme:
+    """Choose one at random, without duels."""
+    yield from ()
+    return Bracket([], {}, 0, rng.choice(list(entrants)))
+
+
+def _match(number: int, duel: Duel, said: Decision, rng: random.Random) -> Match:
+    first_wins = said.first_wins
+    if first_wins is None:
+        first_wins = rng.random() < 0.5
+    match: Match = {
+        "round": number,
+        "first": duel.first,
+        "second": duel.second,
+        "winner": duel.first if first_wins else duel.second,
+        "how": "coin" if said.first_wins is None else "comparator",
+    }
+    return {**match, "reason": said.reason} if said.reason else match
+
+
+SCHEMES: Mapping[str, Callable[[Sequence[int], random.Random], Scheme]] = {
+    TOURNAMENT: tournament,
+    EXACT: exact,
+    RANDOM: drawn,
+}
+
+
+def comparisons(scheme: str, samples: int) -> int:
+    """Return the number of comparator calls that a scheme takes."""
+    return {TOURNAMENT: samples - 1, EXACT: samples * (samples - 1), RANDOM: 0}[scheme]
+
+
+def samples_within(budget: int, *, scheme: str, others: int) -> int:
+    """Return how many tables fit into a budget of calls per verdict.
+
+    others : calls other than tables and comparisons
+    Raises: BadSettings if no table fits.
+    """
+    left = budget - others
+    most = {TOURNAMENT: (left + 1) // 2, EXACT: isqrt(max(left, 0)), RANDOM: left}[scheme]
+    if most < 1:
+        raise BadSettings(f"a budget of {budget} calls is not enough: {others} are needed beside the tables")
+    return most

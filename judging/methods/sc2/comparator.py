@@ -1,0 +1,72 @@
+"""The comparator: decides which of two tables of a pair is more consistent."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judging.core.errors import UnparsedVerdict
+from judging.methods.answers import THINKING
+from judging.methods.base import Call, Presentation, Reply
+from judging.methods.prompts import load_prompt
+from judging.methods.sc2.bracket import Decision
+from judging.methods.sc2.record import TableRow
+from judging.methods.sc2.tables import format_table
+from judging.methods.tasks import words_for
+
+PROMPT = "sc2-comparator.v1.txt"
+LONGEST_REASON = 2000
+EDGE = r"[\s*_#>`\"'“”()\[\]]*"
+START = r"^(?:[^\S\n]|[*_#>`\"'“”()\[\]])*"  # of a line: across lines, blank lines would take quadratic time
+NUMBER = rf"(?:table{EDGE}|number{EDGE}|no\.?{EDGE})?(?P<number>[12])\b(?!\s*(?:or|/|and|,)\s*(?:table\s*)?[12]\b)"
+LABELLED = re.compile(rf"(?im){START}(?:choice|answer|verdict|preferred){EDGE}[:=]{EDGE}{NUMBER}")
+BETTER = r"is\s+(?:(?:clearly|much|slightly|somewhat|far)\s+)?(?:the\s+)?(?:(?:more|most)\s+consistent|better|best)\b"
+ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|(?={BETTER})is\b|$)")
+# Follows a number that is no choice: the next item of a list, or that the other table is better.
+INSTEAD = {
+    number: re.compile(rf"(?im){START}{other}[.)]\s|\btable\s{other}\s{BETTER}")
+    for number, other in (("1", "2"), ("2", "1"))
+}
+REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{EDGE}")
+
+
+def comparator_call(
+    asked: Presentation, first: Sequence[TableRow], second: Sequence[TableRow], *, draw: int = 0
+) -> Call:
+    """Return the call that shows a pair with two tables and asks which table is more consistent, choice first.
+
+    An unreadable answer is not asked for again: a counted coin decides.
+    """
+    texts = {
+        "source": asked.source,
+        "first": asked.first,
+        "second": asked.second,
+        "table_first": format_table(first),
+        "table_second": format_table(second),
+    }
+    content = load_prompt(PROMPT).render(words_for(replace(asked, negated=False)), texts)
+    messages = [{"role": "user", "content": content}]
+    made_up = "Choice: 1\nReason: Nothing that it gives to both comes again under one of the two alone."
+    return Call("comparator", messages, read_choice, draw=draw, optional=True, attempts=1, example=made_up)
+
+
+def read_choice(reply: Reply) -> Decision:
+    """Parse the number of a table, from a labelled line or at the start of the answer.
+
+    Raises: UnparsedVerdict if there is none, or if labelled lines contradict each other.
+    """
+    text = THINKING.sub("", reply.text).strip()
+    labelled = list(LABELLED.finditer(text))
+    said = {found["number"] for found in labelled}
+    if len(said) > 1:
+        raise UnparsedVerdict("two choices that contradict each other")
+    found = labelled[0] if labelled else _said_first(text)
+    if found is None:
+        raise UnparsedVerdict(f"no choice of a table in: …{text[-200:]}" if text else "an empty answer")
+    reason = REASON.sub("", text[found.end() :].strip(" .:,;–—-\n")).strip()
+    return Decision(found["number"] == "1", reason[:LONGEST_REASON].replace("\x00", ""))
+
+
+def _said_first(text: str) -> re.Match[str] | None:
+    """Find a number at the start of an answer, if it is a choice and not the item of a list."""
+    found = ALONE.match(text)
+    return None if found is None or INSTEAD[found["number"]].search(text, found.end()) else found

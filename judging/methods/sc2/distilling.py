@@ -1,0 +1,211 @@
+"""The offline aspect model: aspects extracted from many texts of a task, then merged into five.
+
+source : Predicting Text Preference Via Structured Comparative Reasoning, §4, offline aspect model
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judging.core.errors import UnparsedVerdict
+from judging.methods.answers import strip_reasoning
+from judging.methods.base import Call, Reply
+from judging.methods.direct import LONGEST_ASPECT, read_aspects
+from judging.methods.options import MOST_ASPECTS
+from judging.methods.prompts import load_prompt
+from judging.methods.tasks import bulleted, find_task
+
+EXTRACT, MERGE = "aspects-extract.v1.txt", "aspects-merge.v1.txt"
+FIVE = 5
+FEWEST_LISTS = 2  # a single text's aspects are not a task's
+LONGEST_LIST = 12_000  # characters of aspects in one call: some 3,000 tokens, which fit any model's context
+MARKUP = re.compile(r"\*\*|__|`")
+UNSEEN = frozenset({"Cc", "Cs"})
+TIMES = re.compile(r"\s*\[\d+\]$")
+
+
+@dataclass(frozen=True)
+class Material:
+    """One text, and the source that it was written for."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """An aspect, and how many lists named it."""
+
+    aspect: str
+    times: int
+
+    @property
+    def line(self) -> str:
+        """Return it as shown in a prompt."""
+        return f"{self.aspect} [{self.times}]"
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """The result of distilling.
+
+    aspects : five, most important first; fewer if fewer were named
+    texts   : number of texts; of `lost` of them no list could be read
+    found   : distinct aspects in all lists
+    merges  : merge calls; `unmerged` of them (never the last) were unreadable and replaced by their most frequent aspects
+    filled  : aspects that the last answer lacked, replaced by the most frequent ones
+    """
+
+    aspects: tuple[str, ...]
+    texts: int
+    lost: int
+    found: int
+    merges: int
+    unmerged: int
+    filled: int
+
+
+Distilling = Generator[Sequence[Call], list[Any], Distilled]
+
+
+def prompt_versions(task: str) -> list[str]:
+    """Return the versions of the prompts for distilling aspects of a task."""
+    return [*(load_prompt(name).version for name in (EXTRACT, MERGE)), find_task(task).version]
+
+
+def distil(materials: Sequence[Material], *, task: str, question: str, longest: int = LONGEST_LIST) -> Distilling:
+    """Extract aspects from each text, then merge all lists, in several steps if they are long.
+
+    longest : characters of aspects in one call
+    Raises: UnparsedVerdict if the lists of fewer than two texts can be read, or the last answer can't.
+    """
+    words = find_task(task).words(question=question, negated=False)
+    lists = yield [_extract_call(words, one, place) for place, one in enumerate(materials)]
+    read = [one for one in lists if one is not None]
+    if len(read) < FEWEST_LISTS:
+        raise UnparsedVerdict(
+            f"aspects could be read of {len(read)} of {len(materials)} texts; {FEWEST_LISTS} are needed"
+        )
+    every = named = tally(read)
+    merges = unmerged = 0
+    while len(groups := grouped(named, longest)) > 1:
+        merges += len(groups)
+        answers = yield [replace(_merge_call(words, group), optional=True) for group in groups]
+        unmerged += answers.count(None)
+        named = tally(
+            answer or [one.aspect for one in group[:FIVE]] for group, answer in zip(groups, answers, strict=True)
+        )
+    [merged] = yield [_merge_call(words, named)]
+    known = set(map(alike, merged))
+    rest = [one.aspect for one in every if alike(one.aspect) not in known][: FIVE - len(merged)]
+    return Distilled(
+        aspects=(*merged, *rest),
+        texts=len(materials),
+        lost=len(materials) - len(read),
+        found=len(every),
+        merges=merges + 1,
+        unmerged=unmerged,
+        filled=len(rest),
+    )
+
+
+def _extract_call(words: Mapping[str, str], material: Material, place: int) -> Call:
+    """Return the call to extract a text's aspects, which depends on that text and its source only."""
+    content = load_prompt(EXTRACT).render(words, {"source": material.source, "text": material.text})
+    example = bulleted([f"aspect {number} of text {place} in some words" for number in range(FIVE)])
+    return Call(
+        "aspects-extract",
+        [{"role": "user", "content": content}],
+        read_list,
+        reusable=True,
+        optional=True,
+        example=example,
+    )
+
+
+def _merge_call(words: Mapping[str, str], named: Sequence[Named]) -> Call:
+    """Return the call to merge aspects into five; as model output they are fenced."""
+    content = load_prompt(MERGE).render(words, {"aspects": bulleted([one.line for one in named])})
+    example = bulleted([f"aspect {number} in some words" for number in range(FIVE)])
+    return Call("aspects-merge", [{"role": "user", "content": content}], _read_five, reusable=True, example=example)
+
+
+def _read_five(reply: Reply) -> list[str]:
+    return read_list(reply)[:FIVE]
+
+
+def read_list(reply: Reply) -> list[str]:
+    """Parse a list of aspects, JSON or one a line after a dash or a number; each aspect once.
+
+    Raises: UnparsedVerdict if there is none.
+    """
+    tidied = filter(None, map(tidy, _texts_in_json(strip_reasoning(reply.text)) or read_aspects(reply)))
+    found = list(distinct(tidied))[:MOST_ASPECTS]
+    if not found:
+        raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
+    return found
+
+
+def _texts_in_json(text: str) -> list[str]:
+    start, end = text.find("["), text.rfind("]")
+    try:
+        value = json.loads(text[start : end + 1]) if 0 <= start < end else None
+    except ValueError:
+        return []
+    entries = [one.get("aspect") if isinstance(one, dict) else one for one in value or []]
+    return [one for one in entries if isinstance(one, str)]
+
+
+def tidy(aspect: str) -> str:
+    """Return an aspect as one short line, without Markdown and copied counts."""
+    line = " ".join(storable(MARKUP.sub("", aspect)).split())
+    return TIMES.sub("", line).strip(" -*•,.;:_")[:LONGEST_ASPECT].strip()
+
+
+def storable(aspect: str) -> str:
+    """Replace control characters and lone surrogates by blanks."""
+    return "".join(" " if unicodedata.category(character) in UNSEEN else character for character in aspect)
+
+
+def alike(aspect: str) -> str:
+    """Return the normalised form by which aspects are compared."""
+    return " ".join(aspect.casefold().split())
+
+
+def distinct(aspects: Iterable[str]) -> Iterable[str]:
+    """Return each aspect once, in its first wording."""
+    found: dict[str, str] = {}
+    for aspect in aspects:
+        found.setdefault(alike(aspect), aspect)
+    return found.values()
+
+
+def tally(lists: Iterable[Sequence[str]]) -> list[Named]:
+    """Count the lists that contain each aspect; most frequent first, then in order of appearance."""
+    every = [list(distinct(one)) for one in lists]
+    times = Counter(alike(aspect) for one in every for aspect in one)
+    wordings = distinct(aspect for one in every for aspect in one)
+    return sorted((Named(aspect, times[alike(aspect)]) for aspect in wordings), key=lambda one: -one.times)
+
+
+def grouped(named: Sequence[Named], longest: int) -> list[Sequence[Named]]:
+    """Deal aspects out in turn, so that no group is too long for a call and all get frequent ones.
+
+    A group has at least twice as many aspects as are merged from it, so that merging terminates.
+    """
+    most = max(1, len(named) // (2 * FIVE))
+    count = min(most, max(1, math.ceil(sum(map(_length, named)) / longest)))
+    while True:
+        groups = [named[place::count] for place in range(count)]
+        if count == most or all(sum(map(_length, group)) <= longest for group in groups):
+            return groups
+        count += 1
+
+
+def _length(named: Named) -> int:
+    return len(named.line) + len("- \n")

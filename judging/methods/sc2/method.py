@@ -1,0 +1,267 @@
+"""The SC² judge: samples comparison tables, finds the most consistent one, and decides with it."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, ClassVar
+
+from judging.core.errors import BadSettings, UnparsedVerdict
+from judging.methods.answers import is_refusal
+from judging.methods.base import Call, Presentation, Procedure, Reply, Setting, register
+from judging.methods.direct import WithExamples, majority_of
+from judging.methods.options import OFFLINE, is_asked_for
+from judging.methods.prompts import load_prompt
+from judging.methods.sc2 import aspects as aspect_lists
+from judging.methods.sc2 import tables
+from judging.methods.sc2.bracket import SCHEMES, TOURNAMENT, Bracket, Decision, Duel, comparisons, samples_within
+from judging.methods.sc2.comparator import PROMPT as COMPARATOR
+from judging.methods.sc2.comparator import comparator_call
+from judging.methods.sc2.record import AspectChoice, Record, TableRow, TableSample, swap_sides, winning_rows
+from judging.methods.tasks import Example, find_task
+
+MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
+FEWEST_LEFT = 2  # readable tables needed where several were drawn, since one alone can't be compared
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The number of calls of each kind for a verdict."""
+
+    scheme: str
+    samples: int
+    aspect_calls: int
+    verdicts: int
+    budget: int | None
+
+    @property
+    def calls(self) -> int:
+        """Their sum, if every answer can be read."""
+        return self.aspect_calls + self.samples + comparisons(self.scheme, self.samples) + self.verdicts
+
+
+@dataclass(frozen=True)
+class DrawnTables:
+    """The aspects and the sampled tables of a pair."""
+
+    aspects: AspectChoice
+    samples: Sequence[TableSample]
+
+
+@register
+class StructuredComparison(WithExamples):
+    """Draws comparison tables, has the most consistent one found, and chooses with it before its eyes."""
+
+    name = "sc2"
+    prompt = "sc2.v1.txt"
+    example = "example.v1.txt"
+    options: ClassVar[Mapping[str, Any]] = {
+        "ties": False,
+        "logprobs": False,
+        "samples": 8,
+        "scheme": TOURNAMENT,
+        "aspects": OFFLINE,
+        "aspect_samples": 3,
+        "budget": None,
+        "verdicts": 1,
+        "shots": 0,
+        "schema": "auto",
+    }
+
+    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+        """Make the table and ask for the verdict; of several verdicts, take the majority.
+
+        Raises: UnparsedVerdict if too few tables can be read.
+        """
+        plan = self.plan(setting)
+        record = yield from self.make(shown, setting, plan)
+        found = {"table": tables.format_table(winning_rows(record))}
+        single = plan.verdicts == 1
+        calls = [
+            replace(self.verdict_call(shown, setting, found, draw=draw, optional=not single), made=record)
+            for draw in range(plan.verdicts)
+        ]
+        if not single:
+            calls = [replace(call, params={**call.params, **aspect_lists.SAMPLED}) for call in calls]
+        answers = yield calls
+        outcome = answers[0] if single else majority_of(answers, setting.rng(self.name, shown.identity, shown.negated))
+        return replace(outcome, made=record)
+
+    def make(self, shown: Presentation, setting: Setting, plan: Plan) -> Generator[Sequence[Call], list[Any], Record]:
+        """Make the table of a pair, by the same calls in both orders of presentation.
+
+        The texts' order in these calls is derived from the texts.
+        """
+        asked_turned = _hash(shown.first) > _hash(shown.second)
+        asked = replace(shown, first=shown.second, second=shown.first) if asked_turned else shown
+        drawn = yield from self.draw(asked, setting, plan)
+        entrants = [place for place, sample in enumerate(drawn.samples) if "rows" in sample]
+        lost = [sample["lost"] for sample in drawn.samples if "lost" in sample]
+        if len(entrants) < min(FEWEST_LEFT, plan.samples):
+            raise UnparsedVerdict(f"{len(lost)} of {plan.samples} tables could not be read; the last one: {lost[-1]}")
+        bracket = yield from self.compare(asked, setting, plan, drawn.samples, entrants)
+        record: Record = {
+            "scheme": plan.scheme,
+            "aspects": drawn.aspects,
+            "samples": list(drawn.samples),
+            "budget": plan.budget,
+            "left_over": 0 if plan.budget is None else plan.budget - self.calls_made(plan, bracket),
+            "schema": self.uses_schema(setting),
+            "asked_first": "a",
+            "bracket": list(bracket.matches),
+            "wins": [bracket.wins.get(place) for place in range(plan.samples)],
+            "coins": bracket.coins,
+            "winner": bracket.winner,
+            "calls": {
+                "aspects": plan.aspect_calls,
+                "table": plan.samples,
+                "comparator": _comparator_calls(bracket),
+                "verdict": plan.verdicts,
+            },
+        }
+        return swap_sides(record) if asked_turned else record
+
+    def draw(
+        self, asked: Presentation, setting: Setting, plan: Plan
+    ) -> Generator[Sequence[Call], list[Any], DrawnTables]:
+        """Find the aspects and sample the tables."""
+        found = yield from self.find_aspects(asked, setting, plan)
+        several = plan.samples > 1
+        calls = [
+            tables.table_call(
+                asked,
+                found["chosen"],
+                draw,
+                schema=self.uses_schema(setting),
+                optional=several,
+            )
+            for draw in range(plan.samples)
+        ]
+        answers = yield [replace(call, read=_or_why_not(call)) if several else call for call in calls]
+        return DrawnTables(found, [_sample(answer) for answer in answers])
+
+    def find_aspects(
+        self, asked: Presentation, setting: Setting, plan: Plan
+    ) -> Generator[Sequence[Call], list[Any], AspectChoice]:
+        """Return the aspects that are known beforehand, or the most central one of several sampled lists."""
+        given = self.option(setting, "aspects")
+        if isinstance(given, list):
+            return {"how": "given", "chosen": list(given)}
+        if not is_asked_for(given):
+            return {"how": "fixed", "chosen": list(find_task(asked.task).aspects)}
+        several = plan.aspect_calls > 1
+        lists = yield [aspect_lists.aspect_call(asked, draw, optional=several) for draw in range(plan.aspect_calls)]
+        read = [place for place, one in enumerate(lists) if one is not None]
+        if not read:
+            raise UnparsedVerdict(f"none of {len(lists)} lists of aspects could be read")
+        picked = read[aspect_lists.most_central([lists[place] for place in read])]
+        return {"how": "online", "chosen": lists[picked], "lists": lists, "picked": picked}
+
+    def compare(
+        self, asked: Presentation, setting: Setting, plan: Plan, samples: Sequence[TableSample], entrants: Sequence[int]
+    ) -> Generator[Sequence[Call], list[Any], Bracket]:
+        """Let the comparator decide a scheme's duels, round by round."""
+        rng = setting.rng("bracket", asked.source, asked.first, asked.second)
+        scheme = SCHEMES[plan.scheme](entrants, rng)
+        held = 0
+        try:
+            duels = next(scheme)
+            while True:
+                decisions = yield [self.duel_call(asked, samples, duel, held + more) for more, duel in enumerate(duels)]
+                held += len(duels)
+                duels = scheme.send([one or Decision(None) for one in decisions])
+        except StopIteration as stop:
+            bracket: Bracket = stop.value
+            return bracket
+
+    def duel_call(self, asked: Presentation, samples: Sequence[TableSample], duel: Duel, number: int) -> Call:
+        """Return the comparator's call for a duel, with its own sample number even if tables are equal."""
+        return comparator_call(asked, samples[duel.first]["rows"], samples[duel.second]["rows"], draw=number)
+
+    def plan(self, setting: Setting) -> Plan:
+        """Return the number of calls of each kind for a verdict.
+
+        Raises: BadSettings if a budget is not enough for one table.
+        """
+        scheme, verdicts = self.option(setting, "scheme"), self.option(setting, "verdicts")
+        online = is_asked_for(self.option(setting, "aspects"))
+        aspect_calls = self.option(setting, "aspect_samples") if online else 0
+        budget, samples = self.option(setting, "budget"), self.option(setting, "samples")
+        if budget is not None:
+            samples = samples_within(budget, scheme=scheme, others=aspect_calls + verdicts)
+        return Plan(scheme, samples, aspect_calls, verdicts, budget)
+
+    def calls_made(self, plan: Plan, bracket: Bracket) -> int:
+        """Count the calls of a verdict, fewer than planned if tables were lost."""
+        return plan.aspect_calls + plan.samples + _comparator_calls(bracket) + plan.verdicts
+
+    def uses_schema(self, setting: Setting) -> bool:
+        """Tell whether a JSON schema is sent: by default if the endpoint supports it."""
+        wanted = self.option(setting, "schema")
+        return setting.schema if wanted == "auto" else bool(wanted)
+
+    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+        """Return the task's first `shots` examples."""
+        return find_task(shown.task).examples[: self.option(setting, "shots")]
+
+    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """Format the examples, if any."""
+        words = dict(super().words(shown, setting, fence))
+        if not self.shows_examples(setting):
+            return words
+        opening = "Here is how others have been judged, without a table."
+        return {**words, "examples": f"{opening}\n\n{words['examples']}\n\nNow it is your turn."}
+
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Return the versions of all prompts."""
+        online = is_asked_for(self.option(setting, "aspects"))
+        files = [
+            *([aspect_lists.PROMPT] if online else []),
+            tables.PROMPT,
+            *([COMPARATOR] if self.option(setting, "scheme") != "random" else []),
+            *([self.example] if self.shows_examples(setting) else []),
+            self.prompt,
+        ]
+        return "+".join([*(load_prompt(name).version for name in files), find_task(task).version])
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse contradicting options too."""
+        super().check(task, setting)
+        if self.option(setting, "budget") is not None and "samples" in setting.options:
+            raise BadSettings("give either samples or a budget: the budget says how many samples there are")
+        plan = self.plan(setting)
+        if (held := comparisons(plan.scheme, plan.samples)) > MOST_DUELS:
+            raise BadSettings(
+                f"{plan.samples} tables take {held:,} comparisons each with each; at most {MOST_DUELS} are made"
+            )
+
+
+def _or_why_not(call: Call) -> Callable[[Reply], TableSample]:
+    """Return a reader that gives a table, or the reason why it can't be read.
+
+    A refusal in words is raised, since the engine treats it separately.
+    """
+
+    def read(reply: Reply) -> TableSample:
+        try:
+            return {"rows": call.read(reply)}
+        except UnparsedVerdict as error:
+            if is_refusal(reply.text):
+                raise
+            return {"lost": str(error)}
+
+    return read
+
+
+def _sample(answer: TableSample | list[TableRow] | None) -> TableSample:
+    if answer is None:
+        return {"lost": "the endpoint declined to answer"}
+    return {"rows": answer} if isinstance(answer, list) else answer
+
+
+def _comparator_calls(bracket: Bracket) -> int:
+    """Count the comparator's calls; a bye takes none."""
+    return sum(match["how"] != "bye" for match in bracket.matches)
+
+
+def _hash(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()

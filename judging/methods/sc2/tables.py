@@ -1,0 +1,253 @@
+"""Comparison tables: the calls for them, parsing them from various formats, and formatting them for prompts."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from judging.core.errors import UnparsedVerdict
+from judging.methods.answers import THINKING
+from judging.methods.base import Call, Presentation, Reply
+from judging.methods.prompts import load_prompt
+from judging.methods.sc2.aspects import SAMPLED
+from judging.methods.sc2.record import TableRow
+from judging.methods.tasks import words_for
+
+PROMPT = "sc2-table.v1.txt"
+CELLS = ("only_a", "both", "only_b")
+LONGEST_CELL = 400  # characters, more than twice the length asked for
+NOTHING = frozenset({"", "-", "–", "—", "none", "n/a", "na", "nothing", "empty", "null"})
+# Names that models use for the columns.
+NAMES: Mapping[str, frozenset[str]] = {
+    "only_a": frozenset({"onlya", "aonly", "onlyina", "uniquetoa", "a"}),
+    "both": frozenset({"both", "common", "shared", "aandb", "bothaandb", "similarities"}),
+    "only_b": frozenset({"onlyb", "bonly", "onlyinb", "uniquetob", "b"}),
+    "aspect": frozenset({"aspect", "aspects", "name", "criterion"}),
+}
+KNOWN = frozenset().union(*NAMES.values())
+LIST_OF_ROWS = ("rows", "table", "aspects", "comparisons", "comparison")
+OPENING = re.compile(r"[{\[]")
+BAR = re.compile(r"(?<!\\)\|")
+MOST_TRIES = 200  # possible starts of a JSON value, to bound the time
+NUMBERING = re.compile(r"^\W*(?:aspect\s*)?\d*\W*")
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("aspect", *CELLS)},
+                "required": ["aspect", *CELLS],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["rows"],
+    "additionalProperties": False,
+}
+WITH_SCHEMA = {
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {"name": "comparison_table", "strict": True, "schema": SCHEMA},
+    }
+}
+
+
+def table_call(shown: Presentation, aspects: Sequence[str], draw: int, *, schema: bool, optional: bool) -> Call:
+    """Return the call for one sampled table. The aspects may be model output, so they are fenced."""
+    form = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
+    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
+    content = load_prompt(PROMPT).render(words_for(replace(shown, negated=False)), texts)
+    return Call(
+        "table",
+        [{"role": "user", "content": content}],
+        lambda reply: read_table(reply, aspects),
+        params={**SAMPLED, **(WITH_SCHEMA if schema else {})},
+        draw=draw,
+        optional=optional,
+        attempts=1 if optional else None,
+        example=_example_answer(aspects, draw),
+    )
+
+
+def format_rows(rows: Sequence[TableRow]) -> str:
+    """Format rows as JSON, one a line."""
+    lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
+    return f'{{"rows": [\n{lines}\n]}}'
+
+
+def _example_answer(aspects: Sequence[str], draw: int) -> str:
+    """Return a distinct answer of typical length, for estimates."""
+    cell = f"It names the main point and two of the reasons that are given for it ({draw})."
+    return format_rows([{"aspect": one, "only_a": cell, "both": cell, "only_b": cell} for one in aspects])
+
+
+def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
+    """Parse a table, JSON or Markdown, into one row per aspect in the given order, without rows of other aspects.
+
+    Raises: UnparsedVerdict with the problem.
+    """
+    text = THINKING.sub("", reply.text).strip()
+    found = [rows for rows in (*_in_json(text), _in_bars(text)) if rows]
+    if not found:
+        raise UnparsedVerdict(f"no table in: …{text[-200:]}" if text else "an empty answer")
+    placed = _in_order(next(filter(_is_filled, found), found[0]), aspects)  # the blank form may come first
+    if not any(row[cell] for row in placed for cell in CELLS):  # type: ignore[literal-required]
+        raise UnparsedVerdict("a table whose cells are all empty")
+    return placed
+
+
+def _is_filled(rows: Sequence[Mapping[str, str]]) -> bool:
+    return any(row[cell] for row in rows for cell in CELLS)
+
+
+def _in_json(text: str) -> Iterator[list[dict[str, str]]]:
+    """Yield the rows of every JSON value in a text."""
+    decoder = json.JSONDecoder()
+    place = 0
+    for _ in range(MOST_TRIES):
+        found = OPENING.search(text, place)
+        if found is None:
+            return
+        try:
+            value, place = decoder.raw_decode(text, found.start())
+        except RecursionError:
+            return
+        except ValueError:
+            place = found.start() + 1
+            continue
+        yield _rows_of(value)
+
+
+def _rows_of(value: Any) -> list[dict[str, str]]:
+    """Return the rows in a JSON value: a list, a list under a key, or cells by aspect."""
+    if isinstance(value, list):
+        return [row for one in value if isinstance(one, dict) and (row := _row(one))]
+    if not isinstance(value, dict):
+        return []
+    for name in LIST_OF_ROWS:
+        if isinstance(value.get(name), list) and (rows := _rows_of(value[name])):
+            return rows
+    by_aspect = [_row({**cells, "aspect": aspect}) for aspect, cells in value.items() if isinstance(cells, dict)]
+    return [row for row in by_aspect if row]
+
+
+def _row(value: Mapping[str, Any]) -> dict[str, str]:
+    """Return a row with normalised column names, and missing cells empty.
+
+    Empty if the aspect is missing, a cell is no text, or a missing cell may be under an unknown name.
+    """
+    named = {_plain(str(name)): cell for name, cell in value.items()}
+    row = {ours: next((named[one] for one in theirs if one in named), None) for ours, theirs in NAMES.items()}
+    if not isinstance(row["aspect"], str) or any(not _is_cell(row[cell]) for cell in CELLS):
+        return {}
+    if named.keys() - KNOWN and any(named.keys().isdisjoint(NAMES[cell]) for cell in CELLS):
+        return {}
+    return {name: _cleaned(cell) for name, cell in row.items()}
+
+
+def _is_cell(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, str)
+        or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+    )
+
+
+def _in_bars(text: str) -> list[dict[str, str]]:
+    """Return the rows of a Markdown table, without lines that have more or fewer cells than the header."""
+    lines = [
+        [cell.replace("\\|", "|").strip() for cell in BAR.split(line)] for line in text.splitlines() if "|" in line
+    ]
+    heads = next((number for number, line in enumerate(lines) if len(line) >= len(NAMES) and _is_head(line)), None)
+    if heads is None:
+        return []
+    names = _without_edges(lines[heads], len(NAMES))
+    rows = [_without_edges(line, len(names)) for line in lines[heads + 1 :] if set("".join(line)) - set("-: ")]
+    return [found for row in rows if len(row) == len(names) and (found := _row(dict(zip(names, row, strict=True))))]
+
+
+def _without_edges(line: Sequence[str], width: int) -> Sequence[str]:
+    """Remove empty cells outside of the table's edges."""
+    if len(line) > width and not line[0]:
+        line = line[1:]
+    return line[:-1] if len(line) > width and not line[-1] else line
+
+
+def _is_head(line: Sequence[str]) -> bool:
+    names = set(map(_plain, line))
+    return all(names & theirs for theirs in NAMES.values())
+
+
+def _plain(name: str) -> str:
+    """Reduce a column's name to letters, without nouns for the texts."""
+    letters = re.sub(r"[^a-z ]", " ", name.casefold())
+    words = re.sub(
+        r"\b(?:text|summary|response|answer|document|translation|the|what|says|is|in|to|for)\b", " ", letters
+    )
+    return words.replace(" ", "")
+
+
+def _cleaned(cell: Any) -> str:
+    """Return a cell as one line, empty if it only says "none".
+
+    Raises: UnparsedVerdict for one that is far too long.
+    """
+    said = "; ".join(cell) if isinstance(cell, list) else cell or ""
+    line = " ".join(said.replace("\x00", " ").encode("utf-8", "replace").decode().split())
+    if len(line) > LONGEST_CELL:
+        raise UnparsedVerdict(f"a table with a cell of {len(line):,} characters; at most {LONGEST_CELL:,} are read")
+    return "" if line.strip(" .").casefold() in NOTHING else line
+
+
+def _in_order(rows: Sequence[Mapping[str, str]], aspects: Sequence[str]) -> list[TableRow]:
+    """Sort the rows by the given aspects, with these aspects' wording.
+
+    Raises: UnparsedVerdict for an aspect that is missing or duplicated.
+    """
+    named = [_bare(row["aspect"]) for row in rows]
+    wanted = [_bare(aspect) for aspect in aspects]
+    found = [[place for place, name in enumerate(named) if name == aspect] for aspect in wanted]
+    if not all(found):  # reworded: match by prefix, or by position
+        alike = [[place for place, name in enumerate(named) if _is_alike(name, aspect)] for aspect in wanted]
+        by_place = len(rows) == len(aspects) and sorted(set(named)) == sorted(named)
+        found = [
+            exactly
+            or (near if len(near) == 1 else [place] if by_place and _belongs(named[place], place, wanted) else [])
+            for place, (exactly, near) in enumerate(zip(found, alike, strict=True))
+        ]
+    for aspect, places in zip(aspects, found, strict=True):
+        if len(places) != 1:
+            raise UnparsedVerdict(f"a table that has {'no' if not places else 'more than one'} row for “{aspect[:80]}”")
+    taken = [places[0] for places in found]
+    if len(set(taken)) < len(taken):
+        raise UnparsedVerdict("a table that has one row for several aspects")
+    return [_as_row(aspect, rows[place]) for aspect, place in zip(aspects, taken, strict=True)]
+
+
+def _as_row(aspect: str, row: Mapping[str, str]) -> TableRow:
+    return {"aspect": aspect, "only_a": row["only_a"], "both": row["both"], "only_b": row["only_b"]}
+
+
+def _bare(aspect: str) -> str:
+    return " ".join(re.sub(r"[^\w\s]", " ", NUMBERING.sub("", aspect).casefold()).split())
+
+
+def _belongs(name: str, place: int, wanted: Sequence[str]) -> bool:
+    """Tell whether a reworded row may be the aspect at its position: no other aspect shares more words with it."""
+    shared = [len(set(name.split()) & set(aspect.split())) for aspect in wanted]
+    return shared[place] == max(shared)
+
+
+def _is_alike(name: str, aspect: str) -> bool:
+    return bool(name) and (aspect.startswith(name) or name.startswith(aspect))
+
+
+def format_table(rows: Sequence[TableRow]) -> str:
+    """Format a table for a prompt."""
+    return "\n".join(
+        f"{row['aspect']}\n  only A: {row['only_a'] or '–'}\n  both: {row['both'] or '–'}\n  only B: {row['only_b'] or '–'}"
+        for row in rows
+    )

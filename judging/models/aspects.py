@@ -1,0 +1,26 @@
+"""The aspects of a task, in versions."""
+
+from django.db import models
+from django.utils import timezone
+
+from annotation.models import ResearchGroup
+
+
+class AspectSet(models.Model):
+    """The aspects of a task: one version of them, never edited. A change by hand is the next version."""
+
+    group = models.ForeignKey(ResearchGroup, on_delete=models.PROTECT, related_name="aspect_sets")
+    task = models.CharField(max_length=30)
+    version = models.PositiveIntegerField()
+    aspects = models.JSONField(help_text="A list of texts, the most important one first.")
+    made_by = models.JSONField(
+        default=dict, blank=True, help_text="Endpoint, model, pairs and seed; or that it was edited, and from what."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["group", "task", "version"]
+        constraints = [models.UniqueConstraint(fields=["group", "task", "version"], name="aspect_set_version_once")]
+
+    def __str__(self) -> str:
+        return f"{self.task}.v{self.version}"

@@ -1,0 +1,238 @@
+"""Judges, and a judge's work on a study: the run, its cells, and the raw completions behind them."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from annotation.core.keys import new_seed
+from annotation.models import Batch, Pair, Study
+from judging.models.endpoints import Endpoint
+from judging.models.wordings import PromptFile
+
+
+class Judge(models.Model):
+    """An auto-rater: a method with its settings and, where it asks a model, the endpoint."""
+
+    class Order(models.TextChoices):
+        RANDOM = "random", _("Random per pair (seeded)")
+        BOTH = "both", _("Both orders; disagreement is a tie")
+        AB = "ab", _("System A first")
+        BA = "ba", _("System B first")
+
+    class Combine(models.TextChoices):
+        TIE = "tie", _("Orders that disagree are a tie")
+        PROBABILITY = "probability", _("The probabilities of both orders are averaged")
+
+    name = models.SlugField(max_length=80, unique=True)
+    method = models.CharField(max_length=40)
+    endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
+    order = models.CharField(max_length=10, choices=Order.choices, default=Order.RANDOM)
+    combine = models.CharField(max_length=12, choices=Combine.choices, default=Combine.TIE)
+    repeats = models.PositiveSmallIntegerField(default=1, help_text="How often each presentation is asked.")
+    negated = models.BooleanField(default=False, help_text="Ask the negated question as well.")
+    task = models.CharField(max_length=30, blank=True, help_text="Which task's wording; empty: the study's own kind.")
+    prompt_file = models.ForeignKey(PromptFile, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
+    family = models.CharField(max_length=100, blank=True)
+    params = models.JSONField(default=dict, blank=True, help_text="Temperature and the like, sent with each call.")
+    seed = models.PositiveIntegerField(default=new_seed)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(repeats__gte=1, repeats__lte=100), name="judge_repeats_between_1_and_100"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JudgeRun(models.Model):
+    """One judge on the pairs of one study, of one batch of it, or of a part of either: cells, each filled once."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        PAUSED = "paused", _("Stopped on request")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Stopped by an error")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    class Way(models.TextChoices):
+        CALLS = "calls", _("Calls, answered at once")
+        BATCH = "batch", _("The provider's Batch API")
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
+    pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these of the pairs; empty: all.")
+    filter_key = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the filter; empty without one.")
+    tables_as = models.CharField(
+        max_length=40, blank=True, help_text="Variant under which the tables of its judgments are handed on to people."
+    )
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
+    in_flight = models.PositiveIntegerField(default=8)
+    max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")
+    message = models.TextField(blank=True, help_text="Why it stopped.")
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    software_version = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ["study", "created_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "judge", "batch", "filter_key"],
+                condition=Q(batch__isnull=False),
+                name="run_once_per_batch_and_filter",
+            ),
+            models.UniqueConstraint(
+                fields=["study", "judge", "filter_key"], condition=Q(batch=None), name="run_once_per_study_and_filter"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge} on {'a part of ' if self.filter_key else ''}{self.batch or self.study}"
+
+
+class RunWorker(models.Model):
+    """A process at work on a run. Its cells are its own while its heartbeat is fresh; several may share a run."""
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="workers")
+    executor = models.CharField(max_length=200, unique=True, help_text="Machine, process and a random part.")
+    started_at = models.DateTimeField(default=timezone.now)
+    heartbeat_at = models.DateTimeField(default=timezone.now, help_text="Alive while this is fresh.")
+    in_flight = models.PositiveIntegerField(default=0, help_text="Calls that it may have under way at the same time.")
+    reserved = models.DecimalField(
+        max_digits=14, decimal_places=8, default=0, help_text="Money that it may spend until its next heartbeat."
+    )
+
+    class Meta:
+        ordering = ["run", "started_at"]
+
+    def __str__(self) -> str:
+        return f"{self.executor} on {self.run_id}"
+
+
+class ProviderBatch(models.Model):
+    """A file of requests handed to a provider's Batch API, from upload to collection."""
+
+    class Status(models.TextChoices):
+        UPLOADED = "uploaded", _("Uploaded")
+        IN_PROGRESS = "in_progress", _("In progress")
+        COLLECTED = "collected", _("Collected")
+        FAILED = "failed", _("Failed")
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="provider_batches")
+    input_file = models.CharField(max_length=200, blank=True, help_text="The provider's name for the uploaded file.")
+    provider_id = models.CharField(max_length=200, blank=True, help_text="The provider's name for the batch.")
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.UPLOADED)
+    requests = models.PositiveIntegerField(default=0)
+    keys = models.JSONField(default=list, help_text="Cache keys of the requests in it.")
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["run", "created_at"]
+
+    def __str__(self) -> str:
+        return self.provider_id or f"batch {self.pk}"
+
+
+class Completion(models.Model):
+    """A raw answer of an endpoint, under a hash of everything that was sent."""
+
+    cache_key = models.CharField(
+        max_length=64,
+        unique=True,
+        null=True,
+        blank=True,
+        help_text="SHA-256 of base URL, body and sample index; empty for a refusal, which is kept but never reused.",
+    )
+    base_url = models.CharField(max_length=500)
+    request = models.JSONField(help_text="The whole request body. It holds no key.")
+    sample = models.PositiveIntegerField(default=0)
+    kind = models.CharField(max_length=20, blank=True, help_text="What the call was for, as `verdict` or `critique`.")
+    text = models.TextField(blank=True)
+    finish_reason = models.CharField(max_length=40, blank=True)
+    response = models.JSONField(default=dict)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, help_text="At the price of its day.")
+    latency_ms = models.FloatField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.cache_key[:12] if self.cache_key else f"refusal {self.pk}"
+
+
+class Judgment(models.Model):
+    """One cell of a run: one presentation of one pair to a judge, and what came of it."""
+
+    class Order(models.TextChoices):
+        AB = "ab", _("A shown first")
+        BA = "ba", _("B shown first")
+
+    class Status(models.TextChoices):
+        PENDING = "pending", _("Not asked yet")
+        PARSED = "parsed", _("Parsed")
+        UNPARSED = "unparsed", _("Unparsed")
+        REFUSED = "refused", _("Refused")
+        ERROR = "error", _("Error")
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="judgments")
+    pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="judgments")
+    order = models.CharField(max_length=2, choices=Order.choices)
+    repeat = models.PositiveIntegerField(default=0)
+    negated = models.BooleanField(default=False)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
+    verdict = models.SmallIntegerField(
+        null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed."
+    )
+    p_b = models.FloatField(null=True, blank=True, help_text="Probability of system B, where the endpoint gives it.")
+    score_a = models.FloatField(null=True, blank=True, help_text="Score of system A's text, from pointwise judges.")
+    score_b = models.FloatField(null=True, blank=True)
+    rationale = models.TextField(blank=True)
+    failure = models.TextField(blank=True, help_text="Why there is no verdict.")
+    calls = models.PositiveIntegerField(default=0, help_text="Answers used for this cell, new or from the cache.")
+    cached = models.PositiveIntegerField(default=0, help_text="How many of these came from the cache.")
+    prompt_tokens = models.PositiveIntegerField(null=True, help_text="Of the calls made for this cell.")
+    completion_tokens = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(
+        max_digits=14, decimal_places=8, null=True, help_text="Of the calls made for this cell; empty: unknown."
+    )
+    worker = models.ForeignKey(
+        RunWorker, null=True, blank=True, on_delete=models.SET_NULL, related_name="cells", help_text="Who fills it now."
+    )
+    completions = models.ManyToManyField(Completion, blank=True, related_name="judgments")
+    prompt_version = models.CharField(max_length=160, blank=True)
+    parser_version = models.CharField(max_length=40, blank=True)
+    judged_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["run", "pair", "order", "repeat"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "pair", "order", "repeat", "negated"], name="judgment_once_per_presentation"
+            ),
+            models.CheckConstraint(
+                condition=(Q(status="parsed") & Q(verdict__in=[-1, 0, 1])) | (~Q(status="parsed") & Q(verdict=None)),
+                name="judgment_has_verdict_only_when_parsed",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["run", "status"], name="judgment_run_status"),
+            models.Index(fields=["run", "id"], condition=Q(status="pending", worker=None), name="judgment_free"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.pair_id}/{self.order}"

@@ -1,0 +1,4 @@
+"""Judgments as arrays for `analysis`, and beside the gold of pairs.
+
+May use models.
+"""

@@ -1,0 +1,4 @@
+"""Looking at judgments: how one came about, two raters side by side, marks on rationales.
+
+May use calls, embeddings, importing and the rooms below them.
+"""

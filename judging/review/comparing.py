@@ -1,0 +1,219 @@
+"""Comparing two raters pair by pair: two judges, or a judge and people.
+
+All verdicts of a study are loaded as arrays in a constant number of queries; texts and rationales for one page only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from django.db.models import Prefetch
+
+from analysis.agreement import (
+    confusions,
+    kappa_from_confusions,
+    majority,
+    vote_sums,
+)
+from analysis.types import FloatArray, IntArray
+from annotation.models import Assignment, Batch, Display, Pair, Rating, Study
+from judging.core.proportions import Proportion, proportion, statistic_of
+from judging.models import Judge, Judgment
+from judging.outcomes.judgments import verdicts_by_pair
+
+PEOPLE = "@people"  # no judge's name: theirs are slugs
+VERDICTS = (-1, 0, 1)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """An annotator's first vote on a pair, under the annotator's code."""
+
+    rater: str
+    verdict: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Verdicts of two raters on the pairs that both were asked about, in the order of the pairs.
+
+    pair, instance : (n,) primary keys
+    first, second  : (n,) -1, 0, +1; NaN without a verdict (for people: without a majority)
+    votes          : (n, most votes on any pair) if the second rater is people; else no columns
+    """
+
+    pair: IntArray
+    instance: IntArray
+    first: FloatArray
+    second: FloatArray
+    votes: FloatArray
+    label: str
+
+    @property
+    def asked(self) -> int:
+        """Pairs that both were asked about."""
+        return len(self.pair)
+
+    @cached_property
+    def counted(self) -> int:
+        """Pairs on which both have a verdict."""
+        return int((~np.isnan(self.first) & ~np.isnan(self.second)).sum())
+
+    @cached_property
+    def counts(self) -> list[list[int]]:
+        """The confusion matrix: rows are the first rater's A, tie, B; columns the second's."""
+        table: list[list[int]] = confusions(self.first, self.second).sum(axis=0).astype(int).tolist()
+        return table
+
+    @cached_property
+    def agreement(self) -> Proportion:
+        """Share of pairs with one and the same verdict; a tie equals a tie only."""
+        both = ~np.isnan(self.first) & ~np.isnan(self.second)
+        sums = np.stack([both & (self.first == self.second), both], axis=1)
+        return proportion(sums, self.instance, f"{self.label} agreement", left_out=self.asked - self.counted)
+
+    @cached_property
+    def kappa(self) -> Proportion:
+        """Cohen's kappa of the two."""
+        cells = confusions(self.first, self.second)
+        return statistic_of(
+            cells,
+            self.instance,
+            kappa_from_confusions,
+            f"{self.label} kappa",
+            n=self.counted,
+            left_out=self.asked - self.counted,
+        )
+
+    @cached_property
+    def per_vote(self) -> Proportion | None:
+        """Share of people's votes that equal the judge's verdict; `None` between two judges."""
+        if not self.votes.shape[1]:
+            return None
+        sums = vote_sums(self.first, self.votes)
+        cast = int((~np.isnan(self.votes)).sum())
+        return proportion(sums, self.instance, f"{self.label} votes", left_out=cast - int(sums[:, 1].sum()))
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Display order of the pairs: opposite verdicts, tie against preference, equal verdicts, missing verdicts.
+
+        Within each group in the order of the study's pairs.
+        """
+        apart = np.abs(self.first - self.second)
+        return np.argsort(np.where(np.isnan(apart), 3, 2 - apart), kind="stable").astype(np.int64)
+
+    @cached_property
+    def disagreements(self) -> int:
+        """Pairs with different verdicts; they come first in `order`."""
+        apart = np.abs(self.first - self.second)
+        return int((apart > 0).sum())
+
+
+def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = "") -> Comparison:
+    """Compare a judge with another one, or with people (`None`), on the pairs of a study or of one data set."""
+    one = verdicts_by_pair(study, first, dataset=dataset)
+    votes = people_by_pair(study, dataset=dataset) if second is None else {}
+    other: Mapping[int, object] = votes if second is None else verdicts_by_pair(study, second, dataset=dataset)
+    pairs = sorted(one.keys() & other.keys())
+    table = _table([votes[pair] for pair in pairs] if second is None else [[]] * len(pairs))
+    return Comparison(
+        pair=np.array(pairs, dtype=np.int64),
+        instance=_instances(study, pairs, dataset),
+        first=_verdicts([one[pair] for pair in pairs]),
+        second=majority(table) if second is None else _verdicts([other[pair] for pair in pairs]),
+        votes=table,
+        label=f"{first.name} {second.name if second else PEOPLE}",
+    )
+
+
+def people_by_pair(study: Study, *, dataset: str = "") -> dict[int, list[int]]:
+    """Return people's first votes on each pair of a study, one per annotator, as findings count them.
+
+    Unsubmitted, excluded and surplus work is left out, as are checks, qualifications and withdrawn annotators.
+    """
+    # Several queries rather than a join of five tables, which is planned badly without statistics.
+    wanted = _rating_batches(study, dataset)
+    counted = Assignment.objects.counted().filter(hit__batch__in=wanted).order_by()
+    rater = dict(counted.values_list("pk", "annotator_id"))
+    shown = Display.objects.filter(assignment__hit__batch__in=wanted).order_by("assignment_id", "pk")
+    verdicts = dict(
+        Rating.objects.filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
+        .order_by()
+        .values_list("display_id", "verdict")
+    )
+    seen: set[tuple[int, int]] = set()
+    votes: dict[int, list[int]] = {}
+    for display, assignment, pair in shown.values_list("pk", "assignment_id", "pair_id"):
+        key = (pair, rater.get(assignment, 0))
+        if assignment in rater and display in verdicts and key not in seen:
+            seen.add(key)
+            votes.setdefault(pair, []).append(verdicts[display])
+    return votes
+
+
+def votes_on(study: Study, pairs: Sequence[int]) -> dict[int, list[Vote]]:
+    """Return the votes that `people_by_pair` counts on a few pairs, with annotator and reason."""
+    # Start from the few displays, not the many assignments.
+    counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=_rating_batches(study))
+    ratings = (
+        Rating.objects.filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
+        .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
+        .order_by("display__assignment_id", "display_id")
+        .values_list("display__pair_id", "display__assignment__annotator__code", "verdict", "reason")
+    )
+    found: dict[int, dict[str, Vote]] = {}
+    for pair, rater, verdict, reason in ratings:
+        found.setdefault(pair, {}).setdefault(rater, Vote(rater, verdict, reason))
+    return {pair: list(votes.values()) for pair, votes in found.items()}
+
+
+def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int]) -> list[Pair]:
+    """Load a few pairs, in the given order, with their texts and these judges' judgments.
+
+    `pair.said` holds all judgments that were asked: every order, repeat and negated question.
+    """
+    said = (
+        Judgment.objects.filter(run__study=study, run__judge__in=judges)
+        .exclude(status=Judgment.Status.PENDING)
+        .select_related("run")
+        .order_by("run__created_at", "repeat", "negated", "order")
+    )
+    related = ("matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b")
+    loaded = (
+        Pair.objects.filter(pk__in=pairs)
+        .select_related(*related)
+        .prefetch_related(Prefetch("judgments", said, to_attr="said"))
+        .in_bulk()
+    )
+    return [loaded[pk] for pk in pairs]
+
+
+def _rating_batches(study: Study, dataset: str = "") -> list[int]:
+    batches = Batch.objects.for_rating().filter(study=study).order_by()
+    if dataset:
+        batches = batches.filter(dataset=dataset)
+    return list(batches.values_list("pk", flat=True))
+
+
+def _instances(study: Study, pairs: Sequence[int], dataset: str) -> IntArray:
+    # For the whole study: too many keys for one query.
+    rows = Pair.objects.filter(matchup__instance__study=study).order_by()
+    if dataset:
+        rows = rows.filter(matchup__instance__dataset=dataset)
+    instance = dict(rows.values_list("pk", "matchup__instance_id"))
+    return np.array([instance[pair] for pair in pairs], dtype=np.int64)
+
+
+def _verdicts(found: Sequence[object]) -> FloatArray:
+    return np.array([np.nan if verdict is None else verdict for verdict in found], dtype=np.float64)
+
+
+def _table(votes: Sequence[Sequence[int]]) -> FloatArray:
+    """Votes in columns, as wide as the most voted-on pair."""
+    table = np.full((len(votes), max(map(len, votes), default=0)), np.nan)
+    for row, found in enumerate(votes):
+        table[row, : len(found)] = found
+    return table

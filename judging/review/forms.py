@@ -1,0 +1,58 @@
+"""The forms for comparing two raters and for marks on rationales."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from judging.models import Judge
+from judging.review.marks import LONGEST_NOTE
+
+
+class CompareForm(forms.Form):
+    """Two raters of a study to compare."""
+
+    first = forms.ChoiceField(label=_("Judge"))
+    second = forms.ChoiceField(label=_("Beside"))
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    only = forms.BooleanField(required=False, label=_("Only disagreements"))
+
+    def __init__(self, *args: Any, judges: list[Judge], people: str, datasets: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.by_name = {judge.name: judge for judge in judges}
+        names = [(name, name) for name in self.by_name]
+        fields: dict[str, Any] = self.fields
+        fields["first"].choices = names
+        fields["second"].choices = [(people, _("people")), *names]
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to compare a judge with itself."""
+        data = super().clean() or {}
+        if data.get("first") and data.get("first") == data.get("second"):
+            self.add_error("second", _("Choose two different raters."))
+        return data
+
+
+SOUND, UNSOUND = "sound", "unsound"
+
+
+class MarkForm(forms.Form):
+    """Whether a rationale is sound, with an optional note."""
+
+    sound = forms.ChoiceField(
+        choices=[(SOUND, _("Sound")), (UNSOUND, _("Not sound"))],
+        widget=forms.RadioSelect,
+        label=_("Is the rationale sound, whatever the verdict?"),
+        error_messages={"required": _("Please say whether it is sound.")},
+    )
+    note = forms.CharField(
+        required=False, max_length=LONGEST_NOTE, widget=forms.Textarea(attrs={"rows": 2}), label=_("Note")
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Convert `sound` to a bool."""
+        cleaned = super().clean() or {}
+        if "sound" in cleaned:
+            cleaned["sound"] = cleaned["sound"] == SOUND
+        return cleaned

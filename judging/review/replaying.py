@@ -1,0 +1,154 @@
+"""Replaying a judgment: its method's procedure, run again on the stored answers without any call."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Pair
+from judging.calls.cases import Case, Cell, StoredAnswer
+from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.calls.reading import marked_refusal, read_reply, worded_refusal
+from judging.calls.requests import Requests, setting_of
+from judging.core.errors import CallFailed, JudgingError, UnparsedVerdict
+from judging.endpoints.chat_answers import UNUSABLE, read_answer
+from judging.methods import AskingMethod, Call, Outcome, Presentation, Reply, find_method
+from judging.models import Completion, Judgment
+
+READ, UNPARSED, REFUSED, UNUSED = "read", "unparsed", "refused", "unused"
+MOST_SHOWN = 2000
+Messages = Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """One answer and its present reading.
+
+    status  : `read`, `unparsed`, `refused`; `unused` if the procedure no longer makes this call; `unusable` for a
+              response without an answer that was charged for
+    value   : the value read, or the reason why there is none
+    attempt : from 1; unparsed answers are followed by further attempts
+    before  : whether the answer existed before the run started
+    """
+
+    completion: Completion
+    status: str
+    value: str
+    attempt: int
+    before: bool
+
+    @property
+    def messages(self) -> Messages:
+        """The messages of the request."""
+        messages: Messages = self.completion.request.get("messages", [])
+        return messages
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The other parameters of the request."""
+        return {name: value for name, value in self.completion.request.items() if name != "messages"}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The steps of a judgment, and the next calls if it is open."""
+
+    shown: Presentation
+    steps: tuple[ReplayStep, ...]
+    next_calls: tuple[Call, ...]
+
+
+def replay(judgment: Judgment) -> Replay:
+    """Replay a judgment's procedure on its stored answers."""
+    judge = judgment.run.judge
+    shown = shown_in(judgment)
+    every = list(judgment.completions.order_by("pk"))
+    completions = [one for one in every if not is_unusable(one)]
+    method = find_method(judge.method)
+    if not isinstance(method, AskingMethod) or judge.endpoint is None:
+        return Replay(shown, tuple(_unused(judgment, one) for one in every), ())
+    requests = Requests(judge, method)
+    steps: list[ReplayStep] = []
+    try:
+        case = Case(Cell(judgment.pk, judgment.order, judgment.repeat, shown), method, setting_of(judge))
+        while found := _next_answer(case, requests, judgment.repeat, completions):
+            state, completion = found
+            completions.remove(completion)
+            reply = Reply(completion.text, completion.finish_reason, completion.response)
+            status, value = _read(state.call, reply)
+            steps.append(ReplayStep(completion, status, value, state.attempt + 1, _before(judgment, completion)))
+            case.take(state, StoredAnswer(completion.cache_key or "", reply, pk=completion.pk), paid=False)
+        waiting = tuple(state.call for state in case.open_calls())
+    except JudgingError:
+        waiting = ()  # the method no longer has a prompt for this task: show the stored answers only
+    steps += [_unused(judgment, one) for one in completions]
+    steps += [_unusable(judgment, one) for one in every if is_unusable(one)]
+    return Replay(shown, tuple(steps), waiting)
+
+
+def shown_in(judgment: Judgment) -> Presentation:
+    """Return the presentation of a judgment."""
+    fields = Pair.objects.values_list(*IDENTITY_FIELDS, *SHOWN_FIELDS).get(pk=judgment.pair_id)
+    identity, shown = fields[: len(IDENTITY_FIELDS)], fields[len(IDENTITY_FIELDS) :]
+    return present(
+        judgment.run.judge,
+        identity,
+        shown,
+        order=judgment.order,
+        repeat=judgment.repeat,
+        negated=judgment.negated,
+    )
+
+
+def _next_answer(case: Case, requests: Requests, repeat: int, completions: list[Completion]) -> Any:
+    """Find an open call that one of the completions answers.
+
+    They are matched by request, not by cache key: a refusal has none, and the endpoint's base URL may have changed.
+    """
+    for state in case.open_calls():
+        wanted = requests.request(state.call, repeat=repeat, attempt=state.attempt)
+        for completion in completions:
+            if completion.sample == wanted.sample and completion.request == wanted.body:
+                return state, completion
+    return None
+
+
+def _read(call: Call, reply: Reply) -> tuple[str, str]:
+    if declined := marked_refusal(reply):
+        return REFUSED, declined
+    try:
+        return READ, _format_value(read_reply(call, reply))
+    except UnparsedVerdict as error:
+        declined = worded_refusal(reply)
+        return (REFUSED, declined) if declined else (UNPARSED, str(error))
+
+
+def _format_value(value: Any) -> str:
+    """Format the value read from an answer: the preferred text of a verdict, or any other value."""
+    if isinstance(value, Outcome):
+        place = {-1: "first", 0: "tie", 1: "second"}[int(value.verdict)]
+        return place if value.p_second is None else f"{place}, P(second) = {value.p_second:.3f}"
+    return str(value)[:MOST_SHOWN]
+
+
+def _before(judgment: Judgment, completion: Completion) -> bool:
+    started = judgment.run.started_at
+    return started is not None and completion.created_at < started
+
+
+def is_unusable(completion: Completion) -> bool:
+    """Tell whether a completion is stored for its cost only."""
+    return completion.cache_key is None and completion.finish_reason == UNUSABLE
+
+
+def _unusable(judgment: Judgment, completion: Completion) -> ReplayStep:
+    try:
+        read_answer(json.dumps(completion.response))
+        why = ""
+    except CallFailed as failure:
+        why = str(failure)
+    return ReplayStep(completion, UNUSABLE, why, 0, _before(judgment, completion))
+
+
+def _unused(judgment: Judgment, completion: Completion) -> ReplayStep:
+    return ReplayStep(completion, UNUSED, "", 0, _before(judgment, completion))

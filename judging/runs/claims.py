@@ -1,0 +1,57 @@
+"""Claiming open cells for a worker, and loading them with their presentations."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from judging.calls.cases import Cell, Usage
+from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.models import Judge, JudgeRun, Judgment, RunWorker
+
+OWN = ("pk", "order", "repeat", "negated", "calls", "cached", "prompt_tokens", "completion_tokens", "cost")
+FIELDS = (*OWN, *(f"pair__{name}" for name in (*IDENTITY_FIELDS, *SHOWN_FIELDS)))
+SHOWN_FROM = len(OWN) + len(IDENTITY_FIELDS)
+
+
+def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
+    """Return the open cells that no worker has claimed."""
+    return run.judgments.filter(status=Judgment.Status.PENDING, worker=None)
+
+
+@transaction.atomic
+def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
+    """Claim the next free cells for a worker, skipping those that another worker has locked."""
+    free = free_cells(run).order_by("pk")
+    if connection.features.has_select_for_update_skip_locked:
+        free = free.select_for_update(skip_locked=True)
+    taken = list(free.values_list("pk", flat=True)[:limit])
+    if taken:
+        Judgment.objects.filter(pk__in=taken).update(worker=worker)
+    return taken
+
+
+def load(judge: Judge, ids: Sequence[int]) -> list[Cell]:
+    """Load cells in the order of their primary keys."""
+    rows = list(Judgment.objects.filter(pk__in=ids).order_by("pk").values_list(*FIELDS))
+    paid = paid_for(row[0] for row in rows if row[6:9] != (None, None, None))
+    cells = []
+    for row in rows:
+        pk, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
+        shown = present(
+            judge, row[len(OWN) : SHOWN_FROM], row[SHOWN_FROM:], order=order, repeat=repeat, negated=negated
+        )
+        held = paid.get(pk, frozenset())
+        fetched = calls - cached if calls else len(held)  # calls is 0 for cells that an earlier version left unfinished
+        cells.append(Cell(pk, order, repeat, shown, Usage(*spent) if held else Usage(), fetched, held, cached))
+    return cells
+
+
+def paid_for(ids: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Return the answers that open cells have already paid for, by cell."""
+    held: dict[int, set[int]] = defaultdict(set)
+    links = Judgment.completions.through.objects.filter(judgment__in=list(ids))
+    for judgment, completion in links.values_list("judgment", "completion"):
+        held[judgment].add(completion)
+    return {judgment: frozenset(completions) for judgment, completions in held.items()}

@@ -1,0 +1,250 @@
+"""The engine of a run: fills its open cells by calls to its endpoint, a bounded number of them in flight.
+
+An answer is stored before its place in the rate limiter is released: stopping at any moment repeats at most the calls
+in flight. The event loop makes the calls in a thread of its own; everything else is done by the session
+(`worker_loop.py`) in the starting thread: while it processes one batch of answers, the next ones arrive.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from contextlib import suppress
+
+from asgiref.sync import sync_to_async
+
+from judging.calls.budget import Budget, CallSizes
+from judging.calls.cases import StoredAnswer, Usage
+from judging.calls.requests import Request
+from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped, StatusChanged
+from judging.core.pricing import cost_of, money
+from judging.endpoints.chat_answers import Answer
+from judging.endpoints.rate_limiter import RateLimiter
+from judging.endpoints.retrying import RetryingClient
+from judging.jobs import leases
+from judging.jobs.leases import HeartbeatReply
+from judging.jobs.progress import Job
+from judging.methods import AskingMethod, Reply
+from judging.models import Endpoint
+from judging.runs.worker_loop import FailedCall, RunWorkerSession, StepResult
+
+PAUSE = 0.002  # seconds, at least, between two steps: each has a fixed cost
+# Calls that are sent together return together, queue for the session, and are sent together again. So calls are spaced
+# by this share of the time between two answers, and by no more than so many seconds.
+SPACING, MAX_SPACING = 0.4, 0.003
+LATENCY_WEIGHT = 0.1  # of the last answer in the moving average
+
+
+class Engine:
+    """One run's work in one process."""
+
+    def __init__(self, job: Job, method: AskingMethod, endpoint: Endpoint, client: RetryingClient) -> None:
+        self.job = job
+        self.progress = job.progress
+        self.client = client
+        self.session = RunWorkerSession(job, method)
+        self.sizes = CallSizes()
+        self.budget = Budget(endpoint, self.sizes)
+        self.limiter = RateLimiter(job.run.in_flight, clock=client.clock)
+        self._ready: deque[Request] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._answers: list[StoredAnswer | FailedCall] = []
+        self._wake = asyncio.Event()
+        self._starting = 0  # calls that have not reached the rate limiter yet
+        self._mean_latency = 0.0  # seconds, moving average
+        self._exhausted = False  # there are no more cells to claim
+        self._heartbeat_due = True
+        self._budget_is_fresh = False  # no money was spent since the last heartbeat
+        self._error: Exception | None = None
+        self._before = (job.progress.calls, Counter(job.progress.errors))
+        self.progress.currency = endpoint.currency
+
+    async def work(self) -> None:
+        """Fill cells until there are none to claim, or until asked to stop.
+
+        Raises: RunStopped if the run can't continue.
+        """
+        stopping = asyncio.create_task(self._watch_stop())
+        try:
+            await self._work()
+        finally:
+            open_tasks = [stopping, *self._tasks]
+            for task in open_tasks:
+                task.cancel()
+            await asyncio.gather(*open_tasks, return_exceptions=True)
+            try:
+                # Store the answers received, whatever happened.
+                await sync_to_async(self.session.step)(self._answers)
+            finally:
+                await self.client.close()
+            self._report_progress()
+
+    async def _work(self) -> None:
+        if self.job.run.max_cost is not None:
+            await sync_to_async(self.sizes.learn_from_run)(self.job.run)
+        await self._step(0)  # a heartbeat, for the worker's share of calls and money
+        while not self.job.stop.is_set():
+            if self._error is not None:
+                raise self._error
+            began = time.monotonic()
+            wanted = self._calls_to_prepare()
+            result = await self._step(wanted)
+            self._send()
+            if result.exhausted and not (self._ready or self._tasks or self._answers):
+                return
+            if not self.limiter.concurrency.maximum and self._ready and not (self._tasks or self._answers):
+                self._ready.clear()
+                await sync_to_async(self.session.release_cells)()
+            nothing_to_take = wanted and not result.taken
+            if nothing_to_take or not self._calls_to_prepare():
+                await self._wait(began)
+
+    def _calls_to_prepare(self) -> int:
+        """Return how many calls to prepare: as many as may be in flight, fewer while answers wait to be processed."""
+        if self._exhausted:
+            return 0
+        needed = self.limiter.free_places + len(self._answers) if self._answers else self.limiter.concurrency.allowed
+        return max(0, needed - len(self._ready))
+
+    async def _step(self, wanted: int) -> StepResult:
+        """Run a step of the session, and apply its result."""
+        answers, self._answers = self._answers, []
+        result = await sync_to_async(self.session.step)(
+            answers,
+            wanted=wanted,
+            under_way=self.limiter.in_flight,
+            outstanding=self.budget.outstanding,
+            send_heartbeat=self._heartbeat_due,
+        )
+        self._heartbeat_due = False
+        for key in (*result.stored, *result.failed):
+            self.budget.store(key)
+        self.limiter.release(len(result.stored))
+        if result.heartbeat is not None and result.heartbeat.lost:
+            self._ready.clear()
+        self._ready.extendleft(reversed(result.follow_up))
+        self._ready.extend(result.first)
+        self._exhausted = result.exhausted
+        self._report_progress()
+        if result.halt:
+            raise RunStopped(result.halt)
+        if result.heartbeat is not None:
+            self._apply_heartbeat(result.heartbeat)
+        return result
+
+    def _apply_heartbeat(self, heartbeat: HeartbeatReply) -> None:
+        """Apply the limits of a heartbeat's reply."""
+        if not heartbeat.should_continue:
+            raise StatusChanged(heartbeat.status)
+        self.limiter.set_maximum(heartbeat.in_flight)
+        self.budget.set(heartbeat)
+        self._budget_is_fresh = True
+        if heartbeat.endpoint is not None:
+            limits = (heartbeat.endpoint.requests_per_minute, heartbeat.endpoint.tokens_per_minute)
+            self.limiter.set_limits(
+                *(None if limit is None else limit / heartbeat.endpoint_workers for limit in limits)
+            )
+
+    def _send(self) -> None:
+        """Start as many calls as limits and budget allow."""
+        most_open = 2 * self.limiter.concurrency.maximum  # including those that wait for a retry
+        spacing = min(MAX_SPACING, SPACING * self._mean_latency / max(1, self.limiter.concurrency.allowed))
+        for place in range(
+            min(self.limiter.free_places - self._starting, most_open - len(self._tasks), len(self._ready))
+        ):
+            if not self.budget.reserve(self._ready[0]):
+                self._check_cap()
+                return
+            self._budget_is_fresh = False
+            self._starting += 1
+            task = asyncio.create_task(self._ask(self._ready.popleft(), after=place * spacing))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _check_cap(self) -> None:
+        """Stop if there is no money left for another call, once a heartbeat has counted all workers' costs."""
+        if self._tasks or self._answers or not self.budget.is_short:
+            return  # these may cost less than was reserved
+        if not self._budget_is_fresh:
+            self._heartbeat_due = True
+            self._wake.set()
+        elif self.budget.alone:
+            currency = self.progress.currency
+            raise CapReached(
+                f"the cap of {money(self.budget.cap, currency)} is reached: {money(self.budget.spent, currency)} spent, "
+                "and the rest may not be enough for another call; give a higher cap to go on"
+            )
+
+    async def _ask(self, request: Request, *, after: float) -> None:
+        """Make a call after a delay, and queue its answer for the session."""
+        if after:
+            await asyncio.sleep(after)
+        self._starting -= 1
+        guess = sum(self.sizes.guess(request))
+        try:
+            answer = await self.client.complete(request.body, limiter=self.limiter, tokens=guess)
+        except CallFailed as error:
+            self._fail(request, error, guess)
+        except Exception as error:
+            self._halt(error)
+        else:
+            self._answers.append(self._count_paid(request, answer, guess))
+        self._wake.set()
+
+    def _fail(self, request: Request, error: CallFailed, guess: int) -> None:
+        """Queue a failure for the session, with what the endpoint charged for it."""
+        if isinstance(error, AccessDenied):
+            self._halt(RunStopped(f"the endpoint refuses access: {error}"))
+        charged = None if error.charged is None else self._count_paid(request, error.charged, guess)
+        if charged is None:
+            self.budget.settle(request.key, None)
+        if charged is None and isinstance(error, AccessDenied):
+            return  # its cell stays open
+        rejected = isinstance(error, RejectedCall) and error.request_only
+        again = not isinstance(error, RejectedCall)
+        self._answers.append(FailedCall(request.key, reason_of(error, request), rejected, charged, again))
+
+    def _count_paid(self, request: Request, answer: Answer, guess: int) -> StoredAnswer:
+        """Count what an answer took, usable or not, and return it as it is to be stored."""
+        counts = (answer.prompt_tokens, answer.completion_tokens)
+        self.sizes.learn(request, *counts)
+        if answer.latency_ms is not None:
+            self._mean_latency += LATENCY_WEIGHT * (answer.latency_ms / 1000 - self._mean_latency)
+        self.limiter.tokens.take(self.client.clock.now(), sum(count or 0 for count in counts) - guess)
+        cost = cost_of(self.budget.endpoint, *counts)
+        self.budget.settle(request.key, cost)
+        reply = Reply(answer.text, answer.finish_reason, answer.response)
+        progress = self.progress
+        progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
+        if cost is None and self.budget.granted is not None:
+            self._halt(RunStopped("the endpoint doesn't say how many tokens a call took: its cost can't be capped"))
+        usage = Usage(*counts, cost)
+        return StoredAnswer(request.key, reply, usage=usage, request=request, latency_ms=answer.latency_ms)
+
+    def _halt(self, error: Exception) -> None:
+        self._error = self._error or error
+
+    def _report_progress(self) -> None:
+        calls, errors = self._before
+        self.progress.calls = calls + self.client.calls
+        self.progress.errors = errors + self.client.errors
+        self.progress.in_flight, self.progress.allowed = self.limiter.in_flight, self.limiter.concurrency.allowed
+
+    async def _watch_stop(self) -> None:
+        await self.job.stop.wait()
+        self._wake.set()
+
+    async def _wait(self, began: float) -> None:
+        """Wait to be woken, at most until the next heartbeat, and at least `PAUSE` since the last step began."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(leases.HEARTBEAT_SECONDS):
+                await self._wake.wait()
+        self._wake.clear()
+        if (rest := began + PAUSE - time.monotonic()) > 0:
+            await asyncio.sleep(rest)
+
+
+def reason_of(failure: CallFailed, request: Request) -> str:
+    """Say why a call failed, with advice where possible."""
+    if isinstance(failure, RejectedCall) and request.body.get("logprobs") and "logprob" in str(failure):
+        return f"{failure}; log-probabilities were asked for: a pointwise judge does without by weighted=false"
+    return str(failure)

@@ -1,0 +1,257 @@
+"""Estimates of a run's calls, tokens and cost, from a dry run on a sample."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.models import Batch, Pair, Study
+from judging.calls.dry_run import DryCall, dry_run_by_key, measure_call
+from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
+from judging.calls.requests import Requests, setting_of
+from judging.calls.token_estimates import (
+    DEFAULT_ANSWER_TOKENS,
+    FALLBACK_ANSWER_TOKENS,
+    CallKindEstimate,
+    expected_tokens,
+)
+from judging.core.errors import BadSettings
+from judging.core.pricing import cost_of
+from judging.methods import AskingMethod, find_method
+from judging.methods.tasks import task_of
+from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
+from judging.runs.pair_filters import EVERY_PAIR, PairFilter
+from judging.runs.services import pairs_of
+from judging.runs.usage import usage_of
+
+SAMPLE = 300  # presentations, about, in the dry run: all those of randomly drawn instances
+LEARN_FROM = 300  # stored answers, at most
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """What a run would take, without retries.
+
+    presentations : of the whole run; `pending`: those without a result so far, within the limit
+    calls         : to be made; `cached`: answers in the cache
+    cost          : in `currency`; `None` where the endpoint has no prices
+    sampled       : presentations in the dry run, from which the others are estimated
+    learned_from  : stored answers behind the token counts; 0: estimated from characters alone
+    spent         : the run's cost so far, which counts towards a cap
+    """
+
+    presentations: int
+    pending: int
+    calls: int
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: Decimal | None
+    currency: str
+    sampled: int
+    learned_from: int
+    kinds: tuple[CallKindEstimate, ...]
+    spent: Decimal = Decimal(0)
+
+    @property
+    def total(self) -> Decimal | None:
+        """The run's expected total cost."""
+        return None if self.cost is None else self.spent + self.cost
+
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether the dry run covered all presentations, so that calls are counted, not estimated."""
+        return self.sampled == self.pending
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        kinds = [{name: getattr(kind, name) for name in CallKindEstimate.__dataclass_fields__} for kind in self.kinds]
+        plain = {name: getattr(self, name) for name in RunEstimate.__dataclass_fields__}
+        cost = None if self.cost is None else float(self.cost)
+        return {
+            **plain,
+            "cost": cost,
+            "spent": float(self.spent),
+            "kinds": kinds,
+            "tokens_by": "stored answers" if self.learned_from else "characters",
+        }
+
+
+@dataclass(frozen=True)
+class LearnedSizes:
+    """Sizes learned from stored answers of the same method at the same endpoint.
+
+    ratio   : actual prompt tokens per token estimated from characters
+    answers : mean tokens of an answer by kind; `lengths`: mean characters
+    """
+
+    count: int
+    ratio: float
+    answers: dict[str, float]
+    lengths: dict[str, int]
+
+
+class SharedCalls:
+    """The calls of several judges in sequence, each counted for the first judge that makes it.
+
+    A verdict call that depends on unknown answers counts for every judge, so the total is an upper bound.
+    """
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+
+    def new(self, found: Mapping[str, DryCall]) -> list[DryCall]:
+        """Return the calls that no earlier judge makes, and remember them."""
+        new = [one for key, one in found.items() if (one.guessed and one.kind == "verdict") or key not in self._keys]
+        self._keys.update(found)
+        return new
+
+
+def estimate(
+    *,
+    study: Study,
+    judge: Judge,
+    batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
+    limit: int | None = None,
+    way: str = JudgeRun.Way.CALLS,
+    sample: int | None = None,
+    shared: SharedCalls | None = None,
+) -> RunEstimate:
+    """Estimate a judge's run on a study, a batch or a part of either, without making any call.
+
+    sample : presentations, about, in the dry run (default: `SAMPLE`)
+    shared : calls of judges that run before, which are not counted; this judge's are added
+    Raises: BadSettings if the judge can't judge the study; UnknownName if the filter names something unknown.
+    """
+    method = find_method(judge.method)
+    method.check(judge.task or task_of(study.task_kind), setting_of(judge))
+    pairs = pairs_of(study, batch, only)
+    runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key)
+    run = runs.first() if judge.pk else None
+    presentations = pairs.count() * len(repeats_and_questions(judge)) * (2 if judge.order == Judge.Order.BOTH else 1)
+    pending = presentations - (settled_cells(run).count() if run else 0)
+    pending = max(0, pending if limit is None else min(limit, pending))
+    if not isinstance(method, AskingMethod):
+        return RunEstimate(presentations, pending, 0, 0, 0, 0, Decimal(0), "", pending, 0, ())
+    if judge.endpoint is None:
+        raise BadSettings(f"judge {judge} has no endpoint")
+    lessons = learn(judge, judge.endpoint)
+    cells = sample_of_cells(judge, run, pairs, share=(sample or SAMPLE) / max(1, presentations))[: pending or None]
+    found = dry_run_by_key(
+        cells, method=method, setting=setting_of(judge), requests=Requests(judge, method), lengths=lessons.lengths
+    )
+    scale = pending / len(cells) if cells else 0.0
+    kinds = kinds_of(list(found.values()) if shared is None else shared.new(found), lessons, scale)
+    prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
+    return RunEstimate(
+        presentations=presentations,
+        pending=pending,
+        calls=sum(kind.calls for kind in kinds),
+        cached=sum(kind.cached for kind in kinds),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=cost_of(judge.endpoint, prompt, completion, batch=way == JudgeRun.Way.BATCH),
+        currency=judge.endpoint.currency,
+        sampled=min(len(cells), pending),
+        learned_from=lessons.count,
+        kinds=kinds,
+        spent=usage_of(run.judgments.all(), judge.endpoint.currency).priced if run else Decimal(0),
+    )
+
+
+def repeats_and_questions(judge: Judge) -> list[tuple[int, bool]]:
+    """List (repeat, negated) for the cells of each pair and order of a run."""
+    return list(product(range(judge.repeats), [False, True] if judge.negated else [False]))
+
+
+def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
+    """Return a run's cells that will not be asked again; those that ended in an error will."""
+    return run.judgments.exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
+
+
+def sample_of_cells(
+    judge: Judge, run: JudgeRun | None, pairs: QuerySet[Pair], *, share: float
+) -> list[tuple[int, Any]]:
+    """Return repeat and presentation of the open cells of a share of the instances.
+
+    Whole instances, so that calls shared within an instance are counted in proportion.
+    """
+    instances = sorted(set(pairs.order_by().values_list("matchup__instance_id", flat=True)))
+    if share < 1:
+        # A fixed seed, so that the same estimate gives the same figures.
+        instances = random.Random(0).sample(instances, max(1, round(len(instances) * share)))
+    rows = list(
+        pairs.filter(matchup__instance__in=instances).order_by("pk").values_list("pk", *IDENTITY_FIELDS, *SHOWN_FIELDS)
+    )
+    done: set[tuple[Any, ...]] = set()
+    if run is not None:
+        filled = settled_cells(run).filter(pair__in=[row[0] for row in rows]).order_by()
+        done = set(filled.values_list("pair_id", "order", "repeat", "negated"))
+    cells = []
+    for pk, *fields in rows:
+        identity, shown = tuple(fields[: len(IDENTITY_FIELDS)]), tuple(fields[len(IDENTITY_FIELDS) :])
+        for order, (repeat, negated) in product(
+            orders_for(judge, identity_of(*identity)), repeats_and_questions(judge)
+        ):
+            if (pk, order, repeat, negated) not in done:
+                cells.append((repeat, present(judge, identity, shown, order=order, repeat=repeat, negated=negated)))
+    return cells
+
+
+def kinds_of(found: Sequence[DryCall], lessons: LearnedSizes, scale: float) -> tuple[CallKindEstimate, ...]:
+    """Sum the sample's calls by kind, and scale them to the run."""
+    calls: Counter[str] = Counter()
+    cached: Counter[str] = Counter()
+    sent: dict[str, float] = defaultdict(float)
+    for one in found:
+        if one.cached:
+            cached[one.kind] += 1
+        else:
+            calls[one.kind] += 1
+            sent[one.kind] += expected_tokens(one) * lessons.ratio
+    return tuple(
+        CallKindEstimate(
+            kind=kind,
+            calls=round(calls[kind] * scale),
+            cached=round(cached[kind] * scale),
+            prompt_tokens=round(sent[kind] * scale),
+            completion_tokens=round(
+                calls[kind] * scale * lessons.answers.get(kind, DEFAULT_ANSWER_TOKENS.get(kind, FALLBACK_ANSWER_TOKENS))
+            ),
+        )
+        for kind in dict.fromkeys(one.kind for one in found)
+    )
+
+
+def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:
+    """Learn sizes from the last answers to judges of this method at this endpoint."""
+    runs = JudgeRun.objects.filter(judge__method=judge.method, judge__endpoint=endpoint).order_by("-pk")[:5]
+    recent = Judgment.objects.filter(run__in=list(runs), status=Judgment.Status.PARSED).order_by("-pk")[:LEARN_FROM]
+    rows = list(
+        Completion.objects.filter(judgments__in=list(recent.values_list("pk", flat=True)))
+        .exclude(prompt_tokens=None)
+        .exclude(completion_tokens=None)
+        .order_by("-pk")
+        .distinct()
+        .values_list("kind", "request", "text", "prompt_tokens", "completion_tokens")[:LEARN_FROM]
+    )
+    guessed, counted = 0.0, 0
+    answers: dict[str, list[int]] = defaultdict(list)
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for kind, request, text, prompt_tokens, completion_tokens in rows:
+        guessed += expected_tokens(measure_call(kind, request, True))
+        counted += prompt_tokens or 0
+        answers[kind].append(completion_tokens or 0)
+        lengths[kind].append(len(text))
+    return LearnedSizes(
+        count=len(rows),
+        ratio=counted / guessed if guessed and counted else 1.0,
+        answers={kind: sum(values) / len(values) for kind, values in answers.items()},
+        lengths={kind: sum(values) // len(values) for kind, values in lengths.items()},
+    )

@@ -1,0 +1,189 @@
+"""Executing a run in one worker, from joining it to leaving it."""
+
+import logging
+from dataclasses import dataclass
+
+from asgiref.sync import async_to_sync
+from django.utils.translation import gettext as _
+
+from judging.calls.reading import parsed
+from judging.calls.requests import setting_of
+from judging.calls.store import PendingWrites, Result, stamp_of, write
+from judging.core.errors import CapReached, EndpointRefused, JudgingError, RunBusy, RunStopped, StatusChanged
+from judging.endpoints.client_factory import MakeClient, explain_refusal, retrying_client
+from judging.endpoints.credentials import check_key_env
+from judging.endpoints.services import check_host
+from judging.jobs import leases
+from judging.jobs.progress import Job, OnProgress, Progress, ignore_progress
+from judging.jobs.stopping import StopFlag
+from judging.methods import AskingMethod, Baseline, Outcome, find_method
+from judging.models import JudgeRun, Judgment
+from judging.runs.claims import claim, free_cells, load
+from judging.runs.engine import Engine
+from judging.runs.provider_batches import BatchPending, BatchWork, cancel_batches
+from judging.runs.reparse import reparse_run
+
+log = logging.getLogger(__name__)
+BASELINE_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class ExecutionResult:
+    """How this worker's execution of a run ended, and what it took.
+
+    as_asked      : stopped after the requested number of cells
+    signal        : stopped because this process was told to
+    batch_pending : waiting for a provider's batch; to be resumed later, with `cells_left` cells (`None`: all)
+    """
+
+    status: str
+    message: str
+    progress: Progress
+    as_asked: bool = False
+    signal: bool = False
+    batch_pending: bool = False
+    cells_left: int | None = None
+
+
+def execute(
+    run_id: int,
+    *,
+    stop: StopFlag,
+    when_stopped: str = JudgeRun.Status.QUEUED,
+    on_progress: OnProgress = ignore_progress,
+    make_client: MakeClient = retrying_client,
+    limit: int | None = None,
+    wait_for_batches: bool = True,
+) -> ExecutionResult:
+    """Work on a run until no cell is open, it fails, or `stop` is set (which leaves it `when_stopped`).
+
+    Other workers may share it. A run that was stopped or is done stays as it is.
+    limit            : cells to start this time
+    wait_for_batches : stay until a provider's batches are finished
+    """
+    run, worker = leases.join(run_id)
+    progress = Progress()
+    if worker is None:
+        cancel_batches(run)
+        return ExecutionResult(run.status, run.message, progress)
+    job = Job(run, worker, progress, stop, on_progress, limit, wait_for_batches)
+    job.count_done()
+    try:
+        return work(job, when_stopped, make_client)
+    except BaseException as error:
+        leases.leave(worker, status=JudgeRun.Status.FAILED, message=f"unexpected: {type(error).__name__}")
+        raise
+
+
+def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResult:
+    """Fill cells until done or stopped, leave the run, and return how it ended."""
+    try:
+        if fill_cells(job, make_client):
+            return ExecutionResult(JudgeRun.Status.DONE, "", job.progress)
+    except StatusChanged:
+        return leave_stopped_run(job)
+    except BatchPending as error:
+        status = leases.leave(job.worker, status=JudgeRun.Status.QUEUED, message=str(error))
+        return ExecutionResult(
+            status,
+            str(error),
+            job.progress,
+            batch_pending=status == JudgeRun.Status.QUEUED,
+            cells_left=error.cells_left,
+        )
+    except RunBusy as error:
+        status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
+        return ExecutionResult(status, str(error), job.progress)
+    except CapReached as error:
+        status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, message=str(error))
+        return ExecutionResult(status, str(error), job.progress)
+    except JudgingError as error:
+        log.warning("%s stopped: %s", job.run, error)
+        # Other workers may succeed, as when only this machine lacks the key.
+        leases.leave(job.worker, status=JudgeRun.Status.FAILED, message=str(error), only_if_last=True)
+        return ExecutionResult(JudgeRun.Status.FAILED, str(error), job.progress)
+    if job.stop.is_set():
+        status = leases.leave(job.worker, status=when_stopped, only_if_last=True)
+        return ExecutionResult(status, _("stopped on request"), job.progress, signal=True)
+    status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
+    return ExecutionResult(status, _("stopped after as many cells as were asked for"), job.progress, as_asked=True)
+
+
+def leave_stopped_run(job: Job) -> ExecutionResult:
+    """Leave a run that was stopped from elsewhere."""
+    leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
+    job.run.refresh_from_db(fields=["status", "message"])
+    cancel_batches(job.run)
+    return ExecutionResult(job.run.status, job.run.message or _("stopped from elsewhere"), job.progress)
+
+
+def fill_cells(job: Job, make_client: MakeClient) -> bool:
+    """Fill the open cells, also those added later or released by dead workers; False if stopped before the end."""
+    method = find_method(job.run.judge.method)
+    if isinstance(method, AskingMethod):
+        reparse_run(job.run, method)
+    while not leases.finish(job.run, job.worker):
+        if job.stop.is_set() or job.cells_left == 0:
+            return False
+        if not free_cells(job.run).exists():
+            wait_for_others(job)
+        elif isinstance(method, Baseline):
+            fill_from_baseline(job, method)
+        elif isinstance(method, AskingMethod):
+            ask_endpoint(job, method, make_client)
+        else:
+            raise RunStopped(f"verdicts of method {method.name} are made elsewhere")
+    return True
+
+
+def wait_for_others(job: Job) -> None:
+    """Wait for one heartbeat while other workers fill the last cells."""
+    job.stop.wait_for(leases.HEARTBEAT_SECONDS)
+    if not leases.send_heartbeat(job.worker).should_continue:
+        raise StatusChanged
+    job.count_done()
+    job.on_progress(job.progress)
+
+
+def ask_endpoint(job: Job, method: AskingMethod, make_client: MakeClient) -> None:
+    """Fill open cells by asking the judge's endpoint, after checking its host again."""
+    endpoint = job.run.judge.endpoint
+    if endpoint is None:
+        raise RunStopped(f"judge {job.run.judge} has no endpoint")
+
+    async def work_in_loop() -> None:
+        await Engine(job, method, endpoint, make_client(endpoint)).work()
+
+    try:
+        check_host(endpoint.base_url)
+        check_key_env(endpoint.key_env)
+        if job.run.way == JudgeRun.Way.BATCH:
+            BatchWork(job, method, endpoint).work()
+        else:
+            async_to_sync(work_in_loop)()
+    except EndpointRefused as error:
+        log.warning("endpoint %s: %s", endpoint, error)
+        raise RunStopped(f"endpoint {endpoint} {explain_refusal(error)}; the server's log has the details") from None
+
+
+def fill_from_baseline(job: Job, method: Baseline) -> None:
+    """Fill open cells with a baseline's verdicts."""
+    run = job.run
+    stamp = stamp_of(run, method, setting_of(run.judge), worker=job.worker.pk)
+    while not job.stop.is_set():
+        limit = BASELINE_CHUNK if job.cells_left is None else min(job.cells_left, BASELINE_CHUNK)
+        ids = claim(run, job.worker, limit=limit) if limit else []
+        if not ids:
+            return
+        writes = PendingWrites()
+        for cell in load(run.judge, ids):
+            verdict = method.decide(cell.shown, seed=run.judge.seed)
+            writes.results.append(Result(cell.pk, cell.order, parsed(Outcome(verdict))))
+        write(writes, stamp)
+        if job.cells_left is not None:
+            job.cells_left -= len(ids)
+        job.progress.done += len(ids)
+        job.progress.ended[Judgment.Status.PARSED] += len(ids)
+        job.on_progress(job.progress)
+        if not leases.send_heartbeat(job.worker).should_continue:
+            raise StatusChanged

@@ -1,0 +1,254 @@
+"""The forms of the judges' pages."""
+
+from itertools import combinations
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from annotation.batches.sampling import ids_of
+from annotation.models import Batch, Study
+from annotation.models.studies import TaskKind
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.errors import JudgingError
+from judging.core.fields import ParametersField
+from judging.core.visibility import prompt_files_of
+from judging.methods import AskingMethod, Baseline, find_method, method_names
+from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
+from judging.runs.judges import check_fit
+from judging.runs.pair_filters import PairFilter
+
+
+def runnable_methods() -> list[str]:
+    """List the methods that can be run; `imported` only holds verdicts made elsewhere."""
+    return [name for name in method_names() if isinstance(find_method(name), AskingMethod | Baseline)]
+
+
+class JudgeForm(forms.Form):
+    """A new judge."""
+
+    name = forms.SlugField(max_length=80, label=_("Name"))
+    method = forms.ChoiceField(choices=[], label=_("Method"), help_text=_("What is asked, and how it is read."))
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(),
+        required=False,
+        label=_("Endpoint"),
+        empty_label=_("none (baselines)"),
+        help_text=_("Added by a site admin."),
+    )
+    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM, label=_("Order of the texts"))
+    combine = forms.ChoiceField(
+        choices=Judge.Combine.choices,
+        initial=Judge.Combine.TIE,
+        label=_("When both orders are asked"),
+        help_text=_(
+            "Averaging needs a method and an endpoint that give probabilities; a pair without them has no verdict."
+        ),
+    )
+    repeats = forms.IntegerField(
+        label=_("Repeats"),
+        min_value=1,
+        max_value=100,
+        initial=1,
+        help_text=_("How often each presentation is asked. Findings count the first; the others show self-agreement."),
+    )
+    negated = forms.BooleanField(
+        required=False,
+        label=_("Ask the negated question too"),
+        help_text=_("Which text is worse? Shows negation invariance; findings count the plain question."),
+    )
+    task = forms.ChoiceField(choices=[], required=False, label=_("Task"), help_text=_("Whose wording is used."))
+    prompt_file = forms.ModelChoiceField(
+        PromptFile.objects.none(),
+        required=False,
+        label=_("Prompt of your own"),
+        empty_label=_("none: the method’s own"),
+    )
+    family = forms.CharField(
+        max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
+    )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_(
+            "key=value, one a line, as temperature=0.7: options of the method, and all else is sent with each call. "
+            "null leaves a default out."
+        ),
+    )
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        label=_("Seed"),
+        help_text=_("Draws the orders and the samples. Empty: any, recorded."),
+    )
+
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.judges = judges
+        fields: dict[str, Any] = self.fields
+        fields["method"].choices = [(name, name) for name in runnable_methods()]
+        fields["endpoint"].queryset = Endpoint.objects.all()
+        fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
+        fields["prompt_file"].queryset = prompt_files_of(study.group)
+
+    def clean_name(self) -> str:
+        """Refuse the name of another group's judge."""
+        name = str(self.cleaned_data["name"])
+        if Judge.objects.filter(name=name).exists() and not self.judges.filter(name=name).exists():
+            raise forms.ValidationError(_("This name is taken. Please choose another."))
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse settings that don't fit together."""
+        data = super().clean() or {}
+        if not self.errors:
+            try:
+                check_fit(**{name: value for name, value in data.items() if name not in ("name", "seed")})
+            except JudgingError as error:
+                self.add_error("endpoint" if data["endpoint"] is None else None, str(error))
+        return data
+
+
+class RunForm(forms.Form):
+    """A judge to be run on a study, on one batch of it, or on a part of either."""
+
+    NARROWING = ("dataset", "systems", "tags", "instances")
+
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
+    batch = forms.ModelChoiceField(
+        Batch.objects.none(),
+        required=False,
+        label=_("Batch"),
+        empty_label=_("every pair that is on a HIT (while there is no batch: every pair)"),
+    )
+    way = forms.ChoiceField(
+        choices=JudgeRun.Way.choices,
+        initial=JudgeRun.Way.CALLS,
+        required=False,
+        label=_("Way of asking"),
+        help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
+    )
+    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    max_cost = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        label=_("At most this much money"),
+        help_text=_(
+            "In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
+        ),
+    )
+    limit = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label=_("At most so many presentations now"),
+        help_text=_("For a first try; start it again to go on. Empty: all."),
+    )
+
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    systems = forms.ChoiceField(required=False, label=_("Systems"))
+    tags = forms.CharField(
+        required=False, label=_("Tags"), help_text=_("Instances that have one of these; separated by commas.")
+    )
+    instances = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        label=_("Ids of the instances"),
+        help_text=_("One a line."),
+    )
+
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = self.fields
+        fields["judge"].queryset = judges.filter(method__in=runnable_methods())
+        fields["batch"].queryset = study.batches.all()
+        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+        names = study.systems.order_by("position").values_list("name", flat=True)
+        self.pairs_of_systems = {f"{one} – {other}": (one, other) for one, other in combinations(names, 2)}
+        fields["systems"].choices = [("", _("all")), *((words, words) for words in self.pairs_of_systems)]
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields that every run has."""
+        return [field for field in self if field.name not in self.NARROWING]
+
+    def narrowing_fields(self) -> list[forms.BoundField]:
+        """Return the fields that select a part of the pairs."""
+        return [self[name] for name in self.NARROWING]
+
+    def narrows(self) -> bool:
+        """Tell whether a part of the pairs was selected, validly or not."""
+        return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
+
+    def clean(self) -> dict[str, Any]:
+        """Build the pair filter."""
+        data = super().clean() or {}
+        given = {name: data.pop(name, "") for name in self.NARROWING}
+        data["only"] = PairFilter(
+            dataset=given["dataset"],
+            systems=self.pairs_of_systems.get(given["systems"], ()),
+            tags=tuple(filter(None, (tag.strip() for tag in given["tags"].split(",")))),
+            instances=tuple(ids_of(given["instances"])),
+        )
+        return data
+
+    def clean_way(self) -> str:
+        """Default to calls."""
+        return self.cleaned_data["way"] or JudgeRun.Way.CALLS
+
+
+class JudgmentFilterForm(forms.Form):
+    """Which judgments of a run to list."""
+
+    outcome = forms.ChoiceField(
+        required=False,
+        label=_("Outcome"),
+        choices=[
+            ("", _("all that were asked")),
+            ("a", _("A preferred")),
+            ("tie", _("tie")),
+            ("b", _("B preferred")),
+            *((status.value, status.label) for status in Judgment.Status if status != Judgment.Status.PARSED),
+        ],
+    )
+    order = forms.ChoiceField(required=False, label=_("Order"), choices=[("", _("any")), *Judgment.Order.choices])
+    asked = forms.ChoiceField(
+        required=False,
+        label=_("Question"),
+        choices=[
+            ("", _("all")),
+            ("plain", _("plain, first time")),
+            ("repeat", _("repeats")),
+            ("negated", _("negated")),
+        ],
+    )
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+
+    def __init__(self, *args: Any, datasets: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = self.fields
+        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the filter of the rows; invalid values are ignored."""
+        self.is_valid()
+        chosen: dict[str, Any] = self.cleaned_data
+        found: dict[str, Any] = {}
+        outcome = chosen.get("outcome")
+        if outcome in ("a", "tie", "b"):
+            found["verdict"] = ("a", "tie", "b").index(outcome) - 1
+        elif outcome:
+            found["status"] = outcome
+        if order := chosen.get("order"):
+            found["order"] = order
+        if dataset := chosen.get("dataset"):
+            found["pair__matchup__instance__dataset"] = dataset
+        asked: dict[str, dict[str, Any]] = {
+            "plain": {"repeat": 0, "negated": False},
+            "repeat": {"repeat__gt": 0},
+            "negated": {"negated": True},
+        }
+        return {**found, **asked.get(chosen.get("asked") or "", {})}

@@ -1,0 +1,160 @@
+"""Adding, checking and finding judges."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.keys import new_seed
+from annotation.studies.services import validate
+from judging.calls.requests import setting_of
+from judging.core.checks import require_same
+from judging.core.constants import RESERVED_PARAMS
+from judging.core.errors import BadSettings, UnknownJudge
+from judging.methods import AskingMethod, Method, find_method, method_names
+from judging.methods.prompted import check_wording
+from judging.methods.tasks import TASKS
+from judging.models import Endpoint, Judge, PromptFile
+
+MOST_REPEATS = 100
+REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
+
+
+@transaction.atomic
+def add_judge(
+    *,
+    name: str,
+    method: str,
+    endpoint: Endpoint | None = None,
+    order: str = Judge.Order.RANDOM,
+    combine: str = Judge.Combine.TIE,
+    repeats: int = 1,
+    negated: bool = False,
+    task: str = "",
+    prompt_file: PromptFile | None = None,
+    family: str = "",
+    params: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> tuple[Judge, bool]:
+    """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
+
+    Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
+    under a used name.
+    """
+    wanted: dict[str, Any] = {
+        "method": method,
+        "endpoint": endpoint,
+        "order": order,
+        "combine": combine,
+        "repeats": repeats,
+        "negated": negated,
+        "task": task,
+        "prompt_file": prompt_file,
+        "family": family,
+        "params": with_temperature(find_method(method), params or {}, repeats),
+    }
+    if seed is not None:
+        wanted["seed"] = seed
+    judge = Judge(name=name, **{"seed": new_seed(), **wanted})
+    check_judge(judge)
+    existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
+    if existing is not None:
+        require_same(f"judge {name}", existing, wanted)
+        return existing, False
+    validate(judge)
+    judge.save()
+    return judge, True
+
+
+def with_temperature(method: Method, params: Mapping[str, Any], repeats: int) -> dict[str, Any]:
+    """Return a judge's parameters, with a temperature above 0 for repeats if the method's default is 0."""
+    kept = dict(params)
+    if repeats > 1 and isinstance(method, AskingMethod) and method.default_params.get("temperature") == 0:
+        kept.setdefault("temperature", REPEATED_TEMPERATURE)
+    return kept
+
+
+def check_fit(*, method: str, endpoint: Endpoint | None, params: Mapping[str, Any], **more: Any) -> None:
+    """Refuse settings that don't fit together; `more` are further fields of a judge.
+
+    Raises: UnknownJudge, BadSettings
+    """
+    check_judge(Judge(method=method, endpoint=endpoint, params=dict(params), **{"seed": 0, **more}))
+
+
+def check_judge(judge: Judge) -> None:
+    """Refuse a judge, stored or not, whose settings don't fit together.
+
+    Raises: UnknownJudge for an unknown method; BadSettings
+    """
+    method = find_method(judge.method)
+    if not 1 <= judge.repeats <= MOST_REPEATS:
+        raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
+    if judge.task and judge.task not in TASKS:
+        raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
+    if judge.combine == Judge.Combine.PROBABILITY:
+        check_probabilities(judge, method)
+    if not isinstance(method, AskingMethod):
+        check_baseline(judge)
+        return
+    if judge.endpoint is None:
+        raise BadSettings(f"method {judge.method} asks a model: name an endpoint")
+    if reserved := RESERVED_PARAMS & set(judge.params):
+        raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
+    if foreign := options_of_others(method) & set(judge.params):
+        raise BadSettings(
+            f"method {judge.method} has no option {', '.join(sorted(foreign))}: it would be sent as it is"
+        )
+    method.check(
+        judge.task or "free", setting_of(judge)
+    )  # every task offers the same; its own is checked with the study
+    if judge.prompt_file is not None:
+        wording = judge.prompt_file
+        check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
+
+
+def options_of_others(method: Method) -> set[str]:
+    """Return the options that only other methods have; except `logprobs`, which is a parameter of endpoints too."""
+    known = {option for name in method_names() for option in find_method(name).options}
+    return known - set(method.options) - {"logprobs"}
+
+
+def check_baseline(judge: Judge) -> None:
+    """Refuse settings that only methods asking a model have."""
+    if judge.endpoint is not None:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no endpoint")
+    if judge.params:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no parameters, got {', '.join(judge.params)}")
+    if judge.prompt_file is not None:
+        raise BadSettings(f"method {judge.method} asks no model: it takes no prompt file")
+
+
+def check_probabilities(judge: Judge, method: Method) -> None:
+    """Refuse to average probabilities if only one order is asked, or the method gives none.
+
+    Raises: BadSettings
+    """
+    if judge.order != Judge.Order.BOTH:
+        raise BadSettings("probabilities are averaged over both orders: choose order both")
+    if not gives_probabilities(method, judge.params):
+        option = " without logprobs=true" if "logprobs" in method.options else ""
+        raise BadSettings(f"method {judge.method} gives no probability of a verdict{option}: choose combine tie")
+
+
+def gives_probabilities(method: Method, params: Mapping[str, Any]) -> bool:
+    """Tell whether a judge asks for the log-probability of its verdict."""
+    if "logprobs" in method.options:
+        return bool(params.get("logprobs", method.options["logprobs"]))
+    return bool(getattr(method, "gives_probability", False))
+
+
+def find_judge(name: str) -> Judge:
+    """Return the judge of this name.
+
+    Raises: UnknownJudge listing those that exist.
+    """
+    judge = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
+    if judge is None:
+        known = ", ".join(Judge.objects.values_list("name", flat=True)) or "none yet"
+        raise UnknownJudge(f"there is no judge {name}; there are: {known}")
+    return judge

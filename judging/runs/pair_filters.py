@@ -1,0 +1,116 @@
+"""Filters for a part of a study's or batch's pairs."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from annotation.core.errors import UnknownName
+from annotation.models import Instance, Pair, Study
+from annotation.studies.instance_tags import tags_of
+from judging.core.errors import BadSettings
+
+MOST_INSTANCES = 20_000  # selected by id or tag; for more, make a batch
+
+
+@dataclass(frozen=True)
+class PairFilter:
+    """A filter on a study's pairs; empty fields don't filter.
+
+    systems   : the two compared, in either order
+    tags      : instances with any of these
+    instances : instances by id
+    """
+
+    dataset: str = ""
+    systems: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """Its normalised form, as a run stores it."""
+        named = {name: sorted(set(getattr(self, name))) for name in ("systems", "tags", "instances")}
+        return {name: value for name, value in {"dataset": self.dataset, **named}.items() if value}
+
+    @property
+    def key(self) -> str:
+        """A hash of it, unique among a judge's runs; empty if it filters nothing."""
+        stored = self.stored
+        return hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest() if stored else ""
+
+    def within(self, pairs: QuerySet[Pair], study: Study) -> QuerySet[Pair]:
+        """Apply it to a study's pairs.
+
+        Raises: UnknownName for a data set, system, tag or instance that the study doesn't have; BadSettings for a single
+        system, or too many instances.
+        """
+        if self.dataset:
+            _require(
+                "data set", [self.dataset], study.instances.order_by().values_list("dataset", flat=True).distinct()
+            )
+            pairs = pairs.filter(matchup__instance__dataset=self.dataset)
+        if self.systems:
+            pairs = pairs.filter(_between(study, self.systems))
+        if self.tags:
+            pairs = pairs.filter(matchup__instance__in=_tagged(study, self.tags))
+        if self.instances:
+            pairs = pairs.filter(matchup__instance__in=_named(study, self.instances))
+        return pairs
+
+
+EVERY_PAIR = PairFilter()
+
+
+def filter_of(stored: Mapping[str, Any]) -> PairFilter:
+    """Return the filter that a run has stored."""
+    return PairFilter(
+        dataset=stored.get("dataset", ""),
+        **{name: tuple(stored.get(name, ())) for name in ("systems", "tags", "instances")},
+    )
+
+
+def _between(study: Study, systems: tuple[str, ...]) -> Q:
+    if len(set(systems)) != 2:
+        raise BadSettings(f"a run is about the pairs of two systems; {len(set(systems))} are named")
+    _require("system", systems, study.systems.order_by("position").values_list("name", flat=True))
+    first, second = systems
+    return Q(matchup__system_a__name=first, matchup__system_b__name=second) | Q(
+        matchup__system_a__name=second, matchup__system_b__name=first
+    )
+
+
+def _tagged(study: Study, tags: tuple[str, ...]) -> list[int]:
+    by_instance = {pk: tags_of(metadata) for pk, metadata in study.instances.values_list("pk", "metadata")}
+    _require("tag", tags, {tag for found in by_instance.values() for tag in found})
+    tagged = [pk for pk, found in by_instance.items() if not set(tags).isdisjoint(found)]
+    _refuse_many(len(tagged))
+    return tagged
+
+
+def _named(study: Study, instances: tuple[str, ...]) -> list[int]:
+    _refuse_many(len(instances))
+    known = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
+    if unknown := [name for name in instances if name not in known]:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise UnknownName(f"study {study.slug} has no instance {unknown[0]}{more}")
+    return [known[name] for name in instances]
+
+
+def _refuse_many(count: int) -> None:
+    if count > MOST_INSTANCES:
+        raise BadSettings(
+            f"{count:,} instances are too many to be chosen one by one; at most {MOST_INSTANCES:,}: "
+            "make a batch of them and run the judge on that"
+        )
+
+
+def _require(what: str, wanted: Iterable[str], known: Iterable[str]) -> None:
+    names = sorted(known)
+    for name in wanted:
+        if name not in names:
+            listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+            raise UnknownName(f"the study has no {what} {name}; it has: {listed or 'none'}")

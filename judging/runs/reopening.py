@@ -1,0 +1,106 @@
+"""Reopening presentations of a finished run that have no verdict because a call got no answer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from annotation.models import Event
+from annotation.studies.log import log
+from judging.calls.cases import Case
+from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.requests import Requests, setting_of
+from judging.calls.store import stamp_of
+from judging.core.bulk_sql import chunked
+from judging.core.errors import BadSettings, RunBusy
+from judging.jobs import leases
+from judging.methods import AskingMethod, find_method
+from judging.models import JudgeRun, Judgment
+from judging.runs.claims import load
+from judging.runs.reparse import CHUNK, answers_of
+from judging.runs.services import check_cap, open_failed
+
+UNPARSED, PENDING = Judgment.Status.UNPARSED, Judgment.Status.PENDING
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """Numbers of reopened presentations that were unparsed, or errors."""
+
+    unparsed: int = 0
+    errors: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.unparsed + self.errors
+
+
+def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by: User | None = None) -> Reopened:
+    """Reopen a finished run's presentations that lack an answer, queue the run, and log that in the study.
+
+    unparsed : unparsed ones with a call that never got an answer. If every call was answered, asking again would find
+               the same answers in the cache; these stay as they are.
+    errors   : those that ended in an error
+
+    Their cost so far stays counted. Raises: RunBusy for a run that is active or has open presentations; BadSettings if
+    its judge asks no endpoint, or its cost can't be capped.
+    """
+    method = find_method(run.judge.method)
+    if not isinstance(method, AskingMethod):
+        raise BadSettings(f"method {method.name} asks no endpoint: there is nothing to ask again")
+    _check(run)
+    lost = [pk for chunk in _unanswered_cells(run, method) for pk in chunk] if unparsed else []
+    with transaction.atomic():
+        related = ("judge__endpoint", "study", "batch")
+        run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
+        _check(run)
+        opened = Reopened(_open(run, lost), open_failed(run) if errors else 0)
+        if opened.total:
+            run.status, run.message, run.finished_at = JudgeRun.Status.QUEUED, "", None
+            run.save(update_fields=["status", "message", "finished_at"])
+            told = {"judge": run.judge.name, "run": run.pk, "unparsed": opened.unparsed, "errors": opened.errors}
+            log(study=run.study, kind=Event.Kind.REOPENED, batch=run.batch, by=by, changes=told)
+    return opened
+
+
+def _check(run: JudgeRun) -> None:
+    if run.status in leases.ACTIVE:
+        raise RunBusy(f"{run} is {run.get_status_display().lower()}: wait until it has ended")
+    if left := run.judgments.filter(status=PENDING).count():
+        raise RunBusy(f"{run} has {left} open presentations: resume it first")
+    check_cap(run)
+
+
+def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]]:
+    """Yield, chunk by chunk, the unparsed cells whose procedure, replayed, waits for an answer.
+
+    Cells of another prompt version are left out, unless they got no answer at all.
+    """
+    setting, requests = setting_of(run.judge), Requests(run.judge, method)
+    today = Q(prompt_version=stamp_of(run, method, setting).prompt_version)
+    cells = run.judgments.filter(Q(calls=0) | today, status=UNPARSED).order_by("pk")
+    ids = list(cells.values_list("pk", flat=True))
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK]
+        pool = ProcedurePool(method, setting, requests)
+        pool.add_answers(answers_of(chunk))
+        cases = pool.start(load(run.judge, chunk))
+        pool.advance(cases)
+        yield [case.cell.pk for case in cases if _lacks_an_answer(case)]
+
+
+def _lacks_an_answer(case: Case) -> bool:
+    """Tell whether a call of a case never got an answer, or got one since, for another cell."""
+    if case.reading is not None:
+        return case.reading.status == Judgment.Status.PARSED
+    return any(state.waiting and not state.attempt for state in case.call_states)
+
+
+def _open(run: JudgeRun, ids: list[int]) -> int:
+    """Open unparsed cells; their answers stay linked and counted."""
+    values = {"status": PENDING, "failure": "", "judged_at": None}
+    unparsed = run.judgments.filter(status=UNPARSED)
+    return sum(unparsed.filter(pk__in=part).update(**values) for part in chunked(ids))

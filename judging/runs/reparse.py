@@ -1,0 +1,85 @@
+"""Parsing stored answers again with a newer parser, without any call."""
+
+from collections.abc import Iterable, Sequence
+
+from django.db import transaction
+from django.utils import timezone
+
+from judging.calls.cases import Case, StoredAnswer
+from judging.calls.made_tables import store_makings
+from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.reading import unparsed
+from judging.calls.requests import Requests, cache_key, setting_of
+from judging.calls.store import Result, Stamp, result_values, stamp_of
+from judging.core.bulk_sql import update_rows
+from judging.endpoints.chat_answers import UNUSABLE
+from judging.methods import AskingMethod, Reply
+from judging.models import Completion, JudgeRun, Judgment
+from judging.runs.claims import load
+
+CHUNK = 500
+REPARSED = (
+    *("status", "verdict", "p_b", "score_a", "score_b", "rationale", "failure"),
+    *("prompt_version", "parser_version", "judged_at"),
+)
+ANSWER_FIELDS = ("base_url", "request", "sample", "pk", "text", "finish_reason", "response")
+
+
+def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
+    """Parse a run's answers again where an older parser did; returns how many cells were updated.
+
+    Their cost and number of calls stay as they are.
+    """
+    setting = setting_of(run.judge)
+    requests = Requests(run.judge, method)
+    stamp = stamp_of(run, method, setting, requests.base_url)
+    old = run.judgments.exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
+    old = old.exclude(calls=0).exclude(parser_version=method.parser_version)
+    ids = list(old.order_by("pk").values_list("pk", flat=True))
+    count = 0
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK]
+        results = reparse_cells(ProcedurePool(method, setting, requests), run, chunk)
+        save(results, stamp)
+        count += len(results)
+    return count
+
+
+def reparse_cells(pool: ProcedurePool, run: JudgeRun, ids: Sequence[int]) -> list[Result]:
+    """Replay cells with their stored answers, refusals included."""
+    pool.add_answers(answers_of(ids))
+    cases = pool.start(load(run.judge, ids))
+    pool.advance(cases)
+    for case in cases:
+        end_unreadable(case)
+    pool.advance(cases)
+    return pool.take_writes().results
+
+
+def answers_of(ids: Iterable[int]) -> Iterable[StoredAnswer]:
+    """Return the answers behind cells with their cache keys, computed since refusals have none stored."""
+    of_use = Completion.objects.exclude(cache_key=None, finish_reason=UNUSABLE)
+    completions = of_use.filter(judgments__in=list(ids)).distinct().order_by()
+    for base_url, request, sample, pk, text, finish_reason, response in completions.values_list(*ANSWER_FIELDS):
+        yield StoredAnswer(cache_key(base_url, request, sample), Reply(text, finish_reason, response), pk)
+
+
+def end_unreadable(case: Case) -> None:
+    """End a case whose stored answers can't be parsed any more, rather than attempt another call.
+
+    A case that waits for a first attempt stays as the older parser read it.
+    """
+    waiting = [state for state in case.call_states if state.waiting]
+    if not case.ended and waiting and all(state.attempt for state in waiting):
+        last = case.used[-1].reply if case.used else None
+        case.end(unparsed(last, "no readable answer among those that are stored"))
+
+
+def save(results: Sequence[Result], stamp: Stamp) -> None:
+    """Store the new readings."""
+    now = timezone.now()
+    rows = ([*result_values(result), stamp.prompt_version, stamp.parser_version, now, result.pk] for result in results)
+    made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
+    with transaction.atomic():
+        update_rows(Judgment, REPARSED, rows)
+        store_makings(made, stamp.tables)

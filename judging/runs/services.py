@@ -1,0 +1,254 @@
+"""Starting, stopping and resuming runs, and adding their cells."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from annotation.core.errors import UnknownName
+from annotation.models import Batch, HitPair, Pair, Study
+from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
+from judging.calls.requests import setting_of
+from judging.core.bulk_sql import insert_rows
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.errors import BadSettings, RunBusy
+from judging.jobs import leases
+from judging.methods import find_method
+from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
+from judging.runs.pair_filters import EVERY_PAIR, PairFilter, filter_of
+from judging.runs.tasks import enqueue_run
+
+# Defaults of a new cell, since bulk SQL doesn't apply the model's.
+NEW_CELL_VALUES = {
+    "status": Judgment.Status.PENDING.value,
+    "rationale": "",
+    "failure": "",
+    "calls": 0,
+    "cached": 0,
+    "prompt_version": "",
+    "parser_version": "",
+}
+CHUNK = 1000
+NEW_CELL_FIELDS = ("run", "pair", "order", "repeat", "negated", *NEW_CELL_VALUES)
+
+
+@transaction.atomic
+def start_run(
+    *,
+    study: Study,
+    judge: Judge,
+    batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+    way: str | None = None,
+    tables_as: str = "",
+) -> JudgeRun:
+    """Return the run of a judge on a study or a batch, with an open cell for every presentation to be made.
+
+    only      : a part of these pairs; each filter has a run of its own, and all share answers
+    tables_as : the variant under which comparison tables that it makes are published; empty: as before
+
+    Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice. Calls in
+    flight, the cap on costs and the way keep their values unless given.
+    Raises: BadSettings if there is nothing to judge, the judge can't judge it, or its cost can't be capped; UnknownName
+    if the filter names something unknown.
+    """
+    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
+        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    check(study, judge)
+    run, _ = JudgeRun.objects.get_or_create(
+        study=study, judge=judge, batch=batch, filter_key=only.key, defaults={"pair_filter": only.stored}
+    )
+    related = ("judge__endpoint", "judge__prompt_file", "study", "batch")
+    run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
+    run.in_flight = in_flight or run.in_flight
+    run.max_cost = run.max_cost if max_cost is None else max_cost
+    run.way = way or run.way
+    run.tables_as = tables_as or run.tables_as
+    check_cap(run)
+    add_cells(run)
+    if not run.judgments.exists():
+        raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
+    if not leases.has_live_worker(run):  # otherwise its workers fill the new cells as well
+        open_failed(run)
+        run.status, run.message = JudgeRun.Status.QUEUED, ""
+    run.save(update_fields=["status", "message", "in_flight", "max_cost", "way", "tables_as"])
+    return run
+
+
+@transaction.atomic
+def queue_run(
+    *,
+    study: Study,
+    judge: Judge,
+    batch: Batch | None = None,
+    only: PairFilter = EVERY_PAIR,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+    way: str | None = None,
+    tables_as: str = "",
+    limit: int | None = None,
+) -> JudgeRun:
+    """Start a run and queue it for a worker; `limit`: cells to fill this time."""
+    run = start_run(
+        study=study,
+        judge=judge,
+        batch=batch,
+        only=only,
+        in_flight=in_flight,
+        max_cost=max_cost,
+        way=way,
+        tables_as=tables_as,
+    )
+    if run.status == JudgeRun.Status.QUEUED:
+        transaction.on_commit(lambda: enqueue_run(run.pk, limit))
+    return run
+
+
+@transaction.atomic
+def resume_run(*, run: JudgeRun) -> JudgeRun:
+    """Queue a run that was paused or stopped by an error.
+
+    Raises: RunBusy if it is queued, running, done or cancelled; BadSettings if its cost can't be capped.
+    """
+    run = _locked(run)
+    if run.status not in (JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED):
+        raise RunBusy(f"{run} can't be resumed: it is {run.get_status_display().lower()}")
+    check_cap(run)
+    open_failed(run)
+    _set(run, JudgeRun.Status.QUEUED)
+    transaction.on_commit(lambda: enqueue_run(run.pk))
+    return run
+
+
+def run_again(*, run: JudgeRun) -> JudgeRun:
+    """Start a run again with the same settings, for new pairs and for cells that ended in an error."""
+    return queue_run(study=run.study, judge=run.judge, batch=run.batch, only=filter_of(run.pair_filter))
+
+
+@transaction.atomic
+def pause_run(*, run: JudgeRun) -> JudgeRun:
+    """Pause a run: its workers notice within seconds and drop their calls in flight.
+
+    Raises: RunBusy if it is not active.
+    """
+    return _stop(run, JudgeRun.Status.PAUSED)
+
+
+@transaction.atomic
+def cancel_run(*, run: JudgeRun) -> JudgeRun:
+    """Cancel a run: its results stay, and only starting it again resumes it.
+
+    Raises: RunBusy if it has ended.
+    """
+    return _stop(run, JudgeRun.Status.CANCELLED, JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED)
+
+
+def _stop(run: JudgeRun, status: str, *also_from: str) -> JudgeRun:
+    run = _locked(run)
+    if run.status not in (*leases.ACTIVE, *also_from):
+        raise RunBusy(f"{run} can't be stopped: it is {run.get_status_display().lower()}")
+    return _set(run, status)
+
+
+def _locked(run: JudgeRun) -> JudgeRun:
+    related = ("judge__endpoint", "study", "batch")
+    return JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
+
+
+def _set(run: JudgeRun, status: str) -> JudgeRun:
+    run.status, run.message = status, ""
+    run.finished_at = timezone.now() if status == JudgeRun.Status.CANCELLED else None
+    run.save(update_fields=["status", "message", "finished_at"])
+    return run
+
+
+def check(study: Study, judge: Judge) -> None:
+    """Refuse a judge that can't judge the pairs of a study, before a worker finds out.
+
+    Raises: BadSettings
+    """
+    find_method(judge.method).check(task_for(judge, study.task_kind), setting_of(judge))
+
+
+def check_cap(run: JudgeRun) -> None:
+    """Refuse a cap on costs that can't be enforced.
+
+    Raises: BadSettings
+    """
+    endpoint = run.judge.endpoint
+    if run.max_cost is None:
+        return
+    if not run.max_cost.is_finite() or run.max_cost < 0:
+        raise BadSettings(f"the cap on the cost must be a sum of money, got {run.max_cost}")
+    if endpoint is not None and (endpoint.price_prompt is None or endpoint.price_completion is None):
+        raise BadSettings(
+            f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
+        )
+
+
+def open_failed(run: JudgeRun) -> int:
+    """Open the cells that ended in an error, which keep the answers they paid for; returns how many."""
+    failed = run.judgments.filter(status=Judgment.Status.ERROR)
+    count = failed.update(
+        status=Judgment.Status.PENDING, failure="", calls=F("calls") - F("cached"), cached=0, judged_at=None
+    )
+    run.provider_batches.filter(status=ProviderBatch.Status.COLLECTED).update(
+        keys=[]
+    )  # resets the attempts counted in batches
+    return count
+
+
+def pairs_of(study: Study, batch: Batch | None, only: PairFilter = EVERY_PAIR) -> QuerySet[Pair]:
+    """Return the pairs of a run: those on the batch's HITs, or on HITs of the study's rating batches, or else all.
+
+    Raises: as `PairFilter.within`
+    """
+    return only.within(_pairs_on(study, batch), study)
+
+
+def _pairs_on(study: Study, batch: Batch | None) -> QuerySet[Pair]:
+    pairs = Pair.objects.filter(matchup__instance__study=study)
+    if batch is not None:
+        return pairs.filter(pk__in=HitPair.objects.filter(hit__batch=batch).values("pair_id"))
+    batches = study.batches.for_rating()
+    if batches.exists():
+        return pairs.filter(pk__in=HitPair.objects.filter(hit__batch__in=batches.order_by()).values("pair_id"))
+    return pairs
+
+
+def add_cells(run: JudgeRun) -> None:
+    """Add a run's missing cells: orders × repeats, twice with the negated question."""
+    found = pairs_of(run.study, run.batch, filter_of(run.pair_filter))
+    pairs = found.exclude(pk__in=run.judgments.order_by().values("pair_id"))
+    ids = list(pairs.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(ids), CHUNK):
+        found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
+        insert_rows(
+            Judgment, NEW_CELL_FIELDS, missing_cells(run.judge, run.pk, found.values_list("pk", *IDENTITY_FIELDS))
+        )
+
+
+def missing_cells(judge: Judge, run_id: int, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of a new cell for each presentation of the given pairs."""
+    for pk, *fields in pairs:
+        for order in orders_for(judge, identity_of(*fields)):
+            for repeat in range(judge.repeats):
+                for negated in (False, True) if judge.negated else (False,):
+                    yield (run_id, pk, order, repeat, negated, *NEW_CELL_VALUES.values())
+
+
+def find_batch(study: Study, name: str) -> Batch:
+    """Return a batch of a study by its name.
+
+    Raises: UnknownName listing those that exist.
+    """
+    batch = study.batches.filter(name=name).first()
+    if batch is None:
+        known = ", ".join(study.batches.values_list("name", flat=True)) or "none yet"
+        raise UnknownName(f"study {study.slug} has no batch {name}; it has: {known}")
+    return batch

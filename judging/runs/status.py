@@ -1,0 +1,169 @@
+"""Outcomes and usage of runs, aggregated in the database."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from annotation.models import Study
+from judging.models import JudgeRun, Judgment
+from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, usage_of
+
+UNPARSED, REFUSED, ERROR, PENDING = (
+    Judgment.Status.UNPARSED,
+    Judgment.Status.REFUSED,
+    Judgment.Status.ERROR,
+    Judgment.Status.PENDING,
+)
+FIRST_WON = Q(order="ab", verdict=-1) | Q(order="ba", verdict=1)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Presentations by outcome: a + tie + b + unparsed + refused + errors = asked.
+
+    pending : not asked yet, not part of `asked`
+    first   : verdicts for the text shown first
+    fetched : answers fetched for these judgments; `from_cache`: answers from the cache
+    """
+
+    a: int
+    tie: int
+    b: int
+    unparsed: int
+    refused: int
+    errors: int
+    pending: int
+    first: int
+    fetched: int
+    from_cache: int
+
+    @property
+    def asked(self) -> int:
+        """Presentations that have an outcome."""
+        return self.parsed + self.unparsed + self.refused + self.errors
+
+    @property
+    def parsed(self) -> int:
+        """Presentations with a verdict."""
+        return self.a + self.tie + self.b
+
+    @property
+    def total(self) -> int:
+        """All presentations of the run."""
+        return self.asked + self.pending
+
+    @property
+    def decided(self) -> int:
+        """Verdicts that are no ties."""
+        return self.a + self.b
+
+    @property
+    def first_share(self) -> float | None:
+        """Share of verdicts for the text shown first, without ties; `None` if there are none."""
+        return self.first / self.decided if self.decided else None
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counts for JSON, where `calls` are answers fetched and `cached` those from the cache."""
+        counts = {"asked": self.asked, "parsed": self.parsed, **asdict(self)}
+        counts["calls"], counts["cached"] = counts.pop("fetched"), counts.pop("from_cache")
+        return counts
+
+
+COUNTED = {
+    "a": Count("pk", filter=Q(verdict=-1)),
+    "tie": Count("pk", filter=Q(verdict=0)),
+    "b": Count("pk", filter=Q(verdict=1)),
+    "unparsed": Count("pk", filter=Q(status=UNPARSED)),
+    "refused": Count("pk", filter=Q(status=REFUSED)),
+    "errors": Count("pk", filter=Q(status=ERROR)),
+    "pending": Count("pk", filter=Q(status=PENDING)),
+    "first": Count("pk", filter=FIRST_WON),
+    "fetched": Sum(F("calls") - F("cached"), default=0),
+    "from_cache": Sum("cached", default=0),
+}
+
+
+def count_judgments(judgments: QuerySet[Judgment]) -> Counts:
+    """Count a set of judgments in one query."""
+    return Counts(**judgments.order_by().aggregate(**COUNTED))
+
+
+def count_runs(study: Study) -> dict[int, Counts]:
+    """Return the counts of every run of a study by primary key, in one query."""
+    judgments = Judgment.objects.filter(run__study=study).order_by()
+    rows = judgments.values("run_id").annotate(**COUNTED).values_list("run_id", *COUNTED)
+    return {run_id: Counts(**dict(zip(COUNTED, values, strict=True))) for run_id, *values in rows}
+
+
+def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
+    """Return outcomes and usage of some runs of one endpoint for JSON; unknown costs and tokens are `None`.
+
+    cost          : of all calls; `None` if one has no known price: `cost_known` is the known part
+    calls_by_kind : answers behind the runs, each counted once, cached ones included
+    """
+    judgments = Judgment.objects.filter(run__in=runs)
+    counts = count_judgments(judgments)
+    endpoint = runs[0].judge.endpoint
+    usage = usage_of(judgments, endpoint.currency if endpoint else "")
+    return {
+        "method": runs[0].judge.method,
+        "status": [run.status for run in runs],
+        "messages": [run.message for run in runs if run.message],
+        **counts.as_dict(),
+        **tokens_and_money(usage, counts.parsed),
+        "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
+    }
+
+
+def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
+    """Sum runs by method and currency."""
+    groups: dict[tuple[str, str], list[JudgeRun]] = {}
+    for run in runs:
+        currency = run.judge.endpoint.currency if run.judge.endpoint else ""
+        groups.setdefault((run.judge.method, currency), []).append(run)
+    found = []
+    for (method, currency), members in sorted(groups.items()):
+        judgments = Judgment.objects.filter(run__in=members)
+        counts = count_judgments(judgments)
+        money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
+        found.append({"method": method, "judges": len({run.judge_id for run in members}), **counts.as_dict(), **money})
+    return found
+
+
+def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:
+    """Return tokens and cost, in all and per verdict."""
+    known = usage.prompt_tokens is not None and usage.completion_tokens is not None
+    tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0) if known or not usage.calls else None
+    cost = None if usage.unpriced else usage.priced
+    return {
+        "prompt_tokens": usage.prompt_tokens if usage.calls else 0,
+        "completion_tokens": usage.completion_tokens if usage.calls else 0,
+        "tokens": tokens,
+        "tokens_per_verdict": tokens / verdicts if tokens is not None and verdicts else None,
+        "calls_per_verdict": usage.calls / verdicts if verdicts else None,
+        "cost": None if cost is None else float(cost),
+        "cost_known": float(usage.priced),
+        "cost_per_verdict": float(cost / verdicts) if cost is not None and verdicts else None,
+        "currency": usage.currency,
+    }
+
+
+def kind_as_dict(kind: CallKindUsage) -> dict[str, Any]:
+    """Return the answers of one kind for JSON."""
+    cost = None if kind.unpriced or kind.cost is None else float(kind.cost)
+    return {
+        "kind": kind.kind,
+        "answers": kind.answers,
+        "prompt_tokens": kind.prompt_tokens,
+        "completion_tokens": kind.completion_tokens,
+        "cost": cost,
+    }
+
+
+def pairs_without_source(run: JudgeRun) -> int:
+    """Count the pairs of a run that have no source text, as in some imported ratings."""
+    if run.judge.endpoint_id is None:
+        return 0  # baselines ask nothing
+    return run.judgments.filter(pair__matchup__instance__source="").values("pair").distinct().count()

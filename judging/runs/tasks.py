@@ -1,0 +1,64 @@
+"""The queue's tasks for runs."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from django_tasks import task
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from judging.jobs import leases
+from judging.jobs.stopping import WORKER_STOP
+from judging.models import JudgeRun
+
+BATCH_CHECK_SECONDS = 60.0  # between two polls of a provider's batches
+CALLS_PER_WORKER = 64  # calls in flight that keep one process busy
+
+
+@task()
+def execute_run(run_id: int, limit: int | None = None) -> str:
+    """Work on a run until it is done, fails, or the worker is told to end. Running it twice is harmless.
+
+    limit : cells to fill this time
+    """
+    # Web processes import this module to enqueue, and must not load the `openai` client (60 MB).
+    from judging.runs.execution import execute
+
+    if limit is None:
+        enqueue_extra_worker(run_id)
+    ended = execute(run_id, stop=WORKER_STOP, limit=limit, wait_for_batches=False)
+    if ended.batch_pending:
+        enqueue_later(run_id, ended.cells_left)
+    return ended.status
+
+
+def enqueue_run(run_id: int, limit: int | None = None) -> None:
+    """Queue a run; `limit`: cells to fill this time."""
+    if limit is None:
+        execute_run.enqueue(run_id)
+    else:
+        execute_run.enqueue(run_id, limit)
+
+
+def enqueue_extra_worker(run_id: int) -> None:
+    """Queue a run for another worker if its calls in flight exceed what the present workers can handle."""
+    run = JudgeRun.objects.filter(pk=run_id, status__in=leases.ACTIVE, way=JudgeRun.Way.CALLS).first()
+    if run is None:
+        return
+    workers = sum(leases.is_alive(worker) for worker in run.workers.all()) + 1  # and this one
+    waiting = {task.args_kwargs["args"][0] for task in tasks_of_runs(TaskResultStatus.READY)}
+    if workers * CALLS_PER_WORKER < run.in_flight and run_id not in waiting:
+        enqueue_run(run_id)
+
+
+def enqueue_later(run_id: int, limit: int | None) -> None:
+    """Queue a run for later, to poll its provider's batches."""
+    if run_id not in {task.args_kwargs["args"][0] for task in tasks_of_runs(TaskResultStatus.READY)}:
+        later = timezone.now() + timedelta(seconds=BATCH_CHECK_SECONDS)
+        execute_run.using(run_after=later).enqueue(run_id, limit)
+
+
+def tasks_of_runs(status: str) -> list[DBTaskResult[Any, Any]]:
+    """Return the tasks of this status that work on a run."""
+    return list(DBTaskResult.objects.filter(task_path=execute_run.module_path, status=status).order_by("enqueued_at"))

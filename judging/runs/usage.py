@@ -1,0 +1,141 @@
+"""Calls, tokens and cost of runs, aggregated in the database; and their pace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Left, StrIndex
+
+from annotation.models import Study
+from judging.models import Completion, JudgeRun, Judgment
+
+RATE_SECONDS = 60
+MOST_KINDS = 12
+LONGEST_KIND = 80
+
+
+@dataclass(frozen=True)
+class RunUsage:
+    """What a run's cells took in calls made for them; answers from the cache are `cached` only.
+
+    Tokens are `None` if no endpoint reported them; unpriced : cells with calls of unknown cost, not part of `priced`
+    """
+
+    calls: int
+    cached: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    priced: Decimal
+    unpriced: int
+    verdicts: int
+    currency: str
+
+    @property
+    def cost(self) -> Decimal | None:
+        """The known part of the cost; `None` if nothing is known."""
+        return None if self.unpriced and not self.priced else self.priced
+
+    @property
+    def per_verdict(self) -> Decimal | None:
+        """The cost of a verdict; `None` without verdicts, or if part of the cost is unknown."""
+        return None if self.unpriced or not self.verdicts else self.priced / self.verdicts
+
+
+MADE = Q(calls__gt=F("cached"))
+USAGE_SUMS = {
+    "calls_made": Sum(F("calls") - F("cached"), default=0),
+    "from_cache": Sum("cached", default=0),
+    "sent": Sum("prompt_tokens"),
+    "written": Sum("completion_tokens"),
+    "priced": Sum("cost"),
+    "unpriced": Count("pk", filter=MADE & Q(cost=None)),
+    "verdicts": Count("pk", filter=Q(status=Judgment.Status.PARSED)),
+}
+
+
+def usage_by_run(study: Study) -> dict[int, RunUsage]:
+    """Return the usage of every run of a study by primary key, in one query."""
+    judgments = Judgment.objects.filter(run__study=study).order_by()
+    rows = judgments.values("run_id", "run__judge__endpoint__currency").annotate(**USAGE_SUMS)
+    return {row["run_id"]: _usage(row, row["run__judge__endpoint__currency"] or "") for row in rows}
+
+
+def usage_of(judgments: QuerySet[Judgment], currency: str) -> RunUsage:
+    """Return the usage of a set of judgments."""
+    return _usage(judgments.order_by().aggregate(**USAGE_SUMS), currency)
+
+
+def _usage(row: Mapping[str, Any], currency: str) -> RunUsage:
+    return RunUsage(
+        calls=row["calls_made"],
+        cached=row["from_cache"],
+        prompt_tokens=row["sent"],
+        completion_tokens=row["written"],
+        priced=row["priced"] or Decimal(0),
+        unpriced=row["unpriced"],
+        verdicts=row["verdicts"],
+        currency=currency,
+    )
+
+
+@dataclass(frozen=True)
+class RunPace:
+    """How fast a run has been in the last minute.
+
+    per_second   : presentations answered; `None` before the first
+    seconds_left : until all are answered; `None` without a pace
+    """
+
+    per_second: float | None
+    seconds_left: float | None
+
+
+def pace_of(run: JudgeRun, *, pending: int, now: datetime) -> RunPace:
+    """Measure the pace of a run over the last minute, or since it started if that is less."""
+    window = RATE_SECONDS if run.started_at is None else (now - run.started_at).total_seconds()
+    seconds = max(1.0, min(float(RATE_SECONDS), window))
+    done = run.judgments.filter(judged_at__gte=now - timedelta(seconds=seconds)).count()
+    if not done:
+        return RunPace(None, None)
+    return RunPace(done / seconds, pending * seconds / done)
+
+
+@dataclass(frozen=True)
+class CallKindUsage:
+    """The answers of one kind behind a run's cells, each counted once."""
+
+    kind: str
+    answers: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: Decimal | None
+    unpriced: int
+
+
+def calls_by_kind(run: JudgeRun) -> list[CallKindUsage]:
+    """Count the answers behind a run by kind of call, cached ones included."""
+    used = Judgment.completions.through.objects.filter(judgment__run=run).order_by().values("completion_id")
+    rows = Completion.objects.filter(pk__in=used).order_by("kind").values("kind")
+    counted = rows.annotate(
+        answers=Count("pk"),
+        sent=Sum("prompt_tokens"),
+        written=Sum("completion_tokens"),
+        paid=Sum("cost"),
+        unpriced=Count("pk", filter=Q(cost=None)),
+    )
+    return [
+        CallKindUsage(row["kind"], row["answers"], row["sent"], row["written"], row["paid"], row["unpriced"])
+        for row in counted
+    ]
+
+
+def failures_by_kind(run: JudgeRun) -> list[tuple[str, int]]:
+    """Count a run's errors by their message up to the first colon, most frequent first."""
+    colon = StrIndex("failure", Value(":"))
+    kind = Case(When(colon__gt=0, then=Left("failure", F("colon") - 1)), default=Left("failure", LONGEST_KIND))
+    errors = run.judgments.filter(status=Judgment.Status.ERROR).order_by()
+    rows = errors.annotate(colon=colon).annotate(kind=kind).values_list("kind").annotate(found=Count("pk"))
+    return [(kind[:LONGEST_KIND], count) for kind, count in rows.order_by("-found", "kind")[:MOST_KINDS]]

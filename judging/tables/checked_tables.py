@@ -1,0 +1,264 @@
+"""Checks of a study's comparison tables by `analysis.table_checks`, aggregated by variant."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, F, QuerySet
+
+from analysis.table_checks import CELLS, SUPPORTED, TableCheckResult, check_table
+from annotation.models import ComparisonTable, Display, Flag, Pair, Study
+from judging.core.proportions import Proportion, proportion
+from judging.models import TableCheck
+
+TABLES_PER_VARIANT, MIN_TABLES, MAX_TABLES = 200, 20, 1000  # tables whose texts are checked for one page
+TEXTS = ("pair__matchup__instance", "pair__generation_a", "pair__generation_b")
+LONGEST_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class ModelFigure:
+    """The check of a variant's tables by one model's vectors.
+
+    thresholds : those applied; with several of them the share has no meaning
+    """
+
+    model: str
+    supported: Proportion
+    thresholds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class VariantFigures:
+    """The tables of one variant: their number, makers, checks and raters' flags.
+
+    pairs      : with a table of this variant
+    checked    : tables in the word checks: all, or a sample drawn with the study's seed
+    same, varying : of `made_by`, entries equal in all checked tables, and names of the others
+    supported  : share of cells with a support of at least `SUPPORTED`; empty cells are left out and counted
+    coverage   : mean over tables of the share of both texts' content words that they contain
+    overlap    : mean over only-cells with a `both` cell of the share of their words that are in it too
+    odd        : numbers of suspicious cells by kind
+    shown, flags, flagged : times that a table was shown beside its own pair; its standing row flags; tables with flags
+    """
+
+    variant: str
+    tables: int
+    pairs: int
+    checked: int
+    same: Mapping[str, str]
+    varying: Sequence[str]
+    supported: Proportion
+    coverage: Proportion
+    overlap: Proportion
+    odd: Mapping[str, int]
+    vectors: Sequence[ModelFigure]
+    shown: int
+    flags: int
+    flagged: int
+
+    @property
+    def any_odd(self) -> bool:
+        """Whether there are suspicious cells."""
+        return any(self.odd.values())
+
+
+@dataclass
+class _VariantSums:
+    """Sums over a variant's tables, one row per table."""
+
+    instance: list[int] = field(default_factory=list)
+    supported: list[tuple[float, float]] = field(default_factory=list)
+    coverage: list[tuple[float, float]] = field(default_factory=list)
+    overlap: list[tuple[float, float]] = field(default_factory=list)
+    missing: int = 0
+    odd: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("wrong_side", "copied", "names_side", "long"), 0)
+    )
+
+    def add(self, instance: int, check: TableCheckResult) -> None:
+        """Add one table."""
+        found = check.summary
+        self.instance.append(instance)
+        self.supported.append(((found.supported or 0.0) * found.n, found.n))
+        self.coverage.append((found.coverage or 0.0, found.coverage is not None))
+        self.overlap.append(((found.overlap_mean or 0.0) * found.overlaps, found.overlaps))
+        self.missing += found.cells - found.n
+        for name in self.odd:
+            self.odd[name] += getattr(found, name)
+
+
+def rows_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return a table's rows with all cells as text; imported ones may be lists or null."""
+    return [{name: _text(row.get(name)) for name in ("aspect", *CELLS)} for row in rows]
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, list):
+        return "; ".join(map(_text, cell))
+    return "" if cell is None else str(cell)
+
+
+def with_texts(tables: QuerySet[ComparisonTable]) -> QuerySet[ComparisonTable]:
+    """Select the related rows for checking tables and naming their pairs."""
+    return tables.select_related(*TEXTS, "pair__matchup__system_a", "pair__matchup__system_b")
+
+
+def check_pair(rows: Iterable[Mapping[str, Any]], pair: Pair, *, threshold: float = SUPPORTED) -> TableCheckResult:
+    """Check a table's rows against the texts of its pair."""
+    source = pair.matchup.instance.source
+    return check_table(rows_of(rows), pair.generation_a.text, pair.generation_b.text, source, threshold=threshold)
+
+
+def standing_flags(study: Study) -> QuerySet[Flag]:
+    """Return row flags that were not taken back, without those of withdrawn annotators.
+
+    Only flags beside the table's own pair: a placebo's rows are not meant to be supported.
+    """
+    return Flag.objects.filter(
+        table__study=study,
+        kind=Flag.Kind.UNSUPPORTED_ROW,
+        taken_back_at=None,
+        display__pair=F("table__pair"),
+        display__assignment__annotator__withdrawn_at=None,
+    )
+
+
+def shown_beside_own_pair(study: Study) -> QuerySet[Display]:
+    """Return displays of a table beside its own pair, without those of withdrawn annotators."""
+    return Display.objects.filter(
+        table__study=study,
+        pair=F("table__pair"),
+        second_shown_at__isnull=False,
+        assignment__annotator__withdrawn_at=None,
+    )
+
+
+def figures_by_variant(study: Study) -> list[VariantFigures]:
+    """Return the figures of a study's variants, sorted by name, in a constant number of queries."""
+    tables = ComparisonTable.objects.filter(study=study).order_by()
+    counts = {
+        name: (rows, pairs)
+        for name, rows, pairs in tables.values("variant")
+        .annotate(rows_=Count("pk"), pairs_=Count("pair", distinct=True))
+        .values_list("variant", "rows_", "pairs_")
+    }
+    sample = _sample(study, tables, len(counts))
+    checked = _checked(sample)
+    vectors = _vectors(study)
+    flags = {
+        name: (raised, on)
+        for name, raised, on in standing_flags(study)
+        .order_by()
+        .values("table__variant")
+        .annotate(raised=Count("pk"), on=Count("table", distinct=True))
+        .values_list("table__variant", "raised", "on")
+    }
+    shown = dict(shown_beside_own_pair(study).order_by().values_list("table__variant").annotate(Count("pk")))
+    return [
+        _figures(name, counts[name], *checked[name], vectors[name], shown.get(name, 0), flags.get(name, (0, 0)))
+        for name in sorted(counts)
+    ]
+
+
+def _sample(study: Study, tables: QuerySet[ComparisonTable], variants: int) -> list[int]:
+    """Draw the tables to check with the study's seed: the same pairs for variants with the same pairs."""
+    most = max(MIN_TABLES, min(TABLES_PER_VARIANT, MAX_TABLES // max(variants, 1)))
+    by_variant: dict[str, list[int]] = defaultdict(list)
+    for pk, variant in tables.order_by("pair", "pk").values_list("pk", "variant"):
+        by_variant[variant].append(pk)
+    drawn: list[int] = []
+    for keys in by_variant.values():
+        rng = np.random.default_rng([study.seed])
+        drawn += keys if len(keys) <= most else [int(pk) for pk in rng.choice(keys, most, replace=False)]
+    return drawn
+
+
+def _checked(sample: Sequence[int]) -> dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]]:
+    found: dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]] = defaultdict(lambda: (_VariantSums(), []))
+    tables = ComparisonTable.objects.filter(pk__in=sample).select_related(*TEXTS)
+    # Sorted by pair: its texts are tokenised once for all variants. No figure needs the source.
+    for table in tables.defer("pair__matchup__instance__source").order_by("pair", "pk"):
+        sums, makers = found[table.variant]
+        texts = table.pair.generation_a.text, table.pair.generation_b.text
+        sums.add(table.pair.matchup.instance_id, check_table(rows_of(table.rows), *texts))
+        makers.append(table.made_by)
+    return found
+
+
+def vector_figures(study: Study, *, model: str, variant: str = "") -> dict[str, Proportion]:
+    """Return the share of cells supported by one model's vectors, by variant."""
+    figures = {
+        name: one.supported for name, several in _vectors(study).items() for one in several if one.model == model
+    }
+    return {name: found for name, found in figures.items() if not variant or name == variant}
+
+
+def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
+    """Aggregate the stored results of `check_tables` over all tables."""
+    rows = (
+        TableCheck.objects.filter(table__study=study)
+        .order_by("model", "table")
+        .values_list(
+            *("table__variant", "model", "table__pair__matchup__instance"),
+            *("found__supported", "found__n", "found__missing", "found__threshold"),
+        )
+    )
+    by_key: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for variant, model, *rest in rows:
+        by_key[variant, model].append(rest)
+    found: dict[str, list[ModelFigure]] = defaultdict(list)
+    for (variant, model), several in by_key.items():
+        sums = [((supported or 0.0) * n, n) for _instance, supported, n, _missing, _threshold in several]
+        left_out = sum(one[3] for one in several)
+        instances = [one[0] for one in several]
+        thresholds = tuple(sorted({one[4] for one in several}))
+        shares = proportion(sums, instances, f"{variant} {model} supported", left_out=left_out)
+        found[variant].append(ModelFigure(model, shares, thresholds))
+    return found
+
+
+def _figures(
+    name: str,
+    counts: tuple[int, int],
+    sums: _VariantSums,
+    makers: Sequence[Mapping[str, Any]],
+    vectors: Sequence[ModelFigure],
+    shown: int,
+    flags: tuple[int, int],
+) -> VariantFigures:
+    same, varying = common_values(makers)
+    undefined = len(sums.coverage) - int(sum(known for _, known in sums.coverage))
+    return VariantFigures(
+        variant=name,
+        tables=counts[0],
+        pairs=counts[1],
+        checked=len(sums.instance),
+        same=same,
+        varying=varying,
+        supported=proportion(sums.supported, sums.instance, f"{name} supported", left_out=sums.missing),
+        coverage=proportion(sums.coverage, sums.instance, f"{name} coverage", left_out=undefined),
+        overlap=proportion(sums.overlap, sums.instance, f"{name} overlap"),
+        odd=sums.odd,
+        vectors=vectors,
+        shown=shown,
+        flags=flags[0],
+        flagged=flags[1],
+    )
+
+
+def common_values(makers: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    """Return the entries that several dictionaries have in common, as text, and the names of the others."""
+    known = [{name: _written(value) for name, value in one.items() if value is not None} for one in makers]
+    names = list(dict.fromkeys(name for one in known for name in one))
+    told = {name: {one.get(name) for one in known} for name in names}
+    same = {name: value for name, values in told.items() if len(values) == 1 for value in values if value is not None}
+    return same, [name for name in names if name not in same]
+
+
+def _written(value: Any) -> str:
+    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return written if len(written) <= LONGEST_SHOWN else f"{written[:LONGEST_SHOWN]}…"

@@ -1,0 +1,95 @@
+"""The form for making comparison tables."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Study
+from judging.aspects.aspect_sets import current_aspects
+from judging.core.fields import ParametersField
+from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
+from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
+from judging.models import Endpoint, Judge
+from judging.runs.forms import RunForm
+from judging.tables.making import TableSettings, default_variant
+
+
+class MakeTablesForm(RunForm):
+    """How tables are made, and of which pairs."""
+
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(), to_field_name="name", label=_("Endpoint"), empty_label=None
+    )
+    samples = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_SAMPLES,
+        initial=8,
+        label=_("Tables drawn for each pair"),
+    )
+    budget = forms.IntegerField(
+        required=False,
+        min_value=2,
+        max_value=MOST_BUDGET,
+        label=_("Or: calls for each pair"),
+        help_text=_("As many tables as fit; leave the number of tables empty then."),
+    )
+    scheme = forms.ChoiceField(
+        initial=TOURNAMENT,
+        label=_("How the most consistent one is found"),
+        choices=[
+            (TOURNAMENT, _("Tournament: one comparison less than tables")),
+            (EXACT, _("Every two, both ways: many comparisons")),
+            (RANDOM, _("Drawn: no comparison")),
+        ],
+    )
+    aspects = forms.ChoiceField(
+        initial=OFFLINE,
+        label=_("Aspects"),
+        choices=[(OFFLINE, _("The same for all pairs")), (ONLINE, _("Drawn up for each pair"))],
+    )
+    variant = forms.CharField(
+        required=False,
+        max_length=40,
+        label=_("Variant"),
+        help_text=_("What the arms of a two-stage study call these tables. Empty: c8, or as the settings are."),
+    )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_("key=value, one a line: further options of the judge, and all else is sent with each call."),
+    )
+    field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, study=study, judges=Judge.objects.none(), **kwargs)
+        self.study = study
+        fields: dict[str, Any] = self.fields
+        for foreign in ("judge", "way"):
+            del fields[foreign]
+        fields["endpoint"].queryset = Endpoint.objects.all()
+        if not self.is_bound:
+            fields["endpoint"].initial = Endpoint.objects.order_by("name").values_list("name", flat=True).first()
+
+    def clean(self) -> dict[str, Any]:
+        """Build the table settings: samples or a budget, and the current aspects."""
+        data = super().clean() or {}
+        budget, samples = data.pop("budget", None), data.pop("samples", None)
+        if budget and samples:
+            self.add_error("budget", _("Give either the tables or the calls for each pair."))
+        elif not budget and not samples and not self.errors:
+            self.add_error("samples", _("How many tables are to be drawn for each pair?"))
+        aspects = data.pop("aspects", OFFLINE)
+        known, name = current_aspects(self.study)
+        offline = tuple(known) if aspects == OFFLINE else ONLINE
+        settings = TableSettings(
+            samples=samples or 1,
+            budget=budget,
+            scheme=data.pop("scheme", TOURNAMENT),
+            aspects=offline,
+            params=data.pop("params", {}),
+        )
+        data["settings"] = settings
+        data["variant"] = data.get("variant") or default_variant(settings, name)
+        return data

@@ -1,0 +1,155 @@
+"""The pages of a study's comparison tables: the list with checks, one table with its making, and the file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Prefetch, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from annotation.importing.table_export import table_lines
+from annotation.members.permissions import READERS, study_view
+from annotation.models import ComparisonTable, Study
+from judging.models import JudgeRun, Judgment, TableMaking
+from judging.tables.checked_tables import (
+    TABLES_PER_VARIANT,
+    check_pair,
+    common_values,
+    figures_by_variant,
+    standing_flags,
+    with_texts,
+)
+from judging.tables.files import makings_of
+from judging.tables.forms import TableFilterForm
+from judging.tables.presenters import show_making, show_table
+
+A_PAGE = 50
+MOST_OTHERS = 20
+LINES_AT_ONCE = 100
+IN_ORDER = (
+    *("pair__matchup__instance__position", "pair__matchup__system_a__position", "pair__matchup__system_b__position"),
+    *("pair__index", "variant", "table_id"),
+)
+
+
+@require_safe
+@study_view(*READERS)
+def tables(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a study's comparison tables with their checks, and the figures of each variant."""
+    figures = figures_by_variant(study)
+    form = TableFilterForm(request.GET, study=study, variants=[one.variant for one in figures])
+    rows = form.narrow(with_texts(study.tables.all())).order_by(*IN_ORDER)
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
+    query = request.GET.copy()
+    query.pop("page", None)
+    listed = list(page)
+    flags = _flags(study, listed)
+    context = {
+        "study": study,
+        "figures": figures,
+        "most_checked": TABLES_PER_VARIANT,
+        "models": sorted({one.model for each in figures for one in each.vectors}),
+        "form": form,
+        "page": page,
+        "rows": [(one, check_pair(one.rows, one.pair).summary, flags.get(one.pk, 0)) for one in listed],
+        "query": query.urlencode(),
+        "runs": _runs(study),
+    }
+    return TemplateResponse(request, "judging/tables/tables.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show one table with its texts, checks, raters' flags, and its making if a judge made it."""
+    found = with_texts(study.tables.all()).filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"no comparison table {pk} in {study.slug}")
+    makings = TableMaking.objects.filter(table=found).order_by("judgment")
+    making = makings.select_related("judgment__run__judge").first()
+    turned = request.GET.get("turned") == "1"
+    context = {
+        "study": study,
+        "table": found,
+        "pair": found.pair,
+        "turned": turned,
+        "made_by": common_values([found.made_by])[0],
+        "shown": show_table(found, turned=turned),
+        "made": show_making(making, found.pair, turned=turned) if making else None,
+        "others": _judgments(makings.exclude(pk=making.pk)) if making else [],
+        "siblings": ComparisonTable.objects.filter(pair=found.pair)
+        .exclude(pk=found.pk)
+        .order_by("variant", "table_id"),
+        "vectors": found.checks.select_related("endpoint").order_by("model"),
+    }
+    return TemplateResponse(request, "judging/tables/table.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def judgment_table(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
+    """Show the table behind one judgment and its making, published or not."""
+    found = (
+        TableMaking.objects.filter(judgment__run__study=study, judgment=judgment_id)
+        .select_related(
+            *("table", "judgment__run__judge", "judgment__pair__matchup__instance", "judgment__pair__generation_a"),
+            *("judgment__pair__generation_b", "judgment__pair__matchup__system_a", "judgment__pair__matchup__system_b"),
+        )
+        .first()
+    )
+    if found is None:
+        raise Http404(f"no comparison table behind judgment {judgment_id} in {study.slug}")
+    turned = request.GET.get("turned") == "1"
+    made = show_making(found, found.judgment.pair, turned=turned)
+    context = {
+        "study": study,
+        "judgment": found.judgment,
+        "handed_on": found.table,
+        "pair": found.judgment.pair,
+        "turned": turned,
+        "shown": made.winner.table,
+        "made": made,
+    }
+    return TemplateResponse(request, "judging/tables/table.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def tables_file(request: HttpRequest, study: Study) -> Any:
+    """Stream a study's tables, or those of one variant, as `export_tables` writes them."""
+    variant = request.GET.get("variant", "")
+    more = makings_of if request.GET.get("makings") == "1" else None
+    lines = table_lines(study=study, variant=variant, more=more)
+    response = StreamingHttpResponse(_pieces(lines), content_type="application/jsonl; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-tables.jsonl"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _pieces(lines: Iterator[str]) -> Iterator[str]:
+    """Join lines into larger chunks."""
+    held: list[str] = []
+    for line in lines:
+        held.append(line)
+        if len(held) >= LINES_AT_ONCE:
+            yield "".join(held)
+            held = []
+    yield "".join(held)
+
+
+def _flags(study: Study, listed: list[ComparisonTable]) -> dict[int, int]:
+    counts = standing_flags(study).filter(table__in=[one.pk for one in listed]).order_by()
+    return dict(counts.values_list("table").annotate(Count("pk")))
+
+
+def _runs(study: Study) -> QuerySet[JudgeRun]:
+    """Return the runs that made tables, with the numbers of made and published tables."""
+    made = study.judge_runs.annotate(made=Count("judgments__making"), handed_on=Count("judgments__making__table"))
+    return made.filter(made__gt=0).select_related("judge", "batch").order_by("created_at", "pk")
+
+
+def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
+    related = Prefetch("judgment", Judgment.objects.select_related("run__judge"))
+    return [one.judgment for one in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]

@@ -1,0 +1,162 @@
+"""Validating a researcher's prompt, and previewing its messages. No database."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from string import Template
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from judging.core.errors import BadSettings
+from judging.methods import Presentation, PromptedMethod, Setting, find_method, method_names
+from judging.methods.parsers import FIRST, NAMES, NEUTRAL, PARSERS, SECOND
+from judging.methods.prompted import OWN_PLACEHOLDERS, check_wording
+from judging.methods.prompts import PAIR
+from judging.wordings.prompt_text import unstorable
+
+# Labels of a verdict line; `$choice` is the task's own.
+LABELS = "|".join([r"\$\{?choice\}?", "preferred", "better", *NEUTRAL])
+NO_LETTERS = gettext_lazy("The text offers no letters: write $offer or $letters, or A and B.")
+
+TextCheck = Callable[[str], bool]
+
+
+def contains_all(*patterns: str) -> TextCheck:
+    """Return a check that a text matches all patterns, in linear time."""
+    return lambda text: all(re.search(pattern, text) for pattern in patterns)
+
+
+def offers_letters(text: str) -> bool:
+    """Tell whether a prompt names the letters on offer."""
+    sides = (rf"(?<![\w$]){letter}\b" for letter in (FIRST, SECOND))
+    return contains_all(r"\$\{?(?:letters|offer)\b")(text) or contains_all(*sides)(text)
+
+
+# By parser: what a prompt must contain for its answers to be parsed, and the message if it doesn't.
+ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
+    "verdict-line": [
+        (
+            contains_all(rf"(?i:{LABELS})[*_\"'`”]*\s*[:=]"),
+            gettext_lazy(
+                "The parser verdict-line reads a line like “Verdict: B” or “$choice: B”; the text asks for none."
+            ),
+        ),
+        (offers_letters, NO_LETTERS),
+    ],
+    "letter": [(offers_letters, NO_LETTERS)],
+    "brackets": [
+        (
+            contains_all(r"\[\["),
+            gettext_lazy("The parser brackets reads [[A]] or [[B]]; the text asks for no such brackets."),
+        )
+    ],
+    "sentence": [
+        (
+            contains_all(r"(?i)\bis\s+(?:the\s+)?(?:\$\{?choice\b|better|preferred)"),
+            gettext_lazy("The parser sentence reads “Text A is better.”; the text asks for no such sentence."),
+        )
+    ],
+    "json": [
+        (
+            contains_all(r"(?i)[\"'](?:verdict|choice)[\"']"),
+            gettext_lazy("The parser json reads an object with the key “verdict”; the text asks for none."),
+        ),
+        (offers_letters, NO_LETTERS),
+    ],
+    "ranked-list": [
+        (
+            contains_all(*NAMES, "rank"),
+            gettext_lazy("The parser ranked-list reads ranks of text_1 and text_2; the text doesn’t speak of them."),
+        )
+    ],
+    "function": [
+        (
+            contains_all(*NAMES, "ranking"),
+            gettext_lazy("The parser function reads a ranking of text_1 and text_2; the text doesn’t speak of one."),
+        )
+    ],
+}
+
+
+PARSER_HELP: Mapping[str, Promise] = {
+    "verdict-line": gettext_lazy("the last line like “Verdict: B”"),
+    "letter": gettext_lazy("nothing but a letter, or a letter and then the reasons"),
+    "brackets": gettext_lazy("the last [[B]]"),
+    "sentence": gettext_lazy("the last line like “Text B is better.”"),
+    "json": gettext_lazy("the last JSON object with a “verdict”"),
+    "ranked-list": gettext_lazy("a list that gives text_1 and text_2 their ranks"),
+    "function": gettext_lazy("a ranking of text_1 and text_2 as a JSON object"),
+}
+
+
+def parser_names() -> list[str]:
+    """List the parsers that a prompt can name."""
+    return list(PARSERS)
+
+
+def problems_of(text: str, parser: str) -> list[str]:
+    """List all problems of a prompt with this parser; empty if it can be used."""
+    if not text:
+        return [_("There is no text.")]
+    if problems := unstorable(text):
+        return problems
+    problems = [*_parser(parser), *_placeholders(text)]
+    problems += [str(told) for needed, told in ANSWER_FORMS.get(parser, []) if not needed(text)]
+    if not problems:
+        try:
+            check_wording(text, parser)
+        except BadSettings as error:
+            problems = [str(error)]
+    return problems
+
+
+def _parser(parser: str) -> list[str]:
+    known = ", ".join(parser_names())
+    if not parser:
+        return [_("It names no parser. There are: %(known)s.") % {"known": known}]
+    if parser not in PARSERS:
+        return [_("There is no parser %(parser)s. There are: %(known)s.") % {"parser": parser[:80], "known": known}]
+    return []
+
+
+def _placeholders(text: str) -> list[str]:
+    template = Template(text)
+    found = set(template.get_identifiers())
+    problems = []
+    if missing := PAIR - found:
+        problems.append(_("These placeholders are missing: %(names)s.") % {"names": format_placeholders(missing)})
+    if unknown := found - OWN_PLACEHOLDERS:
+        told = _("Nothing fills %(names)s. There are: %(known)s.")
+        problems.append(told % {"names": format_placeholders(unknown), "known": format_placeholders(OWN_PLACEHOLDERS)})
+    for match in template.pattern.finditer(text):
+        if match["invalid"] is not None:
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(_("A dollar sign in line %(line)d stands alone: write $$ for one.") % {"line": line})
+            break
+    return problems
+
+
+def format_placeholders(names: set[str] | frozenset[str]) -> str:
+    """Format placeholders as in a prompt."""
+    return ", ".join(f"${name}" for name in sorted(names))
+
+
+def fitting_methods() -> list[str]:
+    """List the methods that accept a researcher's prompt."""
+    return [method.name for method in _fitting()]
+
+
+def _fitting() -> list[PromptedMethod]:
+    methods = map(find_method, method_names())
+    return [method for method in methods if isinstance(method, PromptedMethod) and method.own_wording]
+
+
+def preview(text: str, parser: str, shown: Presentation) -> list[dict[str, str]]:
+    """Return the messages that a judge with this prompt sends about a presentation, the same in all methods.
+
+    Raises: BadSettings for an invalid prompt.
+    """
+    method = next(method for method in _fitting() if method.name == "direct")
+    setting = Setting(wording=text, wording_parser=parser)
+    return [dict(message) for message in method.verdict_call(shown, setting, {}).messages]

@@ -1,0 +1,122 @@
+"""Adding researchers' prompts as versions, reading them from a folder, and finding them by name."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import AnnotationError
+from annotation.models import ResearchGroup
+from annotation.studies.services import validate
+from judging.core.errors import BadPrompt, UnknownJudge
+from judging.core.visibility import prompt_files_of
+from judging.models import PromptFile
+from judging.wordings.checks import problems_of
+from judging.wordings.prompt_text import LONGEST_FILE, PromptText, read_prompt
+
+VERSIONED = re.compile(r"(?P<name>[-\w]+)\.v(?P<version>\d{1,6})", re.ASCII)
+
+
+@dataclass
+class FolderReading:
+    """The result of reading the folder: new prompts, and problems by file."""
+
+    added: list[PromptFile] = field(default_factory=list)
+    problems: dict[str, list[str]] = field(default_factory=dict)
+
+
+def add_prompt(
+    *, given: PromptText, name: str = "", parser: str = "", group: ResearchGroup | None = None
+) -> tuple[PromptFile, bool]:
+    """Store a prompt under a name; return its version and whether that is new. Without a group it is for all groups.
+
+    Versions are never changed: a text or parser that differs from the latest version's becomes the next version.
+    `name` and `parser` override the head of the file.
+    Raises: BadPrompt with all its problems, or if the name is another group's.
+    """
+    name, parser = name or given.name, parser or given.parser
+    if problems := [*_problems_of_name(name), *problems_of(given.text, parser)]:
+        raise BadPrompt(problems)
+    return _next_version(name=name, parser=parser, text=given.text, group=group)
+
+
+def _problems_of_name(name: str) -> list[str]:
+    if not name:
+        return [_("It has no name: give one, or write it at the head of the file (name: …).")]
+    if re.fullmatch(r"[-\w]{1,80}", name, re.ASCII) is None:
+        return [_("The name may hold up to 80 letters, digits, dashes and underscores, and nothing else.")]
+    return []
+
+
+@transaction.atomic
+def _next_version(*, name: str, parser: str, text: str, group: ResearchGroup | None) -> tuple[PromptFile, bool]:
+    while True:
+        latest = PromptFile.objects.filter(name=name).order_by("version").last()
+        if latest is not None and latest.group != group:
+            raise BadPrompt([_("The name %(name)s is taken. Please choose another.") % {"name": name}])
+        if latest is not None and (latest.text, latest.parser) == (text, parser):
+            return latest, False
+        version = latest.version + 1 if latest else 1
+        wanted = {"group": group, "parser": parser, "text": text}
+        validate(PromptFile(name=name, version=version, **wanted))
+        prompt, is_new = PromptFile.objects.get_or_create(name=name, version=version, defaults=wanted)
+        if is_new:
+            return prompt, True
+        # Another process added this version: try again.
+
+
+def read_folder() -> FolderReading:
+    """Add the files in the folder PROMPT_FOLDER as prompts for all groups, in a new version if they changed."""
+    reading = FolderReading()
+    for file in _files(reading):
+        try:
+            if file.stat().st_size > LONGEST_FILE:
+                raise BadPrompt([_("The file is larger than %(limit)s bytes.") % {"limit": f"{LONGEST_FILE:,}"}])
+            given = read_prompt(file.read_bytes())
+            prompt, is_new = add_prompt(given=given, name=given.name or file.stem)
+        except BadPrompt as error:
+            reading.problems[file.name] = error.problems
+        except AnnotationError as error:
+            reading.problems[file.name] = [str(error)]
+        except OSError as error:
+            reading.problems[file.name] = [_("It can't be read: %(reason)s") % {"reason": error.strerror}]
+        else:
+            reading.added += [prompt] if is_new else []
+    return reading
+
+
+def _files(reading: FolderReading) -> Iterator[Path]:
+    if not settings.PROMPT_FOLDER:
+        return
+    folder = Path(settings.PROMPT_FOLDER)
+    if not folder.is_dir():
+        reading.problems["PROMPT_FOLDER"] = [_("There is no such folder.")]
+        return
+    yield from sorted(file for file in folder.glob("*.txt") if file.is_file())
+
+
+def find_prompt(name: str, group: ResearchGroup | None = None) -> PromptFile:
+    """Return a prompt by name, in the latest version, or by name and version (`mine.v2`).
+
+    group : search its prompts and those for all groups; `None`: all prompts (for commands)
+    Raises: UnknownJudge listing those that exist; BadPrompt if the folder's file of this name is invalid.
+    """
+    reading = read_folder()
+    for file, problems in reading.problems.items():
+        if Path(file).stem == name:
+            raise BadPrompt([f"{file}: {problem}" for problem in problems])
+    prompts = PromptFile.objects.all() if group is None else prompt_files_of(group)
+    if matched := VERSIONED.fullmatch(name):
+        found = prompts.filter(name=matched["name"], version=int(matched["version"])).first()
+    else:
+        found = prompts.filter(name=name).order_by("version").last()
+    if found is None:
+        known = (
+            ", ".join(sorted({f"{one.name}.v{one.version}" for one in prompts.only("name", "version")})) or "none yet"
+        )
+        raise UnknownJudge(f"there is no prompt file {name}; there are: {known}")
+    return found

@@ -1,0 +1,88 @@
+"""Parsing a researcher's prompt file into head and text. No database."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from judging.core.errors import BadPrompt
+
+LONGEST = 50_000  # characters; each call repeats them
+LONGEST_FILE = 4 * LONGEST  # bytes
+HEAD = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+KEYS = ("name", "parser")
+
+
+@dataclass(frozen=True)
+class PromptText:
+    """A parsed prompt file; name and parser are empty if it doesn't give them."""
+
+    text: str
+    name: str = ""
+    parser: str = ""
+
+
+def read_prompt(data: bytes) -> PromptText:
+    """Parse a prompt file.
+
+    Raises: BadPrompt if it isn't UTF-8, is too long, or has an invalid head.
+    """
+    if len(data) > LONGEST_FILE:
+        raise BadPrompt([too_long()])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadPrompt([_("Line %(line)d is not UTF-8.") % {"line": line}]) from None
+    return split_prompt(text)
+
+
+def split_prompt(text: str) -> PromptText:
+    """Split off the head: lines `name: …` and `parser: …` between two lines of three dashes.
+
+    Raises: BadPrompt
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if problems := unstorable(text):
+        raise BadPrompt(problems)
+    if not text.startswith("---\n"):
+        return PromptText(text.strip())
+    matched = HEAD.match(text)
+    if matched is None:
+        raise BadPrompt([_("The head that begins with --- has no second line of three dashes.")])
+    said = _head(matched["lines"].splitlines())
+    return PromptText(text[matched.end() :].strip(), **said)
+
+
+def _head(lines: Sequence[str]) -> dict[str, str]:
+    """Parse `key: value` lines."""
+    said: dict[str, str] = {}
+    for line in filter(str.strip, lines):
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon or key not in KEYS:
+            allowed = ", ".join(f"{one}: …" for one in KEYS)
+            raise BadPrompt(
+                [_("The head may hold %(allowed)s; it holds: %(line)s") % {"allowed": allowed, "line": line[:80]}]
+            )
+        if key in said:
+            raise BadPrompt([_("The head says %(key)s twice.") % {"key": key}])
+        said[key] = value
+    return said
+
+
+def unstorable(text: str) -> list[str]:
+    """List the reasons why a text can't be stored."""
+    problems = []
+    if len(text) > LONGEST:
+        problems.append(too_long())
+    if "\x00" in text:
+        problems.append(_("The text holds a NUL character."))
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        problems.append(_("The text holds half of a surrogate pair."))
+    return problems
+
+
+def too_long() -> str:
+    """Return the message for a text that is too long."""
+    return _("The text is longer than %(limit)s characters.") % {"limit": f"{LONGEST:,}"}

@@ -1,0 +1,115 @@
+"""The pages of a group's prompts: the list, adding and checking one, and a preview on a pair."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Pair, Study
+from judging.calls.presentations import AB, IDENTITY_FIELDS, SHOWN_FIELDS, present
+from judging.core.errors import BadPrompt
+from judging.core.visibility import judges_seen_by, prompt_files_of
+from judging.models import Judge, PromptFile
+from judging.wordings.checks import fitting_methods, preview
+from judging.wordings.forms import PairForm, PromptForm
+from judging.wordings.prompt_files import add_prompt, read_folder
+
+Messages = list[dict[str, str]]
+
+
+@study_view(*READERS)
+@require_http_methods(["GET", "HEAD", "POST"])
+def prompts(request: HttpRequest, study: Study) -> HttpResponse:
+    """List the prompts for judges of this study; check one, or add it for the study's group."""
+    if request.method != "POST":
+        return _page(request, study, PromptForm(), PairForm(study=study))
+    form, pair = PromptForm(request.POST, request.FILES), PairForm(request.POST, study=study)
+    if "check" in request.POST:
+        return _checked(request, study, form, pair)
+    found = _added(request, study, form)
+    if found is None:
+        return _page(request, study, form, pair, status=422)
+    return redirect("judging:prompt", study.slug, found.pk)
+
+
+def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile | None:
+    """Add the form's prompt; problems become form errors."""
+    if not form.is_valid():
+        return None
+    name, parser = form.cleaned_data["name"], form.cleaned_data["parser"]
+    try:
+        found, is_new = add_prompt(given=form.given, name=name, parser=parser, group=study.group)
+    except BadPrompt as error:
+        form.add_error("name", error.problems)
+        return None
+    added, kept = _("Prompt %(prompt)s added."), _("Prompt %(prompt)s is there already, with this text.")
+    messages.success(request, (added if is_new else kept) % {"prompt": found})
+    return found
+
+
+def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairForm) -> HttpResponse:
+    """Show a prompt's problems, or the messages that a judge would send; nothing is stored."""
+    sent = _sent(form.given.text, form.cleaned_data["parser"], pair) if form.is_valid() else []
+    status = 200 if form.is_valid() and pair.is_valid() else 422
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"form": form, "pair_form": pair, "sent": sent, "checked": True}
+        return TemplateResponse(request, "judging/wordings/prompts.html#check", context, status=status)
+    return _page(request, study, form, pair, sent=sent, checked=True, status=status)
+
+
+@require_safe
+@study_view(*READERS)
+def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
+    """Show one version of a prompt, and the messages that a judge would send about a pair of this study."""
+    found = prompt_files_of(study.group).select_related("group").filter(pk=prompt_id).first()
+    if found is None:
+        raise Http404(f"no prompt {prompt_id} for {study.slug}")
+    pair = PairForm(request.GET, study=study)
+    context = {
+        "study": study,
+        "prompt": found,
+        "pair_form": pair,
+        "sent": _sent(found.text, found.parser, pair),
+        "versions": PromptFile.objects.filter(name=found.name).order_by("-version"),
+        "judges": judges_seen_by(request.user).filter(prompt_file=found),
+        "methods": fitting_methods(),
+    }
+    part = "#sent" if request.htmx else ""  # type: ignore[attr-defined]
+    return TemplateResponse(
+        request, f"judging/wordings/prompt.html{part}", context, status=200 if pair.is_valid() else 422
+    )
+
+
+def _sent(text: str, parser: str, form: PairForm) -> Messages:
+    """Return the messages about the chosen pair, system A first; empty without a pair."""
+    if not form.is_valid() or form.pair is None:
+        return []
+    pair = Pair.objects.filter(pk=form.pair)
+    identity, shown = pair.values_list(*IDENTITY_FIELDS).get(), pair.values_list(*SHOWN_FIELDS).get()
+    return preview(text, parser, present(Judge(), identity, shown, order=AB))
+
+
+def _page(
+    request: HttpRequest,
+    study: Study,
+    form: PromptForm,
+    pair: PairForm,
+    *,
+    sent: Messages | None = None,
+    checked: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    reading = read_folder()
+    context = {
+        "study": study,
+        "prompts": prompt_files_of(study.group).select_related("group").order_by("name", "-version"),
+        "folder_problems": reading.problems.items(),
+        "form": form,
+        "pair_form": pair,
+        "sent": sent or [],
+        "checked": checked,
+    }
+    return TemplateResponse(request, "judging/wordings/prompts.html", context, status=status)

@@ -1,0 +1,124 @@
+"""Charts of an ablation: accuracy by the number of tables, and by the calls that a verdict takes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from reporting.ablation.comparison import differing_settings
+from reporting.core.charts import Spec, build_spec, empty_chart, shorten
+from reporting.core.themes import SHAPES, THEMES, Theme
+
+Found = Mapping[str, Any]
+NO_TABLES_YET = "no judge with tables was asked yet, or nothing has a gold label"
+NO_CALLS_YET = "no judge was asked yet, or nothing has a gold label"
+# What is drawn: the accuracy where there are gold labels, else the agreement with people.
+MEASURES = {"accuracy": "Accuracy", "agreement_with_majority": "Agreement with the majority of the people"}
+
+
+def by_samples(found: Found, theme: str) -> Spec:
+    """Curve: accuracy by |C|, the number of tables that compete in the tournament."""
+    rows = found["parts"].get("samples", [])
+    measure = _measure(rows)
+    rows = [row for row in rows if _is_known(row, measure)]
+    points = [_point(row, row[measure], row["samples"], row["endpoint"]) for row in rows]
+    title = "By the number of tables, |C|"
+    if not points:
+        return empty_chart(title, str(found.get("why", NO_TABLES_YET)), theme)
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "title": "Tables drawn, |C|",
+        "scale": {"type": "log", "base": 2, "nice": False, "padding": 12},
+        "axis": {"values": sorted({point["x"] for point in points}), "format": "d", "grid": False},
+    }
+    heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
+    return _chart(points, x, MEASURES[measure], heading, theme, joined=True)
+
+
+def by_calls(found: Found, theme: str) -> Spec:
+    """Points: accuracy by the calls that a verdict takes, for every configuration without examples."""
+    rows = _unique_rows(row for part in found["parts"].values() for row in part if not row["shots"])
+    measure = _measure(rows)
+    rows = [row for row in rows if _is_known(row, measure) and row["calls_per_verdict"]["total"]["value"]]
+    points = [_point(row, row[measure], row["calls_per_verdict"]["total"]["value"], _kind(row)) for row in rows]
+    title = "By the calls that a verdict takes"
+    if not points:
+        return empty_chart(title, str(found.get("why", NO_CALLS_YET)), theme)
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "title": "Calls a verdict (logarithmic scale)",
+        "scale": {"type": "log", "base": 2, "padding": 12},
+        "axis": {"format": "~g", "grid": False},
+    }
+    heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
+    return _chart(points, x, MEASURES[measure], heading, theme)
+
+
+def _unique_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({row["judge"]: row for row in rows}.values())
+
+
+def _kind(row: Found) -> str:
+    names: dict[str, Callable[[], str]] = {
+        "sc2": lambda: f"SC², {row['scheme']}",
+        "self-consistency": lambda: "self-consistency",
+    }
+    return names.get(row["method"], lambda: "single answers")()
+
+
+def _measure(rows: Iterable[Found]) -> str:
+    return "accuracy" if any(row["accuracy"]["value"] is not None for row in rows) else "agreement_with_majority"
+
+
+def _is_known(row: Found, measure: str) -> bool:
+    return row[measure]["value"] is not None
+
+
+def _warning(rows: Iterable[Found]) -> list[str]:
+    unlike = differing_settings(rows)
+    return [f"Careful: the rows also differ in their {', '.join(unlike)}"] if unlike else []
+
+
+def _level(found: Found) -> str:
+    return f", with {found['filters']['level']:.0%} intervals over instances"
+
+
+def _point(row: Found, estimate: Found, x: float, kind: str) -> dict[str, Any]:
+    value = estimate["value"]
+    return {
+        "kind": shorten(kind),
+        "x": x,
+        "value": value,
+        "low": value if estimate["low"] is None else estimate["low"],
+        "high": value if estimate["high"] is None else estimate["high"],
+    }
+
+
+def _chart(
+    points: list[dict[str, Any]], x: Spec, measure: str, title: list[str], theme: str, *, joined: bool = False
+) -> Spec:
+    kinds = sorted({point["kind"] for point in points})
+    layers = _layers(kinds, x, measure, THEMES[theme])
+    body = {"data": {"values": points}, "width": 520, "height": 260, "layer": layers if joined else layers[1:]}
+    return build_spec(body, title, [], theme)
+
+
+def _layers(kinds: list[str], x: Spec, measure: str, theme: Theme) -> list[Spec]:
+    places = range(len(kinds))
+    kind = {"field": "kind", "type": "nominal", "sort": kinds, "title": None}
+    color = {**kind, "scale": {"domain": kinds, "range": [theme.raters[place % len(theme.raters)] for place in places]}}
+    shape = {**kind, "scale": {"domain": kinds, "range": [SHAPES[place % len(SHAPES)] for place in places]}}
+    scale = {"zero": False, "nice": True}
+    y = {"field": "value", "type": "quantitative", "title": measure, "scale": scale}
+    low = {"field": "low", "type": "quantitative", "title": measure, "scale": scale}
+    return [
+        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": color}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"x": x, "y": low, "y2": {"field": "high"}, "color": color},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            "encoding": {"x": x, "y": y, "color": color, "shape": shape},
+        },
+    ]

@@ -1,0 +1,195 @@
+"""The ablation page with its charts and downloads, and the form that starts runs."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.core.errors import UnknownName
+from annotation.core.spreadsheet import csv_lines
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Study
+from judging.ablation.round_arrays import ablation_judges
+from judging.ablation.services import FEWER_CALLS, AblationEstimate, estimate_ablation, queue_ablation
+from judging.core.errors import JudgingError
+from judging.models import JudgeRun
+from reporting.ablation import files
+from reporting.ablation.charts import by_calls, by_samples
+from reporting.ablation.comparison import ablation, runs_by_judge
+from reporting.ablation.files import grid_has_own_rows, row_name
+from reporting.ablation.forms import PART_NAMES, AblationForm
+from reporting.core.charts import to_png, to_svg
+from reporting.core.themes import THEMES
+
+CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+PICTURES: dict[str, Any] = {
+    "samples": (
+        by_samples,
+        ["samples"],
+        _("Curve for each endpoint: accuracy by the number of tables, with intervals. The numbers are in the table."),
+    ),
+    "calls": (
+        by_calls,
+        ["methods", "schemes", "aspects", "budgets", "samples", "grid"],
+        _("Points: accuracy of each way of judging by the calls that it takes. The numbers are in the tables."),
+    ),
+}
+OPTIONAL_COLUMNS = ("accuracy", "difference_to_direct", "agreement_with_majority")
+WITH_TABLES = ("schemes", "samples", "grid")
+ACTIVE = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
+POLL_SECONDS = 5  # how often the page refreshes active runs
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the ablation; for a posted form, estimate its calls and cost without starting anything."""
+    if request.method == "POST":
+        form, expected = AblationForm(request.POST, study=study), None
+        if form.is_valid():
+            try:
+                expected = estimate_ablation(form.cleaned_data["ablation"], calls=FEWER_CALLS)
+            except (JudgingError, UnknownName) as error:
+                form.add_error(None, str(error))
+        return _page(request, study, form, expected, status=200 if expected else 422)
+    if request.htmx:  # type: ignore[attr-defined]
+        return TemplateResponse(request, "reporting/ablation/ablation.html#progress", _progress(study))
+    return _page(request, study, AblationForm(study=study))
+
+
+@require_POST
+@study_view(*READERS)
+def start(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue a run of each configuration."""
+    form = AblationForm(request.POST, study=study)
+    if form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            runs = queue_ablation(chosen["ablation"], in_flight=chosen["in_flight"], max_cost=chosen["max_cost"])
+        except (JudgingError, UnknownName) as error:
+            form.add_error(None, str(error))
+        else:
+            started = ngettext("%(count)d run was created.", "%(count)d runs were created.", len(runs))
+            messages.success(request, started % {"count": len(runs)})
+            return redirect("reporting:ablation", study.slug)
+    return _page(request, study, form, status=422)
+
+
+@require_safe
+@study_view(*READERS)
+def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
+    """Return the numbers of the page as JSON or CSV."""
+    found = ablation(study)
+    if form == "json":
+        content = json.dumps(found, ensure_ascii=False, allow_nan=False)
+    else:
+        content = "".join(csv_lines(files.csv_rows(found), files.COLUMNS))
+    response = HttpResponse(content, content_type=CONTENT_TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-ablation.{form}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+@require_safe
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
+    """Return a chart; `theme` is light or dark."""
+    theme = request.GET.get("theme", "light")
+    if theme not in THEMES or name not in PICTURES:
+        raise Http404(f"no picture {name} in {theme}")
+    draw, parts, _alt = PICTURES[name]
+    spec = draw(ablation(study, parts=parts, tables=False), theme)
+    if form == "png":
+        response = HttpResponse(to_png(spec), content_type="image/png")
+    else:
+        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
+    # An SVG that is opened on its own must not run scripts or load anything.
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _page(
+    request: HttpRequest,
+    study: Study,
+    form: AblationForm,
+    expected: AblationEstimate | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    asked = {"form": form, "expected": expected, "estimate": expected.total if expected else None}
+    if request.htmx:  # type: ignore[attr-defined]
+        return TemplateResponse(
+            request, "reporting/ablation/ablation.html#start", {"study": study, **asked}, status=status
+        )
+    found = ablation(study)
+    context = {
+        **_progress(study),
+        **asked,
+        "found": found,
+        "sections": _sections(found),
+        "pictures": [_picture(study, name) for name in PICTURES] if any(found["parts"].values()) else [],
+        "files": list(CONTENT_TYPES),
+    }
+    return TemplateResponse(request, "reporting/ablation/ablation.html", context, status=status)
+
+
+def _sections(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts that have rows; the grid only where it has rows of its own."""
+    return [
+        {
+            "part": part,
+            "title": PART_NAMES[part],
+            "differing": found["differing"].get(part, []),
+            "rows": [{**row, "name": row_name(row), "run": _latest(row), "cost": _cost(row)} for row in rows],
+            **{f"has_{name}": any(row[name]["value"] is not None for row in rows) for name in OPTIONAL_COLUMNS},
+            "has_tables": part in WITH_TABLES and any(row["support"]["n"] for row in rows),
+        }
+        for part, rows in found["parts"].items()
+        if rows and (part != "grid" or grid_has_own_rows(found))
+    ]
+
+
+def _cost(row: dict[str, Any]) -> Decimal | None:
+    value = row["cost_per_verdict"]["value"]
+    return None if value is None else Decimal(str(value))
+
+
+def _latest(row: dict[str, Any]) -> int | None:
+    runs = row["status"]["runs"]
+    return runs[-1]["run"] if runs else None
+
+
+def _progress(study: Study) -> dict[str, Any]:
+    """Return the progress of the runs, those that are not done first."""
+    runs = runs_by_judge(study)
+    rows: list[dict[str, Any]] = [
+        {"judge": judge, "run": run, "state": JudgeRun.Status(run["status"]).label}
+        for judge, _configuration in ablation_judges(study)
+        for run in runs.get(judge.pk, [])
+    ]
+    rows.sort(key=lambda row: (row["run"]["status"] == JudgeRun.Status.DONE, row["run"]["run"]))
+    return {
+        "study": study,
+        "runs": rows,
+        "done": sum(row["run"]["status"] == JudgeRun.Status.DONE for row in rows),
+        "active": any(row["run"]["status"] in ACTIVE for row in rows),
+        "every": POLL_SECONDS,
+    }
+
+
+def _picture(study: Study, name: str) -> dict[str, str]:
+    def address(form: str) -> str:
+        return reverse("reporting:ablation-chart", kwargs={"slug": study.slug, "name": name, "form": form})
+
+    themes = {theme: f"{address('svg')}?theme={theme}" for theme in THEMES}
+    return {"alt": str(PICTURES[name][2]), **themes, "png": address("png")}

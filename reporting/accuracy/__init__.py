@@ -1,0 +1,4 @@
+"""Judges against gold labels.
+
+May use core and exports.
+"""

@@ -1,0 +1,227 @@
+"""Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
+from analysis.bootstrap import cluster_sums
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.version import VERSION
+from annotation.models import Study
+from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
+from reporting.core.estimates import Basis, Resampler, estimates_of_ratios
+
+TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
+TIE_IN_AGREEMENT = "a tie agrees with a tie only"
+TIE_IN_POSITION = "ties are left out"
+TIE_IN_COST = "a tie is a verdict"
+TIE_IN_WRONG = "a tie is wrong unless the gold is a tie"
+NO_GOLD = "no pair of the study has a gold label: instances need a gold that names the better system, or scores"
+NO_ANSWER = "no pair with a gold label was judged yet"
+NOT_BOTH = "no pair was asked in both orders"
+NEVER_AGREED = "no pair has the same verdict in both orders"
+ALL_TIES = "no verdict but ties"
+NO_VERDICT = "no verdict"
+COST_UNKNOWN = "nobody said how many these verdicts took"
+NO_MARKS = "no judgment with a verdict and a gold label was marked"
+COSTS = {
+    "calls_per_verdict": "calls",
+    "calls_made_per_verdict": "calls_made",
+    "tokens_per_verdict": "tokens",
+    "tokens_made_per_verdict": "tokens_made",
+}
+RATIONALES = {
+    "wrong_when_sound": (wrong_when_sound_sums, "verdicts with a sound rationale"),
+    "sound_when_wrong": (sound_when_wrong_sums, "wrong verdicts with a marked rationale"),
+}
+MEASURE_NAMES = (*MEASURES, *COSTS, *RATIONALES)  # in the order of a row
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Some of the pairs: those of a data set, with a tag, or all; `pairs` is a mask over `GoldPairs`."""
+
+    kind: str
+    name: str
+    pairs: BoolArray
+
+
+def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[str, Any]:
+    """Compute every judge's accuracy on every subset of the pairs that have a gold label.
+
+    rounds, seed : of the bootstrap over instances; the same seed gives the same intervals
+    """
+    gold, resampler = gold_pairs(study), Resampler(seed, rounds)
+    subsets = subsets_of(gold)
+    judges = judged_gold(study, gold) if len(gold) else []
+    rows = [_rows(judges, subset, resampler) for subset in subsets]
+    found: dict[str, Any] = {
+        "study": study.slug,
+        "version": VERSION,
+        "filters": {"rounds": rounds, "level": resampler.level, "seed": seed},
+        "subsets": [_subset(one, gold) for one in subsets],
+        "judges": [_judge(judged, [of[place] for of in rows]) for place, judged in enumerate(judges)],
+    }
+    if not judges:
+        found["why"] = NO_ANSWER if len(gold) else NO_GOLD
+    return found
+
+
+def subsets_of(gold: GoldPairs) -> list[Subset]:
+    """List the subsets: data sets, tags, and all pairs."""
+    datasets = [Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()]
+    tags = [Subset("tag", name, pairs) for name, pairs in gold.tags.items()]
+    return [*datasets, *tags, Subset("all", "all", np.ones(len(gold), dtype=bool))]
+
+
+def _subset(subset: Subset, gold: GoldPairs) -> dict[str, Any]:
+    return {
+        "kind": subset.kind,
+        "subset": subset.name,
+        "instances": len(np.unique(gold.instance[subset.pairs])),
+        "pairs": int(subset.pairs.sum()),
+        "gold": _verdict_counts(gold.gold[subset.pairs]),
+    }
+
+
+def _judge(judged: JudgedGold, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    judge = judged.judge
+    return {
+        "judge": judge.name,
+        "method": judge.method,
+        "model": judge.endpoint.model if judge.endpoint else None,
+        "label": str(judge.params.get("label", judge.name)) if judge.method == "imported" else judge.name,
+        "subsets": [row for row in rows if row["asked"]],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _SubsetSums:
+    """One judge's sums on a subset; `table` has one row per instance with an answer."""
+
+    instances: bytes
+    table: FloatArray
+    bases: dict[str, Basis]
+
+
+def _rows(judges: list[JudgedGold], subset: Subset, resampler: Resampler) -> list[dict[str, Any]]:
+    """Return the judges' rows on one subset.
+
+    Judges with answers on the same instances share the resamples, which depend only on the number of instances: a
+    judge's interval does not change with the other judges.
+    """
+    rows = [_counts_row(judged, subset) for judged in judges]
+    sums = [_summarize(judged, subset) for judged in judges]
+    groups: dict[bytes, list[int]] = {}
+    for place, one in enumerate(sums):
+        groups.setdefault(one.instances, []).append(place)
+    for places in groups.values():
+        found = iter(
+            estimates_of_ratios(
+                np.concatenate([sums[place].table for place in places], axis=1),
+                [basis for place in places for basis in sums[place].bases.values()],
+                resampler=resampler,
+                labels=("judge accuracy",),
+            )
+        )
+        for place in places:
+            rows[place] |= dict(zip(sums[place].bases, found, strict=False))
+    return rows
+
+
+def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
+    asked = subset.pairs & (judged.status > 0).any(axis=1)
+    return {
+        "kind": subset.kind,
+        "subset": subset.name,
+        "instances": len(np.unique(judged.gold.instance[asked])),
+        "pairs": int(asked.sum()),
+        "asked": int((judged.status[asked] > 0).sum()),
+        **_verdict_counts(judged.verdict[asked]),
+        **{name: int(judged.count(status)[asked].sum()) for status, name in _STATUSES.items()},
+    }
+
+
+def _summarize(judged: JudgedGold, subset: Subset) -> _SubsetSums:
+    answered = subset.pairs & judged.answered.any(axis=1)  # only instances with an answer are resampled
+    measured = list(_measures(judged, answered, judged.errors(subset.pairs)))
+    instances = judged.gold.instance[answered]
+    return _SubsetSums(
+        instances=np.unique(instances).tobytes(),
+        table=cluster_sums(np.stack([rows for _, rows, _ in measured], axis=1), instances),
+        bases={name: basis for name, _, basis in measured},
+    )
+
+
+_STATUSES = {"unparsed": "unparsed", "refused": "refused", "error": "errors"}
+MeasureSums = tuple[str, FloatArray, Basis]
+
+
+def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray) -> Iterator[MeasureSums]:
+    """Yield name, sums per pair and basis of each measure."""
+    found = judged.against_gold(pairs)
+    for name, sums_of in MEASURES.items():
+        sums = sums_of(found)
+        yield name, sums, _BASES[name](found, int(sums[:, 1].sum()), errors)
+    verdicts = (~np.isnan(found.verdict)).sum(axis=1)
+    for name, column in COSTS.items():
+        spent = getattr(judged, column)[pairs]
+        unknown = bool(np.isnan(spent[found.asked]).any())
+        above = np.where(found.asked, spent, 0.0).sum(axis=1) if not unknown else np.zeros(len(found))
+        below = np.zeros(len(found)) if unknown else verdicts
+        basis = Basis(int(below.sum()), "verdicts", TIE_IN_COST, why=COST_UNKNOWN if unknown else NO_VERDICT)
+        yield name, np.stack([above, below], axis=1), basis
+    marked = judged.sound[pairs]
+    marked_total = int((~np.isnan(marked)).sum() + judged.disputed[pairs].sum())
+    for name, (sums_of_marks, unit) in RATIONALES.items():
+        of_orders = [sums_of_marks(marked[:, order], found.verdict[:, order], found.gold) for order in range(2)]
+        rows = np.sum(of_orders, axis=0)
+        n = int(rows[:, 1].sum())
+        usable = int((~np.isnan(marked) & ~np.isnan(found.verdict)).sum())
+        yield name, rows, Basis(n, unit, TIE_IN_WRONG, marked_total - usable, NO_MARKS)
+
+
+def _order_basis(order: int) -> Callable[[AgainstGold, int, IntArray], Basis]:
+    def basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
+        return Basis(n, "answers", TIE_IN_ACCURACY, int(errors[order]), _ORDER_NOT_ASKED[order])
+
+    return basis
+
+
+_ORDER_NOT_ASKED = ("no pair was asked with A shown first", "no pair was asked with B shown first")
+
+
+def _agreeing_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
+    left_out = int(found.asked.all(axis=1).sum()) - n
+    return Basis(n, "pairs with one verdict in both orders", TIE_IN_ACCURACY, left_out, NEVER_AGREED)
+
+
+def _agreement_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
+    left_out = int(found.asked.all(axis=1).sum()) - n
+    return Basis(n, "pairs with a verdict in both orders", TIE_IN_AGREEMENT, left_out, NOT_BOTH)
+
+
+def _first_position_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
+    why = NO_VERDICT if np.isnan(found.verdict).all() else ALL_TIES
+    return Basis(n, "verdicts for either text", TIE_IN_POSITION, int((found.verdict == 0).sum()), why)
+
+
+# An error is not an answer: it is excluded from every accuracy.
+_BASES: dict[str, Callable[[AgainstGold, int, IntArray], Basis]] = {
+    "accuracy": lambda _found, n, errors: Basis(n, "pairs", TIE_IN_ACCURACY, int(errors.sum()), NO_ANSWER),
+    "accuracy_ab": _order_basis(0),
+    "accuracy_ba": _order_basis(1),
+    "accuracy_both_orders_right": lambda found, n, _errors: Basis(
+        n, "pairs asked in both orders", TIE_IN_ACCURACY, len(found) - n, NOT_BOTH
+    ),
+    "accuracy_when_orders_agree": _agreeing_basis,
+    "positional_agreement": _agreement_basis,
+    "first_position_rate": _first_position_basis,
+}
+
+
+def _verdict_counts(verdicts: FloatArray) -> dict[str, int]:
+    return {name: int((verdicts == value).sum()) for name, value in (("a", -1), ("tie", 0), ("b", 1))}

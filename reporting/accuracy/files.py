@@ -1,0 +1,130 @@
+"""Judges' accuracies as CSV rows, LaTeX tables and plain text."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from reporting.accuracy.accuracies import MEASURE_NAMES
+from reporting.core.latex import latex_table, latex_text
+from reporting.core.text import printable
+
+COUNTS = ("asked", "a", "tie", "b", "unparsed", "refused", "errors")
+PARTS = ("low", "high", "n")
+COLUMNS = (
+    *("study", "judge", "method", "model", "kind", "subset", "instances", "pairs", *COUNTS),
+    *(column for name in MEASURE_NAMES for column in (name, *(f"{name}_{part}" for part in PARTS))),
+)
+# Columns of the LaTeX tables; all are shares.
+SHARES = {
+    "accuracy": "Accuracy",
+    "accuracy_ab": "A first",
+    "accuracy_ba": "B first",
+    "accuracy_both_orders_right": "Both right",
+    "accuracy_when_orders_agree": "If agreeing",
+    "positional_agreement": "Agreement",
+    "first_position_rate": "First text",
+}
+USAGE = {"calls_per_verdict": "Calls", "tokens_per_verdict": "Tokens"}
+UNDEFINED = "--"
+
+
+def csv_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield one row per judge and subset, with every number's interval and n; an undefined number is empty."""
+    for judge in found["judges"]:
+        for row in judge["subsets"]:
+            yield {
+                "study": found["study"],
+                **{key: judge[key] for key in ("judge", "method", "model")},
+                **{key: row[key] for key in ("kind", "subset", "instances", "pairs", *COUNTS)},
+                **{name: row[name]["value"] for name in MEASURE_NAMES},
+                **{f"{name}_{part}": row[name][part] for name in MEASURE_NAMES for part in PARTS},
+            }
+
+
+def latex(found: dict[str, Any]) -> str:
+    """Return the tables: accuracy by judge and subset, then every measure on each subset."""
+    filters = found["filters"]
+    head = (
+        f"% {latex_text(found['study'])}, Tandem {latex_text(found['version'])}; needs \\usepackage{{booktabs}}\n"
+        f"% intervals: {filters['level']:.0%} bootstrap over instances, {filters['rounds']} rounds, "
+        f"seed {filters['seed']}\n"
+    )
+    if not found["judges"]:
+        return head + f"% {latex_text(found['why'])}\n"
+    return "\n".join([head + _overview(found), *(_subset_table(found, subset) for subset in found["subsets"])])
+
+
+def _overview(found: dict[str, Any]) -> str:
+    subsets = found["subsets"]
+    header = ["Judge", *(f"{latex_text(one['subset'])} ({one['pairs']})" for one in subsets)]
+    rows = []
+    for judge in found["judges"]:
+        of = {(row["kind"], row["subset"]): row for row in judge["subsets"]}
+        cells = [_overview_cell(of.get((one["kind"], one["subset"])), one["pairs"]) for one in subsets]
+        rows.append([latex_text(judge["label"]), *cells])
+    caption = (
+        "Accuracy (\\%), each pair counted once over the orders that it was asked in. Unparsed and refused answers are "
+        "not right. In brackets: pairs, where a judge answered on fewer than the column has."
+    )
+    return latex_table(header=header, rows=rows, caption=caption, label="tab:judges")
+
+
+def _overview_cell(row: dict[str, Any] | None, pairs: int) -> str:
+    if row is None or row["accuracy"]["value"] is None:
+        return UNDEFINED
+    fewer = f" ({row['accuracy']['n']})" if row["accuracy"]["n"] != pairs else ""
+    return f"{100 * row['accuracy']['value']:.2f}{fewer}"
+
+
+def _subset_table(found: dict[str, Any], subset: dict[str, Any]) -> str:
+    rows = []
+    for judge in found["judges"]:
+        for row in judge["subsets"]:
+            if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
+                shares = [_share(row[name]) for name in SHARES]
+                rows.append(
+                    [latex_text(judge["label"]), *shares, str(row["unparsed"]), *(_usage_cell(row[k]) for k in USAGE)]
+                )
+    name = latex_text(subset["subset"])
+    caption = (
+        f"Judges on {name} ({subset['pairs']} pairs of {subset['instances']} instances): accuracy over both orders and in "
+        "each, share right in both, accuracy where both agree, agreement of the orders, share of verdicts for the text "
+        "shown first (all in \\%, with intervals over instances), unparsed answers, calls and tokens per verdict."
+    )
+    header = ["Judge", *SHARES.values(), "Unparsed", *USAGE.values()]
+    label = "".join(c if c.isascii() and c.isalnum() else "-" for c in subset["subset"].lower())
+    return latex_table(header=header, rows=rows, caption=caption, label=f"tab:judges-{subset['kind']}-{label}")
+
+
+def _share(estimate: dict[str, Any]) -> str:
+    if estimate["value"] is None:
+        return UNDEFINED
+    value = f"{100 * estimate['value']:.2f}"
+    if estimate["low"] is None:
+        return value
+    return f"{value} {{\\scriptsize [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]}}"
+
+
+def _usage_cell(estimate: dict[str, Any]) -> str:
+    return UNDEFINED if estimate["value"] is None else f"{estimate['value']:.1f}"
+
+
+def text(found: dict[str, Any]) -> str:
+    """Return a table for each subset, for a terminal."""
+    if not found["judges"]:
+        return f"{printable(found['study'])}: {found['why']}\n"
+    width = max(len(printable(judge["judge"])) for judge in found["judges"])
+    parts = []
+    for subset in found["subsets"]:
+        parts.append(f"{printable(subset['subset'])} ({subset['kind']}), {subset['pairs']} pairs with a gold label")
+        parts.append("  " + "".join([" " * width, *(f"{title:>13}" for title in SHARES.values()), f"{'unparsed':>13}"]))
+        for judge in found["judges"]:
+            for row in judge["subsets"]:
+                if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
+                    numbers = "".join(f"{_plain(row[name]):>13}" for name in SHARES)
+                    parts.append(f"  {printable(judge['judge']):<{width}}{numbers}{row['unparsed']:>13}")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _plain(estimate: dict[str, Any]) -> str:
+    return UNDEFINED if estimate["value"] is None else f"{estimate['value']:.3f}"

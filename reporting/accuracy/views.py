@@ -1,0 +1,85 @@
+"""Judges against gold labels: the page, and the same numbers as JSON, CSV and LaTeX."""
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from annotation.core.spreadsheet import csv_lines
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Study
+from reporting.accuracy.accuracies import judge_accuracy
+from reporting.accuracy.files import COLUMNS, csv_rows, latex
+
+CONTENT_TYPES = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "tex": "application/x-tex; charset=utf-8",
+}
+KINDS = {"dataset": _("data set"), "tag": _("tag"), "all": _("all pairs")}
+
+
+@require_safe
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show every judge's accuracy on each subset of the pairs that have a gold label."""
+    found = judge_accuracy(study)
+    context = {
+        "study": study,
+        "found": found,
+        "overview": _overview(found),
+        "sections": _sections(found),
+        "rationales": _rationales(found),
+        "forms": list(CONTENT_TYPES),
+    }
+    return TemplateResponse(request, "reporting/accuracy/judge_accuracy.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
+    """Return the numbers of the page as JSON, CSV or LaTeX."""
+    found = judge_accuracy(study)
+    if form == "json":
+        content = json.dumps(found, ensure_ascii=False, allow_nan=False)
+    elif form == "csv":
+        content = "".join(csv_lines(csv_rows(found), COLUMNS))
+    else:
+        content = latex(found)
+    response = HttpResponse(content, content_type=CONTENT_TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-judge-accuracy.{form}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _overview(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return each judge with its accuracy on every subset, `None` where it gave no answer."""
+    rows = []
+    for judge in found["judges"]:
+        of = {(row["kind"], row["subset"]): row["accuracy"] for row in judge["subsets"]}
+        rows.append({"judge": judge, "cells": [of.get((one["kind"], one["subset"])) for one in found["subsets"]]})
+    return rows
+
+
+def _sections(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return each subset with the judges' rows on it."""
+    sections = []
+    for subset in found["subsets"]:
+        key = (subset["kind"], subset["subset"])
+        rows = [
+            {"judge": judge, "row": row}
+            for judge in found["judges"]
+            for row in judge["subsets"]
+            if (row["kind"], row["subset"]) == key
+        ]
+        sections.append({"subset": subset, "kind": KINDS[subset["kind"]], "rows": rows})
+    return [section for section in sections if section["rows"]]
+
+
+def _rationales(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the judges with marked rationales, with their rows over all pairs."""
+    rows = [{"judge": judge, "row": judge["subsets"][-1]} for judge in found["judges"] if judge["subsets"]]
+    return [one for one in rows if any(one["row"][name]["n"] for name in ("wrong_when_sound", "sound_when_wrong"))]

@@ -1,0 +1,20 @@
+"""Numbers and names as plain text for a terminal."""
+
+from typing import Any
+
+UNDEFINED = "—"
+
+
+def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
+    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`; an undefined one as — with its reason."""
+    if estimate["value"] is None:
+        return f"{UNDEFINED} ({estimate['why']})"
+    n = f"n = {estimate['n']} {estimate['of']}"
+    if estimate["low"] is None:
+        return f"{estimate['value']:z.{digits}f}, {n}"
+    return f"{estimate['value']:z.{digits}f} [{estimate['low']:z.{digits}f}, {estimate['high']:z.{digits}f}], {n}"
+
+
+def printable(text: str) -> str:
+    """Replace control characters: names come from uploaded files, and these could drive a terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)

@@ -1,0 +1,85 @@
+"""Chart themes for light and dark pages, with colour-blind safe palettes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+FONT = "DejaVu Sans, Verdana, sans-serif"
+# Viridis: even steps of lightness, so that it reads in print and with any colour vision.
+VIRIDIS = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond"),
+    *("cross", "triangle-down", "triangle-right", "triangle-left"),
+)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one page scheme.
+
+    raters  : one for each shape (Okabe and Ito's palette without those that vanish on the background, and two more)
+    darkest : point on Viridis that stands for a consistency of 0
+    """
+
+    name: str
+    background: str
+    ink: str
+    grid: str
+    raters: tuple[str, ...]
+    darkest: float
+
+    def consistency(self, value: float) -> str:
+        """Return the colour of a consistency from 0 to 1."""
+        return viridis(self.darkest + (1 - self.darkest) * value)
+
+    def config(self) -> dict[str, Any]:
+        """Return the Vega-Lite configuration."""
+        text = {"labelColor": self.ink, "titleColor": self.ink, "labelFontSize": 12, "titleFontSize": 12}
+        return {
+            "background": self.background,
+            "font": FONT,
+            "view": {"stroke": None},
+            "axis": {**text, "gridColor": self.grid, "domainColor": self.ink, "tickColor": self.ink, "labelLimit": 200},
+            "legend": {**text, "labelLimit": 260},
+            "header": {**text, "labelFontSize": 13, "labelLimit": 300},
+            "title": {
+                "color": self.ink,
+                "subtitleColor": self.ink,
+                "fontSize": 14,
+                "subtitleFontSize": 12,
+                "anchor": "start",
+                "limit": 900,
+            },
+        }
+
+
+THEMES = {
+    "light": Theme(
+        "light",
+        "#ffffff",
+        "#1b1f24",
+        "#d8dde3",
+        ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#000000", "#882255", "#5b6770"),
+        0.0,
+    ),
+    "dark": Theme(
+        "dark",
+        "#13171f",
+        "#e6e9ee",
+        "#39414d",
+        ("#56b4e9", "#e69f00", "#2fc79a", "#cc79a7", "#f0e442", "#ffffff", "#ff8f7a", "#9aa7b5"),
+        0.18,
+    ),
+}
+
+
+def viridis(share: float) -> str:
+    """Return the Viridis colour at a point from 0 (dark) to 1 (bright), as #rrggbb."""
+    place = min(max(share, 0.0), 1.0) * (len(VIRIDIS) - 1)
+    below = min(int(place), len(VIRIDIS) - 2)
+    weight = place - below
+    channels = zip(*(_channels(VIRIDIS[index]) for index in (below, below + 1)), strict=True)
+    return "#" + "".join(f"{round(low + (high - low) * weight):02x}" for low, high in channels)
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

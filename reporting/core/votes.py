@@ -1,0 +1,69 @@
+"""Votes by unit (a pair of an instance), aligned so that people and judges can be compared."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from analysis.types import FloatArray, IntArray, Outcomes
+from annotation.studies.outcomes import RatedPairs
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Votes by unit, without their raters, which no agreement measure here needs.
+
+    instance, pair : (n_units,) the unit, ascending
+    votes          : (n_units, most votes on any unit) of -1, 0, +1, NaN where there is none
+    """
+
+    instance: IntArray
+    pair: IntArray
+    votes: FloatArray
+
+
+def units(outcomes: Outcomes) -> Units:
+    """Group verdicts by unit; the array is as wide as the unit with most votes."""
+    keys, row = np.unique(np.stack([outcomes.instance, outcomes.pair], axis=1), axis=0, return_inverse=True)
+    by_unit = np.argsort(row, kind="stable")
+    sizes = np.bincount(row, minlength=len(keys))
+    starts = np.cumsum(sizes) - sizes
+    column = np.arange(len(row)) - np.repeat(starts, sizes)
+    votes = np.full((len(keys), int(sizes.max(initial=0))), np.nan)
+    votes[row[by_unit], column] = outcomes.verdict[by_unit]
+    return Units(keys[:, 0], keys[:, 1], votes)
+
+
+def verdicts_beside(judge: Outcomes, people: Units) -> FloatArray:
+    """Return the judge's verdict on each of the people's units; NaN where it has none."""
+    width = 1 + max(int(judge.pair.max(initial=0)), int(people.pair.max(initial=0)))
+    asked, first = np.unique(judge.instance * width + judge.pair, return_index=True)
+    wanted = people.instance * width + people.pair
+    found = np.full(len(wanted), np.nan)
+    if len(asked):
+        at = np.searchsorted(asked, wanted).clip(0, len(asked) - 1)
+        found = np.where(asked[at] == wanted, judge.verdict[first[at]], np.nan)
+    return found
+
+
+def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:
+    """Keep a rater's first verdict on a pair; return how many later ones (from other batches) were dropped."""
+    outcomes = rated.outcomes
+    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
+    first = np.sort(np.unique(keys, axis=0, return_index=True)[1])
+    repeated = len(outcomes) - len(first)
+    if not repeated:
+        return rated, 0
+    kept = replace(
+        rated, outcomes=rows_of(outcomes, first), first_is_a=rated.first_is_a[first], chance=rated.chance[first]
+    )
+    return kept, repeated
+
+
+def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:
+    """Return some rows of the outcomes."""
+    return Outcomes(**{field.name: getattr(outcomes, field.name)[rows] for field in fields(Outcomes)})
+
+
+def by_position(verdict: FloatArray, first_is_a: np.ndarray) -> FloatArray:
+    """Convert verdicts from study order to positions: -1 the text shown first was preferred, +1 the second."""
+    return np.where(first_is_a, verdict, -verdict) + 0.0

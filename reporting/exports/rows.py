@@ -1,0 +1,200 @@
+"""People's work in long form: the ratings, vote changes, flags and returned HITs of a study.
+
+Rows of annotators who withdrew consent are left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, CharField, F, Value, When
+
+from annotation.importing.formats.long_form import PLACE, RATING_COLUMNS
+from annotation.importing.formats.ratings_file import CHECK_REASONS
+from annotation.models import Assignment, Flag, Rating, Study, VoteChange
+from annotation.monitoring.reports import RETURNED
+
+Row = Mapping[str, Any]
+HISTORY_COLUMNS = (
+    *PLACE,
+    *("purpose", "stage", "rating", "shown_first", "arm", "table_id", "table_variant", "table_of", "reason"),
+    *("received_at", "chosen_at", "page", "active_seconds", "wall_seconds", "late", "excluded", "exclusion_reason"),
+    "software_version",
+)
+FLAG_COLUMNS = (
+    *PLACE,
+    *("purpose", "kind", "reason", "comment", "table_id", "table_variant", "row", "aspect", "reported_at"),
+    "taken_back_at",
+)
+NOT_SUBMITTED = "not submitted"
+SURPLUS = "surplus: another assignment fills the slot"
+LATE = "late: came in after its time, and another assignment fills the slot"
+CHUNK = 2000
+# Columns of the export by the ORM lookups that fill them.
+_OF_ASSIGNMENT = {
+    "study": "hit__batch__study__slug",
+    "batch": "hit__batch__name",
+    "external_hit": "hit__external_id",
+    "hit_key": "hit__key",
+    "rater": "annotator__code",
+    "purpose": "purpose",
+}
+_EXCLUSION_FIELDS = {
+    "state": "state",
+    "slot": "slot",
+    "assignment_late": "late",
+    "assignment_excluded": "excluded",
+    "assignment_reason": "exclusion_reason",
+    "annotator_excluded": "annotator__excluded",
+    "annotator_reason": "annotator__exclusion_reason",
+}
+_OF_PAIR = {
+    "instance_id": "pair__matchup__instance__instance_id",
+    "dataset": "pair__matchup__instance__dataset",
+    "pair_index": "pair__index",
+    "system_a": "pair__matchup__system_a__name",
+    "system_b": "pair__matchup__system_b__name",
+    "generation_a_index": "pair__generation_a__index",
+    "generation_b_index": "pair__generation_b__index",
+    "a_is_left": "a_is_left",
+}
+
+
+def _prefixed(prefix: str, fields: Mapping[str, str]) -> dict[str, str]:
+    return {column: f"{prefix}__{path}" for column, path in fields.items()}
+
+
+_OF_DISPLAY = {**_prefixed("display__assignment", _OF_ASSIGNMENT), **_prefixed("display", _OF_PAIR)}
+RATING_FIELDS = {
+    **_OF_DISPLAY,
+    **_prefixed("display__assignment", _EXCLUSION_FIELDS),
+    "rating": "verdict",
+    "table_variant": "table__variant",
+    **{name: name for name in ("stage", "arm", "reason", "active_seconds", "wall_seconds", "rated_at", "late")},
+    "software_version": "software_version",
+}
+HISTORY_FIELDS = {
+    **_OF_DISPLAY,
+    **_prefixed("display__assignment", _EXCLUSION_FIELDS),
+    "rating": "verdict",
+    "assignment_arm": "display__assignment__arm",
+    "shown_table_id": "display__table__table_id",
+    "shown_variant": "display__table__variant",
+    **{name: name for name in ("table_of", "stage", "reason", "received_at", "chosen_at", "page", "active_seconds")},
+    **{name: name for name in ("wall_seconds", "late", "software_version")},
+}
+# Which texts the shown table was made from, relative to its pair; a placebo is made from anything but the pair.
+TABLE_OF = Case(
+    When(display__table=None, then=Value("")),
+    When(display__table__pair=F("display__pair"), then=Value("pair")),
+    When(display__table__pair__matchup__instance=F("display__pair__matchup__instance"), then=Value("source")),
+    When(
+        display__table__pair__matchup__instance__dataset=F("display__pair__matchup__instance__dataset"),
+        then=Value("dataset"),
+    ),
+    default=Value("study"),
+    output_field=CharField(),
+)
+FLAG_FIELDS = {
+    **_OF_DISPLAY,
+    "kind": "kind",
+    "comment": "comment",
+    "table_id": "table__table_id",
+    "table_variant": "table__variant",
+    "rows": "table__rows",
+    "row": "row",
+    "reported_at": "flagged_at",
+    "taken_back_at": "taken_back_at",
+}
+RETURN_FIELDS = {
+    **_OF_ASSIGNMENT,
+    "instance_id": "hit__matchup__instance__instance_id",
+    "dataset": "hit__matchup__instance__dataset",
+    "system_a": "hit__matchup__system_a__name",
+    "system_b": "hit__matchup__system_b__name",
+    "reason": "return_reason",
+    "comment": "return_comment",
+    "reported_at": "returned_at",
+}
+
+
+def rating_rows(study: Study) -> Iterator[Row]:
+    """Yield every rating of a study; those that findings leave out are marked `excluded`."""
+    ratings = _of_study(Rating.objects.all(), study)
+    ordered = ratings.order_by("display__assignment_id", "display__position", "stage")
+    for found in _read(ordered, RATING_FIELDS):
+        yield _row(RATING_COLUMNS, {**found, **_exclusion(found), "table_variant": found["table_variant"] or ""})
+
+
+def history_rows(study: Study) -> Iterator[Row]:
+    """Yield every vote change in the order received; the last of a pair and stage is the rating."""
+    changes = _of_study(VoteChange.objects.annotate(table_of=TABLE_OF), study)
+    for found in _read(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
+        second = found["stage"] == Rating.Stage.REVISED
+        shown = {
+            "arm": found["assignment_arm"] if second else "",
+            "table_id": (found["shown_table_id"] or "") if second else "",
+            "table_variant": (found["shown_variant"] or "") if second else "",
+            "table_of": found["table_of"] if second else "",
+        }
+        yield _row(HISTORY_COLUMNS, {**found, **_exclusion(found), **shown})
+
+
+def flag_rows(study: Study) -> Iterator[Row]:
+    """Yield the flags on pairs and on rows of tables, then the returned HITs."""
+    flags = _of_study(Flag.objects.all(), study).order_by("flagged_at", "pk")
+    for found in _read(flags, FLAG_FIELDS):
+        rows, place = found["rows"], found["row"]
+        derived = {
+            "reason": "",
+            "aspect": "" if place is None else rows[place]["aspect"],
+            "table_id": found["table_id"] or "",
+            "table_variant": found["table_variant"] or "",
+        }
+        yield _row(FLAG_COLUMNS, {**found, **derived})
+    returned = Assignment.objects.present().filter(hit__batch__study=study, state=Assignment.State.RETURNED)
+    nothing = dict.fromkeys(("pair_index", "generation_a_index", "generation_b_index", "row", "taken_back_at"))
+    blank = dict.fromkeys(("table_id", "table_variant", "aspect"), "")
+    for found in _read(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
+        yield _row(FLAG_COLUMNS, {**nothing, **blank, **found, "kind": RETURNED})
+
+
+def _of_study(rows: Any, study: Study) -> Any:
+    """Keep the rows of one study, without those of annotators who withdrew consent."""
+    return rows.filter(display__assignment__hit__batch__study=study, display__assignment__annotator__withdrawn_at=None)
+
+
+def _read(rows: Any, fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for values in rows.values_list(*fields.values()).iterator(chunk_size=CHUNK):
+        yield dict(zip(fields, values, strict=True))
+
+
+def _row(columns: tuple[str, ...], found: Mapping[str, Any]) -> Row:
+    derived = {**found, "hit": found["external_hit"] or found["hit_key"], "rater_kind": "person"}
+    if "a_is_left" in found:
+        derived["shown_first"] = "a" if found["a_is_left"] else "b"
+    return {column: _plain(derived[column]) for column in columns}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _exclusion(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether findings leave a rating out, and the first reason that applies (see `exclusion_counts`)."""
+    reason = _exclusion_reason(found)
+    return {"excluded": reason is not None, "exclusion_reason": reason or ""}
+
+
+def _exclusion_reason(found: Mapping[str, Any]) -> str | None:
+    if found["purpose"] != Assignment.Purpose.RATING:
+        return CHECK_REASONS[found["purpose"]]
+    if found["assignment_excluded"]:
+        return found["assignment_reason"] or "assignment excluded"
+    if found["annotator_excluded"]:
+        return found["annotator_reason"] or "annotator excluded"
+    if found["state"] != Assignment.State.SUBMITTED:
+        return NOT_SUBMITTED
+    if found["slot"] is None:
+        return LATE if found["assignment_late"] else SURPLUS
+    return None

@@ -1,0 +1,175 @@
+"""Inputs of findings: the filters, and every rater's verdicts on each configuration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis import similarity
+from annotation.core.errors import UnknownName
+from annotation.models import Batch, SeparabilityRun, Study
+from annotation.studies.configurations import Configuration
+from annotation.studies.outcomes import Selection, batches_for_rating, select
+from annotation.studies.separability_runs import names_of
+from judging.models import JudgeRun
+from judging.outcomes.judgments import judges_of
+from reporting.core.estimates import Resampler
+from reporting.core.instance_selection import selection_rows
+from reporting.core.judge_raters import JudgeRater, judge_raters
+from reporting.core.raters import Rater, people_rater
+from reporting.findings.separability_bins import (
+    Separability,
+    SeparabilityRuns,
+    configuration_key,
+    runs_by_configuration,
+    separability_of,
+)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which part of a study findings cover, and the bootstrap settings; `None` stands for all."""
+
+    similarity: str | None = None
+    batches: tuple[Batch, ...] | None = None
+    bins: int = 4
+    drop_incomplete: bool = False
+    rounds: int = 1000
+    seed: int = 0
+    stage: str = "first"
+    judges: tuple[str, ...] | None = None
+
+    @property
+    def resampler(self) -> Resampler:
+        """The bootstrap settings."""
+        return Resampler(self.seed, self.rounds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the filters as a JSON object."""
+        return {
+            "similarity": self.similarity,
+            "batches": None if self.batches is None else [batch.name for batch in self.batches],
+            "judges": None if self.judges is None else list(self.judges),
+            "bins": self.bins,
+            "drop_incomplete": self.drop_incomplete,
+            "stage": self.stage,
+            "rounds": self.rounds,
+            "level": self.resampler.level,
+            "seed": self.seed,
+        }
+
+    def covers(self, configuration: Configuration) -> bool:
+        """Tell whether a selected batch belongs to this configuration; without a selection all do."""
+        return self.batches is None or any(
+            (batch.dataset, batch.system_a_id, batch.system_b_id) == configuration_key(configuration)
+            for batch in self.batches
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationData:
+    """One configuration with the verdicts of people and judges on it."""
+
+    selection: Selection
+    separability: Separability
+    people: Rater
+    judges: tuple[JudgeRater, ...]
+    chosen: list[dict[str, Any]]
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration of the selection."""
+        return self.selection.configuration
+
+    @property
+    def raters(self) -> tuple[Rater, ...]:
+        """People first, then the judges."""
+        return (self.people, *(judge.rater for judge in self.judges))
+
+    @property
+    def label(self) -> str:
+        """Name the configuration for the seeds of its intervals."""
+        named = self.configuration
+        return "\0".join((named.dataset, named.system_a.name, named.system_b.name))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The separability runs of a study by configuration, and a run of every judge."""
+
+    separability: SeparabilityRuns
+    judges: tuple[JudgeRun, ...]
+
+    def of(self, configuration: Configuration) -> list[SeparabilityRun]:
+        """Return the separability runs of one configuration, the most recent first."""
+        return self.separability.get(configuration_key(configuration), [])
+
+
+def runs_of(study: Study, filters: Filters) -> Runs:
+    """Read the runs of a study, once for all its configurations."""
+    judges = [
+        run for run in judges_of(study, filters.batches) if filters.judges is None or run.judge.name in filters.judges
+    ]
+    return Runs(runs_by_configuration(study), tuple(judges))
+
+
+def read_configuration(configuration: Configuration, runs: Runs, filters: Filters) -> ConfigurationData:
+    """Read one configuration: its selection, its separability and all verdicts."""
+    selection = select(configuration, filters.batches)
+    return ConfigurationData(
+        selection=selection,
+        separability=separability_of(
+            selection, runs.of(configuration), similarity=filters.similarity, bins=filters.bins
+        ),
+        people=people_rater(selection, filters.batches, stage=filters.stage, drop_incomplete=filters.drop_incomplete),
+        judges=judge_raters(selection, runs.judges, drop_incomplete=filters.drop_incomplete),
+        chosen=selection_rows(batches_for_rating(configuration), filters.batches),
+    )
+
+
+def similarity_named(study: Study, name: str | None) -> str | None:
+    """Check the name of a similarity, or the label of one of the study's runs; an empty name stands for all.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if not name or name in similarity.names():
+        return name or None
+    runs = list(study.separability_runs.all())
+    if not any(run.similarity == name or run.is_called(name) for run in runs):
+        computed = "; ".join(names_of(runs)) or "none yet"
+        known = ", ".join(similarity.names())
+        raise UnknownName(f"there is no similarity {name}; known: {known}; computed for {study.slug}: {computed}")
+    return name
+
+
+def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Check the names of judges that have a run on the study; no name stands for all.
+
+    Raises: UnknownName listing those that have.
+    """
+    if not names:
+        return None
+    known = judge_names(study)
+    if strangers := [name for name in names if name not in known]:
+        raise UnknownName(
+            f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {', '.join(known) or 'none'}"
+        )
+    return tuple(dict.fromkeys(names))
+
+
+def judge_names(study: Study) -> list[str]:
+    """List the judges that have a run on a study."""
+    return [run.judge.name for run in judges_of(study)]
+
+
+def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:
+    """Find batches by name; no name stands for all. Qualifications and hidden checks enter no findings.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if not names:
+        return None
+    known = {batch.name: batch for batch in study.batches.for_rating()}
+    if strangers := [name for name in names if name not in known]:
+        listed = ", ".join(known) or "none"
+        raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)} for rating; it has {listed}")
+    return tuple(known[name] for name in dict.fromkeys(names))

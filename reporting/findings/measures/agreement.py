@@ -1,0 +1,90 @@
+"""Agreement among people, and of a judge with them."""
+
+from functools import partial
+
+import numpy as np
+from django.utils.translation import gettext_lazy as _
+
+from analysis.agreement import (
+    Level,
+    agreement_sums,
+    alpha_from_coincidences,
+    coincidences,
+    majority_agreement,
+    majority_sums,
+    vote_sums,
+    votes_agreement,
+)
+from analysis.bootstrap import cluster_sums, ratio
+from analysis.types import FloatArray, IntArray
+from reporting.core.estimates import Basis, Estimate
+from reporting.core.votes import verdicts_beside
+from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
+
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+TIE_EQUALS_TIE = "a tie agrees with a tie only"
+TIE_IN_ALPHA = {
+    "nominal": "a tie differs from A and from B as they differ from each other",
+    "ordinal": "a tie lies between A and B, by rank",
+    "interval": "a tie lies halfway between A and B",
+}
+NO_COMMON_VOTES = "no pair has votes of two people"
+NO_VARIATION = "undefined: no pair has votes of two people, or all those votes are alike"
+NO_VERDICTS = "no pair has both a verdict and a vote"
+NO_MAJORITY = "no pair has both a verdict and a majority of the people"
+
+
+@measure("raw_agreement", _("Raw agreement"), kinds=(PERSON,))
+def raw_agreement(given: MeasureInput) -> Estimate:
+    """Share of agreeing pairs of votes, over all pairs with two or more votes."""
+    found = given.people_votes
+    rows = agreement_sums(found.votes)
+    alone = int((_votes_per_pair(given) == 1).sum())
+    basis = Basis(int(rows[:, 1].sum()), "pairs of votes", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
+    return given.estimate(cluster_sums(rows, found.instance), ratio, basis, "raw agreement")
+
+
+@measure("krippendorff_alpha", _("Krippendorff’s α, %(level)s"), kinds=(PERSON,), levels=LEVELS, text="alpha")
+def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
+    """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
+    found, votes = given.people_votes, _votes_per_pair(given)
+    n, alone = int((votes > 1).sum()), int((votes == 1).sum())
+    sums = cluster_sums(coincidences(found.votes), found.instance)
+    return {
+        level: given.estimate(
+            sums,
+            partial(alpha_from_coincidences, level=level),
+            Basis(n, "pairs with two or more votes", TIE_IN_ALPHA[level], alone, NO_VARIATION),
+            *("alpha", level),
+        )
+        for level in LEVELS
+    }
+
+
+@measure("agreement_with_people", _("Agrees with people"), kinds=(JUDGE,))
+def agreement_with_people(given: MeasureInput) -> Estimate:
+    """Share of people's votes that equal the judge's verdict on the same pair."""
+    verdict, people = _beside_people(given)
+    found = votes_agreement(verdict, people)
+    basis = Basis(found.n, "votes", TIE_EQUALS_TIE, found.left_out, NO_VERDICTS)
+    sums = cluster_sums(vote_sums(verdict, people), given.people_votes.instance)
+    return given.estimate(sums, ratio, basis, "agreement with people")
+
+
+@measure("agreement_with_majority", _("Agrees with their majority"), kinds=(JUDGE,))
+def agreement_with_majority(given: MeasureInput) -> Estimate:
+    """Share of pairs on which the judge's verdict equals the majority of the people's votes."""
+    verdict, people = _beside_people(given)
+    found = majority_agreement(verdict, people)
+    basis = Basis(found.n, "pairs with a majority", TIE_EQUALS_TIE, found.left_out, NO_MAJORITY)
+    sums = cluster_sums(majority_sums(verdict, people), given.people_votes.instance)
+    return given.estimate(sums, ratio, basis, "agreement with majority")
+
+
+def _votes_per_pair(given: MeasureInput) -> IntArray:
+    counts: IntArray = (~np.isnan(given.people_votes.votes)).sum(axis=1)
+    return counts
+
+
+def _beside_people(given: MeasureInput) -> tuple[FloatArray, FloatArray]:
+    return verdicts_beside(given.rater.rated.outcomes, given.people_votes), given.people_votes.votes

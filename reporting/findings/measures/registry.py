@@ -1,0 +1,96 @@
+"""The registry of measures: what a measure is given, and under which key and headings findings show it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.utils.functional import Promise
+
+from analysis.bootstrap import Statistic
+from analysis.types import FloatArray
+from reporting.core.estimates import Basis, Estimate, Resampler, estimate
+from reporting.core.raters import Rater
+from reporting.core.votes import Units, units
+
+PERSON, JUDGE = "person", "judge"  # kinds of raters
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureInput:
+    """One rater on one configuration; `label` names the configuration, for the seeds of intervals."""
+
+    rater: Rater
+    people: Rater
+    resampler: Resampler
+    label: str
+
+    @cached_property
+    def people_votes(self) -> Units:
+        """People's votes by pair."""
+        return units(self.people.rated.outcomes)
+
+    def estimate(self, sums: FloatArray, statistic: Statistic, basis: Basis, *names: str) -> Estimate:
+        """Return the statistic of sums per instance with its interval; `names` make its seed, so never change them."""
+        return estimate(sums, statistic, basis, resampler=self.resampler, labels=(self.label, self.rater.name, *names))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of one rater.
+
+    key     : its key in the JSON
+    label   : its heading on the page, with `%(level)s` if it has levels
+    kinds   : kinds of raters that have it
+    levels  : variants of it; its value is then one estimate for each
+    text    : its name in the text; the key's words when empty
+    """
+
+    key: str
+    label: str | Promise
+    compute: Callable[[MeasureInput], Any]
+    kinds: tuple[str, ...] = (PERSON, JUDGE)
+    levels: tuple[str, ...] = ()
+    text: str = ""
+
+    def headings(self) -> list[str]:
+        """Return the headings of its columns on the page."""
+        return [str(self.label) % {"level": level} for level in self.levels] or [str(self.label)]
+
+    def estimates(self, found: Mapping[str, Any]) -> list[Estimate | None]:
+        """Return a rater's estimates in the order of the headings; `None` where it has none."""
+        value = found.get(self.key)
+        return [value[level] if value else None for level in self.levels] or [value]
+
+    def lines(self, found: Mapping[str, Any]) -> Iterator[tuple[str, Estimate]]:
+        """Yield name and estimate of each line in the text."""
+        name = self.text or self.key.replace("_", " ")
+        names = [f"{name}, {level}" for level in self.levels] or [name]
+        yield from ((line, one) for line, one in zip(names, self.estimates(found), strict=True) if one is not None)
+
+
+_MEASURES: dict[str, Measure] = {}
+
+
+def measure(
+    key: str, label: str | Promise, **options: Any
+) -> Callable[[Callable[[MeasureInput], Any]], Callable[[MeasureInput], Any]]:
+    """Register a function as a measure; `options` are the further fields of `Measure`."""
+
+    def register(compute: Callable[[MeasureInput], Any]) -> Callable[[MeasureInput], Any]:
+        if key in _MEASURES:
+            raise ValueError(f"there are two measures with the key {key}")
+        _MEASURES[key] = Measure(key, label, compute, **options)
+        return compute
+
+    return register
+
+
+def measures() -> list[Measure]:
+    """Return the measures in the order of registration."""
+    return list(_MEASURES.values())
+
+
+def compute_measures(given: MeasureInput) -> dict[str, Any]:
+    """Compute every measure of a rater, by key."""
+    return {one.key: one.compute(given) for one in measures() if given.rater.kind in one.kinds}

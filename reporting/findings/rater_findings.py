@@ -1,0 +1,115 @@
+"""The findings on one rater in one configuration, as JSON; the same for people and judges."""
+
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_sums, ratio
+from analysis.consistency import distribution, possible_consistencies, possible_strengths
+from analysis.types import BoolArray, FloatArray
+from reporting.core.estimates import Basis, Estimate, Resampler, distribution_keys, estimate, number
+from reporting.core.raters import Rater
+from reporting.findings.separability_bins import Bins
+
+TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with votes for both systems has 0"
+TIE_IN_STRENGTH = "a tie is 0"
+TIE_IN_POSITIONS = "ties are left out"
+NO_RATING_SETS = "no rating set with a verdict yet"
+ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
+
+
+def rater_findings(rater: Rater, bins: Bins | None, resampler: Resampler, label: str) -> dict[str, Any]:
+    """Return the measures of any rater; `label` names the configuration, for the seeds of intervals."""
+    verdict = rater.rated.outcomes.verdict
+    labels = (label, rater.name)
+    all_sets = np.ones(len(rater.sets), dtype=bool)
+    why = ALL_DROPPED if rater.dropped else NO_RATING_SETS
+    return {
+        "rater": rater.name,
+        "kind": rater.kind,
+        "raters": len(rater.rated.raters),
+        "rating_sets": len(rater.sets),
+        "incomplete_rating_sets": rater.incomplete,
+        "ratings": _count(~np.isnan(verdict)),
+        "exclusions": rater.exclusions,
+        "counts": {"a": _count(verdict == -1), "tie": _count(verdict == 0), "b": _count(verdict == 1)},
+        "shown_first": {
+            "first": _count(rater.positions.preferred == -1),
+            "tie": _count(rater.positions.preferred == 0),
+            "second": _count(rater.positions.preferred == 1),
+        },
+        "preferred_first": _preferred_first(rater, resampler, labels),
+        **_measures_of_sets(rater, all_sets, resampler, labels, why, left_out=rater.left_out),
+        "bins": [] if bins is None else _bins(rater, bins, resampler, labels),
+    }
+
+
+def mean_over_sets(
+    values: FloatArray, instance: np.ndarray, basis: Basis, resampler: Resampler, labels: tuple[str, ...]
+) -> Estimate:
+    """Return the mean over rating sets, with an interval over instances."""
+    return estimate(mean_sums(values, instance), ratio, basis, resampler=resampler, labels=labels)
+
+
+def _measures_of_sets(
+    rater: Rater, chosen: BoolArray, resampler: Resampler, labels: tuple[str, ...], why: str, *, left_out: int = 0
+) -> dict[str, Any]:
+    """Return means and distributions of consistency and preference strength over the chosen rating sets."""
+    instance, n = rater.sets.instance[chosen], _count(chosen)
+    consistency, strength = rater.consistency[chosen], rater.strength[chosen]
+    about_consistency = Basis(n, "rating sets", TIE_IN_CONSISTENCY, left_out, why)
+    about_strength = Basis(n, "rating sets", TIE_IN_STRENGTH, left_out, why)
+    return {
+        "mean_consistency": mean_over_sets(
+            consistency, instance, about_consistency, resampler, (*labels, "consistency")
+        ),
+        "consistency_distribution": distribution_keys(distribution(consistency, possible_consistencies(rater.sizes))),
+        "mean_preference_strength": mean_over_sets(
+            strength, instance, about_strength, resampler, (*labels, "strength")
+        ),
+        "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(rater.sizes))),
+    }
+
+
+def _bins(rater: Rater, bins: Bins, resampler: Resampler, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    bin_of_set = bins.of_instance[rater.sets.instance]
+    found = []
+    for index, (low, high, instances) in enumerate(bins.listed()):
+        chosen = bin_of_set == index
+        why = "no instance in this bin" if not instances else "no rating set in this bin"
+        measures = _measures_of_sets(rater, chosen, resampler, (*labels, f"bin {index}"), why)
+        found.append(
+            {
+                "low": number(low),
+                "high": number(high),
+                "instances": instances,
+                "rating_sets": _count(chosen),
+                **measures,
+            }
+        )
+    return found
+
+
+def _preferred_first(rater: Rater, resampler: Resampler, labels: tuple[str, ...]) -> Estimate:
+    """Return the share of verdicts for the text shown first, ties left out; ½ without position bias."""
+    preferred = rater.positions.preferred
+    decided = np.where(preferred == 0, np.nan, preferred)
+    first = np.where(np.isnan(decided), np.nan, (decided == -1).astype(np.float64))
+    ties = _count(preferred == 0)
+    return estimate(
+        mean_sums(first, rater.positions.instance),
+        ratio,
+        Basis(
+            _count(~np.isnan(decided)),
+            "verdicts that are no ties",
+            TIE_IN_POSITIONS,
+            ties,
+            "no verdict but ties",
+        ),
+        resampler=resampler,
+        labels=(*labels, "place"),
+    )
+
+
+def _count(chosen: BoolArray) -> int:
+    return int(np.count_nonzero(chosen))

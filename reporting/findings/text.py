@@ -1,0 +1,94 @@
+"""Findings as plain text, for a terminal."""
+
+from typing import Any
+
+from reporting.core.text import estimate_text, printable
+from reporting.findings.measures import measures
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return the main numbers of findings, one block per configuration."""
+    blocks = [f"study {printable(found['study'])} (version {found['version']})"]
+    if not found["configurations"]:
+        blocks.append("no configuration yet: import instances with generations of two systems")
+    blocks += [_configuration(one) for one in found["configurations"]]
+    if found["rankings"]:
+        blocks.append("\n".join(["rankings", *(line for one in found["rankings"] for line in _ranking(one))]))
+    if found["amendments"]:
+        blocks.append("\n".join(["changed after rating had begun", *map(_amendment, found["amendments"])]))
+    return "\n\n".join(blocks)
+
+
+def _configuration(one: dict[str, Any]) -> str:
+    lines = [
+        printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}"),
+        f"  {one['instances']} instances, {one['pairs']} pairs",
+    ]
+    if "chosen_note" in one:
+        lines.append(printable(f"  {one['chosen_note']}"))
+    separability = one["separability"]
+    lines.append(f"  separability: {separability['similarity'] if separability else one['why']}")
+    for rater in one["raters"]:
+        lines += [f"  {line}" for line in _rater(rater)]
+    return "\n".join(lines)
+
+
+def _rater(rater: dict[str, Any]) -> list[str]:
+    counts, positions = rater["counts"], rater["shown_first"]
+    lines = [
+        f"{printable(rater['rater'])}: {rater['raters']} raters, {rater['rating_sets']} rating sets "
+        f"({rater['incomplete_rating_sets']} incomplete), {rater['ratings']} ratings",
+        f"  A {counts['a']}, tie {counts['tie']}, B {counts['b']}; "
+        f"shown first {positions['first']}, second {positions['second']}",
+        f"  mean consistency          {estimate_text(rater['mean_consistency'])}",
+        f"  mean preference strength  {estimate_text(rater['mean_preference_strength'])}",
+    ]
+    if "weighted" in rater:
+        lines += _weighted(rater["weighted"])
+    if "note" in rater:
+        lines.append(f"  {rater['note']}")
+    if "asked" in rater:
+        lines.append(
+            f"  asked {rater['asked']}, parsed {rater['parsed']}, unparsed {rater['unparsed']}, "
+            f"refused {rater['refused']}, errors {rater['errors']}"
+        )
+    for one in measures():
+        lines += [f"  {name:<25} {estimate_text(estimate)}" for name, estimate in one.lines(rater)]
+    for bin_ in rater["bins"]:
+        mean = estimate_text(bin_["mean_consistency"])
+        lines.append(f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {bin_['instances']} instances, {mean}")
+    return lines
+
+
+def _weighted(weighted: dict[str, Any]) -> list[str]:
+    named = {
+        "mean consistency": weighted["mean_consistency"],
+        "mean preference strength": weighted["mean_preference_strength"],
+        "share of A": weighted["shares"]["a"],
+        "share of ties": weighted["shares"]["tie"],
+        "share of B": weighted["shares"]["b"],
+        "win rate of A": weighted["win_rate_a"],
+    }
+    lines = [
+        f"  weighted back to all instances: {weighted['instances']} instances, as good as "
+        f"{weighted['effective_instances']:.1f} of equal weight; weights {weighted['smallest_weight']:.2f} to "
+        f"{weighted['largest_weight']:.2f}"
+    ]
+    if weighted["rating_sets_left_out"]:
+        lines.append(f"    {weighted['rating_sets_left_out']} rating sets left out: {weighted['why']}")
+    return lines + [
+        f"    {name:<25} as drawn {one['as_drawn']:z.3f}, weighted {estimate_text(one)}" for name, one in named.items()
+    ]
+
+
+def _ranking(ranking: dict[str, Any]) -> list[str]:
+    lines = [f"  {printable(ranking['rater'])}, {ranking['measure'].replace('_', ' ')} ({ranking['tie_rule']})"]
+    lines += [f"    {printable(row['system'])}: {estimate_text(row)}" for row in ranking["systems"]]
+    return lines + [
+        printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
+    ]
+
+
+def _amendment(one: dict[str, str]) -> str:
+    entry = f"{one['at']}  {one['kind']}: {one['what']}"
+    return printable(f"  {entry} (reason: {' '.join(one['reason'].split())})" if one["reason"] else f"  {entry}")

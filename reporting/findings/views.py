@@ -1,0 +1,136 @@
+"""The findings page, and the same numbers as JSON."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.response import TemplateResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Event, Study
+from annotation.studies.configurations import configurations
+from annotation.studies.separability_runs import names_of
+from reporting.exports.files import FORMATS, KINDS
+from reporting.findings.chart_views import POOLED
+from reporting.findings.inputs import Filters, judge_names
+from reporting.findings.measures import measures
+from reporting.findings.measures.registry import JUDGE
+from reporting.findings.query import chart_url, filters_of, query_of
+from reporting.findings.study_findings import findings_on_some, findings_under
+
+PICTURES = {
+    "consistency-by-bin": gettext_lazy(
+        "Stacked bars for each rater: the share of rating sets at each consistency, "
+        "by separability. The numbers are in the table below."
+    ),
+    "mean-consistency": gettext_lazy(
+        "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below."
+    ),
+    "separability": gettext_lazy(
+        "Bars: how many instances each separability bin holds. The numbers are in the table below."
+    ),
+}
+POOLED_ALT = gettext_lazy(
+    "Curve for each rater: mean consistency by separability over all configurations. "
+    "The numbers are in the table below."
+)
+
+
+CONFIGURATIONS_PER_PAGE = 10
+MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
+
+
+@require_safe
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the findings with their charts, and the next steps."""
+    filters = filters_of(study, request.GET)
+    covered = [one for one in configurations(study, checks=False) if filters.covers(one)]
+    page = Paginator(covered, CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
+    if page.paginator.num_pages == 1:
+        found = findings_under(study, filters)
+    else:  # all configurations would take too long for a page
+        found = findings_on_some(study, filters, list(page))
+    context = {
+        "page": page,
+        "study": study,
+        "found": found,
+        "sections": [_section(study, one, filters) for one in found["configurations"]],
+        "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
+        "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in found["amendments"]],
+        "next_steps": _next_steps(study, found),
+        "all_chosen": [row for one in found["configurations"] for row in one["chosen"]],
+        "judge_names": judge_names(study),
+        "similarities": names_of(study.separability_runs.all()),
+        "batches": list(study.batches.for_rating().values_list("name", flat=True)),
+        "exports": [(kind, form) for kind in KINDS for form in FORMATS],
+        "query": query_of(filters),
+    }
+    return TemplateResponse(request, "reporting/findings/findings.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def as_json(request: HttpRequest, study: Study) -> JsonResponse:
+    """Return the numbers that the page shows."""
+    found = findings_under(study, filters_of(study, request.GET))
+    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+
+
+def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, Any]:
+    named = {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+    pictures = {name: _picture(study, name, alt, filters, **named) for name, alt in PICTURES.items()}
+    values = list(one["separability"]["values"].items()) if one["separability"] else []
+    return {
+        "one": one,
+        "values": values[:MAX_INSTANCES_LISTED],
+        "values_not_listed": len(values[MAX_INSTANCES_LISTED:]),
+        **_measures(one["raters"]),
+        "people": one["raters"][0],
+        "judges": one["raters"][1:],
+        "weighted": [rater for rater in one["raters"] if "weighted" in rater],
+        "bars": pictures["consistency-by-bin"],
+        "curve": pictures["mean-consistency"],
+        "spread": pictures["separability"],
+    }
+
+
+def _measures(raters: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return headings and estimates: a column for every measure that judges have, a table of those of people alone."""
+    columns = [measure for measure in measures() if JUDGE in measure.kinds]
+    people = [measure for measure in measures() if JUDGE not in measure.kinds]
+    return {
+        "headings": [heading for measure in columns for heading in measure.headings()],
+        "rows": [(rater, [one for measure in columns for one in measure.estimates(rater)]) for rater in raters],
+        "people_headings": [heading for measure in people for heading in measure.headings()],
+        "people_estimates": [one for measure in people for one in measure.estimates(raters[0])],
+    }
+
+
+def _picture(study: Study, name: str, alt: Promise, filters: Filters, **named: str) -> dict[str, str]:
+    themes = {theme: chart_url(study, name, "svg", filters, **named, theme=theme) for theme in ("light", "dark")}
+    return {"alt": str(alt), **themes, "png": chart_url(study, name, "png", filters, **named)}
+
+
+def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:
+    """List what a study still lacks for findings, in the order in which to do it."""
+    configurations = found["configurations"]
+    if not configurations:
+        return [
+            _("Read a file with texts of two systems, on the study's page or with %(command)s")
+            % {"command": f"manage.py import_study FILE --study {study.slug}"}
+        ]
+    steps = []
+    if any(one["separability"] is None for one in configurations):
+        compute = _("Compute separability, on the study's page or with %(command)s")
+        steps.append(compute % {"command": f"manage.py compute_separability {study.slug}"})
+    if not any(one["raters"][0]["ratings"] for one in configurations):
+        steps.append(_("Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"))
+    if not any(len(one["raters"]) > 1 for one in configurations):
+        judge = _("Let a judge rate the same pairs, under Judges or with %(command)s")
+        steps.append(judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"})
+    return steps

@@ -1,0 +1,39 @@
+"""Shared arguments of the separability commands."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management import CommandError
+
+from reporting.separability.arrays import SeparabilityFilters
+
+
+def add_filter_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that `filters_of` reads, and the format."""
+    parser.add_argument("slug", help="the study")
+    parser.add_argument("--dataset", default="", help="only this data set")
+    parser.add_argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems")
+    parser.add_argument(
+        "--similarity", default="", help="whose separability, or a run's label (default: computed last)"
+    )
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument("--seed", type=int, default=0, help="of draws and resamples (default 0)")
+
+
+def filters_of(options: Mapping[str, Any], **more: Any) -> SeparabilityFilters:
+    """Return the filters of a command's options.
+
+    Raises: CommandError for an invalid seed or too many systems.
+    """
+    if options["seed"] < 0:
+        raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+    if len(options["systems"]) > 2:
+        raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
+    return SeparabilityFilters(
+        dataset=options["dataset"],
+        systems=tuple(dict.fromkeys(options["systems"])),
+        similarity=options["similarity"],
+        seed=options["seed"],
+        **more,
+    )

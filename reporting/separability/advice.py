@@ -1,0 +1,300 @@
+"""Advice from the ratings so far: how consistency depends on separability, and what a threshold would save."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from analysis.advice import Pilot, Relation, aggregate_sets, cut_statistic, cut_sums, fit_relation, savings
+from analysis.bins import assign, equal_width_edges
+from analysis.bootstrap import Interval, cluster_intervals, cluster_sums, mean_sums, ratio
+from analysis.errors import AnalysisError
+from analysis.separability import normalise
+from analysis.types import FloatArray, IntArray
+from annotation.studies.outcomes import Selection, batches_for_rating, select
+from annotation.studies.presets import batch_defaults
+from judging.models import JudgeRun
+from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimate, number
+from reporting.core.instance_selection import selection_rows
+from reporting.core.judge_raters import judge_raters
+from reporting.core.raters import PEOPLE, Rater, people_rater
+from reporting.findings.rater_findings import TIE_IN_CONSISTENCY
+from reporting.findings.separability_bins import NOT_COMPUTED
+from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
+
+CUT_SHARES = (0.1, 0.25, 0.5)  # of the matchups: cuts that are computed besides the one at a consistency of a half
+QUARTER_CUT = "lowest 25%"  # the cut to report where the curve does not cross a half
+BINS = 5
+NO_RATINGS = "no rating set yet with a consistency and a separability"
+NO_SHARED_SIMILARITY = "not every configuration has its separability computed with one and the same similarity"
+MIN_RATED = 10  # rating sets, and instances, that a curve needs to be interpreted
+WHY = {
+    "one value": "all rated instances have the same separability",
+    "all inconsistent": "every rating set is inconsistent, whatever its separability",
+    "all consistent": "every rating set is fully consistent, whatever its separability",
+    "not rising": "in these ratings consistency does not rise with separability",
+    "below support": "the mean consistency is above a half at every separability that was rated",
+    "above support": "the mean consistency is below a half at every separability that was rated",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationRatings:
+    """The ratings on one configuration, people first, and how its instances were selected."""
+
+    selection: Selection
+    chosen: list[dict[str, Any]]
+    raters: tuple[Rater, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """Rating sets of one rater with the separability of each, and the separability of all matchups."""
+
+    name: str
+    kind: str
+    delta: FloatArray
+    consistency: FloatArray
+    instance: IntArray
+    everything: FloatArray
+    ratings_per_matchup: int
+
+
+def read_ratings(one: ConfigurationAlignments, judge_runs: Sequence[JudgeRun]) -> ConfigurationRatings:
+    """Read people's and judges' rating sets on a configuration."""
+    selection = select(one.configuration)
+    people = people_rater(selection, None)
+    judges = judge_raters(selection, judge_runs, drop_incomplete=False)
+    return ConfigurationRatings(
+        selection, selection_rows(batches_for_rating(one.configuration)), (people, *(judge.rater for judge in judges))
+    )
+
+
+def configuration_advice(
+    one: ConfigurationAlignments, rated: ConfigurationRatings, filters: SeparabilityFilters
+) -> dict[str, Any]:
+    """Compute the advice for one configuration, for people and for each judge."""
+    main = one.by_similarity(filters.similarity)
+    if main is None:
+        return {"similarity": None, "raters": [], "why": NOT_COMPUTED}
+    sets = [_sets(one, main, main.delta, rater, rated.selection) for rater in rated.raters]
+    return {**_advice(sets, main.label, filters, one.seed_label), "chosen": rated.chosen}
+
+
+def pooled_advice(
+    parts: Sequence[tuple[ConfigurationAlignments, ConfigurationRatings]], filters: SeparabilityFilters
+) -> dict[str, Any]:
+    """Compute the advice over several configurations, with all their alignments normalised together."""
+    label = _shared_label([one for one, _ in parts], filters)
+    if label is None:
+        return {"similarity": None, "raters": [], "why": NO_SHARED_SIMILARITY}
+    chosen = [next(part for part in one.by_run if part.label == label) for one, _ in parts]
+    try:
+        group = normalise(*np.concatenate([part.raw for part in chosen]).T)
+    except AnalysisError:
+        return {"similarity": label, "raters": [], "why": "every alignment of the study is the same, or missing"}
+    scale = group.high - group.low
+    by_name: dict[str, list[_Sets]] = {}
+    codes: dict[str, int] = {}
+    for (one, rated), main in zip(parts, chosen, strict=True):
+        numbers = np.array([codes.setdefault(name, len(codes)) for name in one.instance_ids], dtype=np.int64)
+        delta = main.delta * main.scale / scale
+        for rater in rated.raters:
+            found = _sets(one, main, delta, rater, rated.selection, numbers)
+            by_name.setdefault(rater.name, []).append(found)
+    advice = _advice([_pooled_sets(sets) for sets in by_name.values()], label, filters, "pooled")
+    chosen_rows = [row for _, rated in parts for row in rated.chosen]
+    return {**advice, "chosen": chosen_rows, "normalisation": {"group": "study", "min": group.low, "max": group.high}}
+
+
+def _shared_label(everything: Sequence[ConfigurationAlignments], filters: SeparabilityFilters) -> str | None:
+    """Return the label of a measure that all configurations share: the selected one, else the latest."""
+    for part in everything[0].by_run:
+        if filters.similarity not in ("", part.label, part.run.similarity):
+            continue
+        # By the whole measure, since two models may have one name.
+        if all(any(other.run.measure == part.run.measure for other in one.by_run) for one in everything):
+            return part.label
+    return None
+
+
+def _sets(
+    one: ConfigurationAlignments,
+    main: RunAlignments,
+    delta: FloatArray,
+    rater: Rater,
+    selection: Selection,
+    codes: IntArray | None = None,
+) -> _Sets:
+    place = {matchup_id: number for number, matchup_id in enumerate(one.matchup_ids)}
+    rows = np.array([place[selection.matchup_ids[code]] for code in rater.sets.instance.tolist()], dtype=np.int64)
+    plan = batch_defaults(one.configuration.study)
+    return _Sets(
+        rater.name,
+        rater.kind,
+        delta[rows],
+        rater.consistency,
+        rows if codes is None else codes[rows],
+        delta,
+        plan.pairs * (plan.raters if rater.name == PEOPLE else 1),
+    )
+
+
+def _pooled_sets(sets: Sequence[_Sets]) -> _Sets:
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(one, name) for one in sets])
+
+    return replace(
+        sets[0],
+        delta=joined("delta"),
+        consistency=joined("consistency"),
+        instance=joined("instance"),
+        everything=joined("everything"),
+    )
+
+
+def _advice(sets: Sequence[_Sets], label: str, filters: SeparabilityFilters, seed_label: str) -> dict[str, Any]:
+    return {"similarity": label, "raters": [_rater_advice(one, filters, (seed_label, label)) for one in sets]}
+
+
+def _rater_advice(sets: _Sets, filters: SeparabilityFilters, labels: tuple[str, ...]) -> dict[str, Any]:
+    pilot = aggregate_sets(sets.delta, sets.consistency, sets.instance)
+    found: dict[str, Any] = {
+        "rater": sets.name,
+        "kind": sets.kind,
+        "rating_sets": int(pilot.sets.sum()),
+        "instances": len(np.unique(pilot.instance)),
+        "excluded": pilot.excluded,
+        "ratings_per_matchup": sets.ratings_per_matchup,
+    }
+    if not len(pilot):
+        return {**found, "why": NO_RATINGS, "reading": "nothing"}
+    resampler = filters.resampler_for(len(pilot))
+    labels = ("advice", *labels, sets.name)
+    rng = resampler.rng(*labels)
+    relation = fit_relation(pilot, rng=rng, rounds=resampler.rounds, level=resampler.level)
+    threshold = _threshold(relation, pilot, resampler)
+    cuts = _cuts(sets, pilot, relation, resampler, labels)
+    return {
+        **found,
+        "reading": _reading(relation, pilot),
+        "separated": relation.separated,
+        "support": list(relation.support),
+        "slope": _slope(relation, pilot, resampler),
+        "threshold": threshold,
+        "curve": _curve(relation),
+        "points": _points(sets, resampler, labels),
+        "cuts": cuts,
+        "lowest_quarter": next(cut for cut in cuts if cut["cut"] == QUARTER_CUT),
+        "rounds": resampler.rounds,
+    }
+
+
+def _reading(relation: Relation, pilot: Pilot) -> str:
+    """Return the code of what the ratings show; pages have a sentence for each."""
+    if min(pilot.sets.sum(), len(np.unique(pilot.instance))) < MIN_RATED:
+        return "too few"
+    if relation.why in ("one value", "all inconsistent", "all consistent"):
+        return relation.why
+    if relation.slope_interval.high < 0:
+        return "falling"
+    if not relation.slope_interval.low > 0 or relation.why == "not rising":
+        return "unsure"
+    return relation.why or "threshold"
+
+
+def _slope(relation: Relation, pilot: Pilot, resampler: Resampler) -> Estimate:
+    why = WHY.get(relation.why, "no finite slope")
+    if relation.separated:
+        why = "no finite slope: one separability parts all that is consistent from all that is not"
+    basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
+    value = relation.slope if math.isfinite(relation.slope) else math.nan
+    shown = build_estimate(value, _finite(relation.slope_interval), basis, resampler, len(np.unique(pilot.instance)))
+    return {**shown, "unit": "log-odds of consistency per unit of separability"}
+
+
+def _finite(interval: Interval) -> Interval:
+    """Replace infinite bounds, which JSON cannot hold, by NaN."""
+    low, high = (end if math.isfinite(end) else math.nan for end in (interval.low, interval.high))
+    return Interval(low, high, interval.level, interval.rounds, interval.undefined)
+
+
+def _threshold(relation: Relation, pilot: Pilot, resampler: Resampler) -> Estimate:
+    basis = Basis(
+        int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, WHY.get(relation.why, NO_RATINGS)
+    )
+    shown = build_estimate(
+        relation.crossing, relation.crossing_interval, basis, resampler, len(np.unique(pilot.instance))
+    )
+    return {
+        **shown,
+        "rounds_outside_support": relation.outside_support,
+        "rounds_inside_support": resampler.rounds - relation.outside_support - relation.crossing_interval.undefined,
+        "undefined_rounds": relation.crossing_interval.undefined,
+    }
+
+
+def _curve(relation: Relation) -> list[dict[str, float | None]]:
+    columns = zip(relation.grid, relation.curve, *relation.band, strict=True)
+    return [
+        {"separability": float(x), "mean_consistency": number(y), "low": number(low), "high": number(high)}
+        for x, y, low, high in columns
+    ]
+
+
+def _points(sets: _Sets, resampler: Resampler, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the mean consistency in equal-width bins, to compare with the curve."""
+    known = ~np.isnan(sets.delta) & ~np.isnan(sets.consistency)
+    delta, consistency, instance = sets.delta[known], sets.consistency[known], sets.instance[known]
+    edges = equal_width_edges(delta, BINS)
+    index = assign(delta, edges)
+    points = []
+    for number_, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        chosen = index == number_
+        basis = Basis(int(chosen.sum()), "rating sets", TIE_IN_CONSISTENCY, why="no rating set")
+        sums = mean_sums(consistency[chosen], instance[chosen])
+        mean = estimate(sums, ratio, basis, resampler=resampler, labels=(*labels, f"bin {number_}"))
+        points.append({"low": low, "high": high, "mean_consistency": mean})
+    return points
+
+
+def _cuts(
+    sets: _Sets, pilot: Pilot, relation: Relation, resampler: Resampler, labels: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Return cost and gain of leaving instances out: below the crossing, and the lowest tenth, quarter and half."""
+    known = sets.everything[~np.isnan(sets.everything)]
+    cuts = [] if math.isnan(relation.crossing) else [("mean consistency of a half", relation.crossing)]
+    cuts += [(f"lowest {share:.0%}", float(np.quantile(known, share))) for share in CUT_SHARES]
+    return [{"cut": name, **_cut(sets, pilot, value, resampler, labels)} for name, value in cuts]
+
+
+def _cut(sets: _Sets, pilot: Pilot, threshold: float, resampler: Resampler, labels: tuple[str, ...]) -> dict[str, Any]:
+    saved = savings(sets.everything, threshold, sets.ratings_per_matchup)
+    sums = cluster_sums(cut_sums(pilot, threshold), pilot.instance)
+    rng = resampler.rng(*labels, "cuts")  # the same resamples for every cut, so that "all" is one number
+    intervals = cluster_intervals(sums, cut_statistic, 5, rng=rng, rounds=resampler.rounds, level=resampler.level)
+    totals = sums.sum(axis=0)
+    values = cut_statistic(totals).tolist()
+    names = ("all", "kept", "left_out", "gain", "steady_left_out")
+    counts = [int(totals[place, 1]) for place in (0, 1, 2, 0, 2)]
+    estimates = {
+        name: build_estimate(
+            value,
+            interval,
+            Basis(n, "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, "no rating set on that side"),
+            resampler,
+            len(sums),
+        )
+        for name, value, interval, n in zip(names, values, intervals, counts, strict=True)
+    }
+    return {
+        "threshold": threshold,
+        "matchups_below": saved.below,
+        "matchups_known": saved.known,
+        "matchups_without_separability": saved.missing,
+        "ratings_saved": saved.saved,
+        "ratings_planned": saved.planned,
+        **estimates,
+    }

@@ -1,0 +1,279 @@
+"""Charts of separability: distributions, self- against cross-alignment, consistency, stability, temperatures."""
+
+from typing import Any
+
+import numpy as np
+
+from reporting.core.charts import JUDGE_SERIES, MAX_SERIES, OWN_X_AXES, Spec, build_spec, empty_chart, shorten
+from reporting.core.themes import SHAPES, THEMES, Theme
+from reporting.separability.arrays import ConfigurationAlignments, SeparabilityFilters
+from reporting.separability.distributions import SCENARIOS
+
+MAX_POINTS = 1000
+MAX_PANELS = 24
+SCENARIO_LABELS = {
+    "apart": "1 two groups apart",
+    "scattered": "2 both scattered",
+    "one_steady": "3 one steady",
+    "alike": "4 all alike",
+    "other": "none of them",
+}
+SEPARABILITY = "Separability"
+
+
+def histograms(found: dict[str, Any], theme: str) -> Spec:
+    """Bars: how many instances at each separability, a panel for each configuration, all on one axis."""
+    parts = [
+        (_title(one), part)
+        for one in found["configurations"][:MAX_PANELS]
+        for part in one["similarities"]
+        if part["label"] == one["similarity"]
+    ]
+    title = ["Separability by data set and pair of systems"]
+    left = len(found["configurations"]) - MAX_PANELS
+    captions = [f"the first {MAX_PANELS} of {left + MAX_PANELS} configurations"] if left > 0 else []
+    return _bars(parts, title, captions, theme)
+
+
+def similarity_histograms(one: dict[str, Any], theme: str) -> Spec:
+    """Bars: how many instances at each separability, a panel for each similarity."""
+    parts = [(part["label"], part) for part in one["similarities"]]
+    return _bars(parts, [_title(one), "Instances by separability, for each similarity"], [], theme)
+
+
+def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: list[str], theme: str) -> Spec:
+    rows = [
+        {"panel": shorten(name), "low": low, "high": high, "instances": count, "mean": part["mean"]["value"]}
+        for name, part in parts
+        if part["histogram"]
+        for low, high, count in zip(
+            part["histogram"]["edges"][:-1], part["histogram"]["edges"][1:], part["histogram"]["counts"], strict=True
+        )
+    ]
+    if not rows:
+        return empty_chart(title[0], "no separability has been computed, or no instance has one", theme)
+    x = {"field": "low", "type": "quantitative", "title": SEPARABILITY}
+    y = {"field": "instances", "type": "quantitative", "title": "Instances", "axis": {"tickMinStep": 1}}
+    bars = {
+        "mark": {"type": "bar", "color": THEMES[theme].raters[0], "stroke": THEMES[theme].background},
+        "encoding": {"x": {**x, "bin": {"binned": True}}, "x2": {"field": "high"}, "y": y},
+    }
+    mean = {
+        "mark": {"type": "rule", "color": THEMES[theme].raters[1], "strokeWidth": 2, "strokeDash": [5, 3]},
+        "encoding": {"x": {"field": "mean", "type": "quantitative", "aggregate": "mean", "title": SEPARABILITY}},
+    }
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    body = {
+        "data": {"values": rows},
+        "facet": {"field": "panel", "type": "nominal", "sort": names, "title": None},
+        "columns": 3,
+        "spec": {"width": 220, "height": 130, "layer": [bars, mean]},
+        "resolve": {"scale": {"y": "independent"}, **OWN_X_AXES},
+    }
+    return build_spec(body, title, ["dashed: the mean", *captions], theme)
+
+
+def self_and_cross(one: ConfigurationAlignments, filters: SeparabilityFilters, theme: str) -> Spec:
+    """Points: each instance by the greater self-alignment and the cross-alignment, coloured by scenario."""
+    named = one.configuration
+    title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
+    main = one.by_similarity(filters.similarity)
+    if main is None or np.isnan(main.delta).all():
+        return empty_chart(title, "no separability has been computed, or no instance has one", theme)
+    thresholds = main.thresholds(filters.threshold)
+    codes, (own_a, own_b, cross) = main.codes(filters.threshold), main.normalised.T
+    places = np.flatnonzero(codes >= 0)
+    captions = [f"by {shorten(main.label)}; below the dashed diagonal separability is above 0"]
+    if len(places) > MAX_POINTS:
+        captions.append(f"{MAX_POINTS} of {len(places)} instances, drawn at random")
+        places = np.sort(filters.resampler.rng("points", one.seed_label).choice(places, MAX_POINTS, replace=False))
+    by_code = {int(code): SCENARIO_LABELS[name] for name, code in SCENARIOS.items() if name in SCENARIO_LABELS}
+    own = np.maximum(own_a, own_b)
+    rows = [
+        {"own": float(own[place]), "cross": float(cross[place]), "scenario": by_code[int(codes[place])]}
+        for place in places
+    ]
+    layers = _points(THEMES[theme], thresholds.cross, thresholds.own)
+    body = {"data": {"values": rows}, "width": 420, "height": 360, "layer": layers}
+    return build_spec(body, [title, "Self-alignment against cross-alignment"], captions, theme)
+
+
+def _points(theme: Theme, cross: float, own: float) -> list[Spec]:
+    names = list(SCENARIO_LABELS.values())
+    x = {"field": "own", "type": "quantitative", "title": "Self-alignment of the steadier system"}
+    y = {"field": "cross", "type": "quantitative", "title": "Cross-alignment"}
+    scenario = {"field": "scenario", "type": "nominal", "sort": names, "title": "Scenario"}
+    lines = {"color": theme.ink, "opacity": 0.5}
+    ends = {"values": [{"v": 0}, {"v": 1}]}
+    diagonal = {
+        "data": ends,
+        "mark": {"type": "line", "strokeDash": [5, 4], **lines},
+        "encoding": {"x": {"field": "v", "type": "quantitative"}, "y": {"field": "v", "type": "quantitative"}},
+    }
+    return [
+        diagonal,
+        {"data": {"values": [{}]}, "mark": {"type": "rule", **lines}, "encoding": {"y": {"datum": cross}}},
+        {"data": {"values": [{}]}, "mark": {"type": "rule", **lines}, "encoding": {"x": {"datum": own}}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.75},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": {**scenario, "scale": {"domain": names, "range": list(theme.raters[: len(names)])}},
+                "shape": {**scenario, "scale": {"domain": names, "range": list(SHAPES[: len(names)])}},
+            },
+        },
+    ]
+
+
+def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> Spec:
+    """Curves with bands: fitted mean consistency by separability, with the means of bins as points, by rater."""
+    raters = [one for one in (advice or {}).get("raters", []) if one.get("curve")]
+    if not raters:
+        return empty_chart(title, "no rating set yet with a consistency and a separability", theme)
+    names = [shorten(one["rater"]) for one in raters]
+    curves = [{"rater": name, **point} for name, one in zip(names, raters, strict=True) for point in one["curve"]]
+    points = [
+        {
+            "rater": name,
+            "separability": (point["low"] + point["high"]) / 2,
+            "mean_consistency": point["mean_consistency"]["value"],
+            "n": point["mean_consistency"]["n"],
+        }
+        for name, one in zip(names, raters, strict=True)
+        for point in one["points"]
+        if point["mean_consistency"]["value"] is not None
+    ]
+    several = len(names) > MAX_SERIES
+    layers = _curve_layers(THEMES[theme], [JUDGE_SERIES] if several else names)
+    rows = [
+        {**row, "panel": row["rater"], **({"rater": JUDGE_SERIES} if several else {})} for row in (*curves, *points)
+    ]
+    body: Spec = {"width": 460, "height": 280, "layer": layers}
+    if several:
+        panel = {"field": "panel", "type": "nominal", "sort": names, "title": None}
+        panels = {"width": 220, "height": 170, "layer": layers}
+        body = {"facet": panel, "columns": 3, "spec": panels, "resolve": OWN_X_AXES}
+    body["data"] = {"values": rows}
+    captions = ["lines: logistic fit with its interval; points: means of bins, larger for more rating sets"]
+    return build_spec(body, [title, "Mean consistency by separability"], captions, theme)
+
+
+def _curve_layers(theme: Theme, names: list[str]) -> list[Spec]:
+    """Return the layers; rows of a curve have a `low`, those of a bin's mean have an `n`."""
+    rater = {"field": "rater", "type": "nominal", "sort": names, "title": "Rater"}
+    colours = {"domain": names, "range": list(theme.raters[: len(names)])}
+    shapes = {"domain": names, "range": list(SHAPES[: len(names)])}
+    curve = [{"filter": "datum.n == null"}]
+    color = {**rater, "scale": colours}
+    x = {"field": "separability", "type": "quantitative", "title": SEPARABILITY, "scale": {"zero": False}}
+    y = {"field": "mean_consistency", "type": "quantitative", "title": "Mean consistency", "scale": {"domain": [0, 1]}}
+    size = {"field": "n", "type": "quantitative", "legend": None, "scale": {"range": [30, 160], "zero": True}}
+    band = {
+        "transform": curve,
+        "mark": {"type": "area", "opacity": 0.2},
+        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color},
+    }
+    line = {
+        "transform": curve,
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {"x": x, "y": y, "color": color},
+    }
+    means = {
+        "transform": [{"filter": "datum.n != null"}],
+        "mark": {"type": "point", "filled": True, "opacity": 1},
+        "encoding": {"x": x, "y": y, "color": color, "size": size, "shape": {**rater, "scale": shapes}},
+    }
+    half = {
+        "data": {"values": [{}]},
+        "mark": {"type": "rule", "color": theme.ink, "strokeDash": [5, 4]},
+        "encoding": {"y": {"datum": 0.5}},
+    }
+    return [band, half, line, means]
+
+
+def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
+    """Points with intervals: how far separability moves with fewer generations, and with fewer cross pairs."""
+    groups = (("samples", "Generations of each system"), ("cross_pairs", "Cross pairs"))
+    rows = [
+        {
+            "panel": name,
+            "count": one[key],
+            "change": one["change"]["value"],
+            "low": one["change"]["value"] if one["change"]["low"] is None else one["change"]["low"],
+            "high": one["change"]["value"] if one["change"]["high"] is None else one["change"]["high"],
+        }
+        for key, name in groups
+        for one in found[key]
+        if one["change"]["value"] is not None
+    ]
+    if not rows:
+        return empty_chart(title, str(found.get("why") or "no instance has enough generations"), theme)
+    colour = THEMES[theme].raters[0]
+    x = {"field": "count", "type": "ordinal", "title": "How many", "axis": {"labelAngle": 0}}
+    y = {"field": "change", "type": "quantitative", "title": "Mean change of separability"}
+    layers: list[Spec] = [
+        {"mark": {"type": "line", "color": colour}, "encoding": {"x": x, "y": y}},
+        {
+            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "point", "filled": True, "size": 70, "color": colour}, "encoding": {"x": x, "y": y}},
+    ]
+    body = {
+        "data": {"values": rows},
+        "facet": {"field": "panel", "type": "nominal", "sort": [name for _, name in groups], "title": None},
+        "columns": 2,
+        "spec": {"width": 260, "height": 200, "layer": layers},
+        "resolve": {"scale": {"x": "independent"}},
+    }
+    captions = [f"{found['instances']} of {found['of']} instances, {found['draws']} draws each"]
+    return build_spec(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
+
+
+def temperatures(found: dict[str, Any], theme: str) -> Spec:
+    """Points with intervals: mean separability at each pair of temperatures, a panel for each two models on a data set."""
+    title = "Mean separability by temperature"
+    rows = [
+        {
+            "panel": shorten(f"{group['dataset']}: {' / '.join(group['models'])}, by {group['similarity']}"),
+            "temperatures": " · ".join("own" if one is None else f"{one:g}" for one in row["temperatures"]),
+            "mean": row["mean"]["value"],
+            "low": row["mean"]["value"] if row["mean"]["low"] is None else row["mean"]["low"],
+            "high": row["mean"]["value"] if row["mean"]["high"] is None else row["mean"]["high"],
+        }
+        for group in found["temperatures"]
+        for row in group["rows"]
+        if row["mean"]["value"] is not None
+    ]
+    if not rows:
+        return empty_chart(
+            title, "no two configurations differ by the temperatures alone, or none has a separability", theme
+        )
+    colour = THEMES[theme].raters[0]
+    x = {"field": "temperatures", "type": "ordinal", "sort": None, "title": "Temperatures", "axis": {"labelAngle": 0}}
+    y = {"field": "mean", "type": "quantitative", "title": "Mean separability", "scale": {"zero": False}}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "point", "filled": True, "size": 70, "color": colour}, "encoding": {"x": x, "y": y}},
+    ]
+    body = {
+        "data": {"values": rows},
+        "facet": {
+            "field": "panel",
+            "type": "nominal",
+            "sort": list(dict.fromkeys(row["panel"] for row in rows)),
+            "title": None,
+        },
+        "columns": 2,
+        "spec": {"width": 260, "height": 200, "layer": layers},
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+    }
+    return build_spec(body, [title], ["each panel has a scale of its own"], theme)
+
+
+def _title(one: dict[str, Any]) -> str:
+    return shorten(f"{one['dataset']}: {one['system_a']} / {one['system_b']}")

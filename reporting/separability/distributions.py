@@ -1,0 +1,165 @@
+"""How distinguishable the systems of a study are, as one JSON object: distributions, scenarios, correlations."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from analysis.bins import assign, stepped_edges
+from analysis.bootstrap import mean_sums, ratio
+from analysis.rank_correlation import rank_correlation
+from analysis.scenarios import Scenario
+from annotation.core.version import VERSION
+from annotation.models import Study
+from annotation.studies.configurations import Configuration
+from annotation.studies.separability_runs import labels_of
+from judging.outcomes.judgments import judges_of
+from reporting.core.estimates import Basis, Estimate, build_estimate, estimate
+from reporting.core.scripted import SCRIPTED, scripted_codes
+from reporting.findings.separability_bins import NOT_COMPUTED, runs_by_configuration
+from reporting.separability.advice import configuration_advice, pooled_advice, read_ratings
+from reporting.separability.arrays import (
+    ConfigurationAlignments,
+    RunAlignments,
+    SeparabilityFilters,
+    check_similarity,
+    read_alignments,
+    selected_configurations,
+)
+from reporting.separability.temperatures import by_temperature
+
+BAR_WIDTH = 0.05  # of a histogram, in units of separability
+MAX_BARS = 200  # beyond this, bars get wider; the normalised scale has 40
+SCENARIOS = {
+    "apart": Scenario.APART,
+    "scattered": Scenario.SCATTERED,
+    "one_steady": Scenario.ONE_STEADY,
+    "alike": Scenario.ALIKE,
+    "other": Scenario.OTHER,
+    "missing": Scenario.MISSING,
+}
+NO_TIE = "no votes enter"
+NO_VALUE = "no instance has a separability: it needs two generations or more of each system"
+NO_RANKS = "undefined: fewer than two instances have both, or one is the same for all"
+
+
+def distinguishable(study: Study, filters: SeparabilityFilters | None = None) -> dict[str, Any]:
+    """Compute the numbers of all selected configurations, with the advice for each and for all together.
+
+    Raises: UnknownName for an unknown data set, system or similarity.
+    """
+    filters = filters or SeparabilityFilters()
+    return distinguishable_on(study, filters, selected_configurations(study, filters))
+
+
+def distinguishable_on(
+    study: Study,
+    filters: SeparabilityFilters,
+    chosen: Sequence[Configuration],
+    *,
+    each: bool = True,
+    pooled: bool = True,
+) -> dict[str, Any]:
+    """Compute the same for some configurations; `each` and `pooled` say which advice to add."""
+    runs = runs_by_configuration(study)
+    check_similarity(runs, filters)
+    parts = [read_alignments(configuration, runs, filters.similarity) for configuration in chosen]
+    found: dict[str, Any] = {
+        "study": study.slug,
+        "version": VERSION,
+        "filters": filters.as_json(),
+        "similarities": sorted(set(labels_of(run for listed in runs.values() for run in listed).values())),
+        "configurations": [describe(one, filters) for one in parts],
+        "temperatures": by_temperature(study, parts, filters),
+        "pooled_advice": None,
+    }
+    if not each and not pooled:
+        return found
+    judge_runs = tuple(judges_of(study, None))
+    rated = [read_ratings(one, judge_runs) for one in parts]
+    scripted = scripted_codes(study)
+    if each:
+        for described, one, ratings in zip(found["configurations"], parts, rated, strict=True):
+            described["advice"] = configuration_advice(one, ratings, filters)
+    if pooled and len(parts) > 1:
+        found["pooled_advice"] = pooled_advice(list(zip(parts, rated, strict=True)), filters)
+    if any(scripted.intersection(ratings.raters[0].rated.raters) for ratings in rated):
+        found["note"] = SCRIPTED
+    return found
+
+
+def describe(one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
+    """Describe one configuration without its ratings."""
+    named, main = one.configuration, one.by_similarity(filters.similarity)
+    found: dict[str, Any] = {
+        "dataset": named.dataset,
+        "system_a": named.system_a.name,
+        "system_b": named.system_b.name,
+        "matchups": len(one.matchup_ids),
+        "similarity": None if main is None else main.label,
+        "similarities": [_similarity(part, one, filters) for part in one.by_run],
+        "correlations": [_correlation(x, y, one, filters) for x, y in combinations(one.by_run, 2)],
+        "not_shown": one.not_shown,
+    }
+    if main is None:
+        found["why"] = f"{NOT_COMPUTED} with {filters.similarity}" if filters.similarity else NOT_COMPUTED
+    return found
+
+
+def _similarity(part: RunAlignments, one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
+    known = part.delta[~np.isnan(part.delta)]
+    thresholds = part.thresholds(filters.threshold)
+    sorted_into = part.codes(filters.threshold)
+    found: dict[str, Any] = {
+        "label": part.label,
+        "similarity": part.run.similarity,
+        "normalisation": {"group": part.run.group, "min": part.run.low, "max": part.run.high},
+        "computed_at": part.run.computed_at.isoformat(),
+        "known": len(known),
+        "single_generation": part.single,
+        "not_computed": part.not_computed,
+        "mean": _mean(part, one, filters),
+        **_spread(known),
+        "scenarios": {
+            "thresholds": {"kind": filters.threshold, "self": thresholds.own, "cross": thresholds.cross},
+            "counts": {name: int((sorted_into == code).sum()) for name, code in SCENARIOS.items()},
+        },
+    }
+    return found
+
+
+def _mean(part: RunAlignments, one: ConfigurationAlignments, filters: SeparabilityFilters) -> Estimate:
+    known = int((~np.isnan(part.delta)).sum())
+    basis = Basis(known, "instances", NO_TIE, len(part.delta) - known, NO_VALUE)
+    sums = mean_sums(part.delta, np.arange(len(part.delta)))
+    counted = sums[sums[:, 1] > 0]
+    resampler = filters.resampler_for(known)
+    labels = ("separability", one.seed_label, part.label)
+    return {**estimate(counted, ratio, basis, resampler=resampler, labels=labels), "rounds": resampler.rounds}
+
+
+def _spread(known: Any) -> dict[str, Any]:
+    if not len(known):
+        return {"least": None, "quartiles": None, "greatest": None, "histogram": None}
+    wider = np.ceil(np.ptp(known) / (BAR_WIDTH * MAX_BARS))
+    edges = stepped_edges(known, BAR_WIDTH * max(1.0, float(wider)))
+    counts = np.bincount(assign(known, edges), minlength=len(edges) - 1)
+    return {
+        "least": float(known.min()),
+        "quartiles": np.quantile(known, [0.25, 0.5, 0.75]).tolist(),
+        "greatest": float(known.max()),
+        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+    }
+
+
+def _correlation(
+    x: RunAlignments, y: RunAlignments, one: ConfigurationAlignments, filters: SeparabilityFilters
+) -> dict[str, Any]:
+    resampler = filters.resampler_for(len(x.delta))
+    labels = sorted((x.label, y.label))  # so that the seed does not depend on which was computed last
+    rng = resampler.rng("rank correlation", one.seed_label, *labels)
+    found = rank_correlation(x.delta, y.delta, rng=rng, rounds=resampler.rounds, level=resampler.level)
+    basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
+    value = build_estimate(found.value, found.interval, basis, resampler, found.n)
+    return {"between": [x.label, y.label], **value, "rounds": resampler.rounds}

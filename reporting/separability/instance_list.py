@@ -1,0 +1,106 @@
+"""The paginated list of one configuration's instances, sorted by separability, with their texts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from django.db.models import F, Q, QuerySet
+
+from analysis.scenarios import Thresholds, scenarios
+from annotation.models import Alignment, Generation
+from reporting.core.estimates import number
+from reporting.separability.arrays import ConfigurationAlignments, RunAlignments
+from reporting.separability.distributions import SCENARIOS
+
+PAGE_SIZE = 20
+ORDERS = ("high", "low")
+
+
+@dataclass(frozen=True)
+class ListedInstance:
+    """One instance with its alignments on the run's scale, its scenario, and its texts."""
+
+    instance: int
+    instance_id: str
+    separability: float | None
+    own_a: float | None
+    own_b: float | None
+    cross: float | None
+    scenario: str
+    texts: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def instance_page(
+    one: ConfigurationAlignments, main: RunAlignments, *, kind: str, order: str, scenario: str, page: str | None
+) -> tuple[Page[Any], list[ListedInstance]]:
+    """Return a page of instances, the most or the least separable first, those without a separability last.
+
+    kind     : of the thresholds that define the scenarios
+    scenario : only the instances in this one of `SCENARIOS`; all when empty
+    """
+    thresholds = main.raw_thresholds(kind)
+    rows = main.run.alignments.select_related("matchup__instance")
+    if scenario:
+        rows = rows.filter(_in_scenario(scenario, thresholds))
+    by = F("separability").asc(nulls_last=True) if order == "low" else F("separability").desc(nulls_last=True)
+    found = Paginator(rows.order_by(by, "matchup__instance__position"), PAGE_SIZE).get_page(page)
+    return found, _instance_rows(list(found), one, main, thresholds)
+
+
+def examples(main: RunAlignments, kind: str) -> dict[str, tuple[int, str]]:
+    """Return one instance of each scenario, the median one by separability, as (key, id)."""
+    found = {}
+    for name in SCENARIOS:
+        rows = main.run.alignments.filter(_in_scenario(name, main.raw_thresholds(kind))).order_by("separability", "pk")
+        middle = rows.count() // 2
+        named = rows.values_list("matchup__instance_id", "matchup__instance__instance_id")[middle : middle + 1]
+        for key, instance_id in named:
+            found[name] = (key, instance_id)
+    return found
+
+
+def _in_scenario(name: str, thresholds: Thresholds) -> Q:
+    """Return the condition that `analysis.scenarios.scenarios` applies, on raw alignments."""
+    high_a, high_b = Q(self_a__gte=thresholds.own), Q(self_b__gte=thresholds.own)
+    low_cross = Q(cross__lt=thresholds.cross)
+    known = Q(self_a__isnull=False) & Q(self_b__isnull=False)
+    both, neither = high_a & high_b, ~high_a & ~high_b
+    return {
+        "missing": ~known,
+        "apart": known & both & low_cross,
+        "scattered": known & neither & low_cross,
+        "one_steady": known & ~both & ~neither & low_cross,
+        "alike": known & both & ~low_cross,
+        "other": known & ~both & ~low_cross,
+    }[name]
+
+
+def _texts(one: ConfigurationAlignments, alignments: list[Alignment]) -> dict[tuple[int, int], list[str]]:
+    systems = [one.configuration.system_a, one.configuration.system_b]
+    instances = [alignment.matchup.instance_id for alignment in alignments]
+    rows: QuerySet[Generation] = Generation.objects.filter(instance__in=instances, system__in=systems)
+    texts: dict[tuple[int, int], list[str]] = {}
+    for instance, system, text in rows.order_by("index").values_list("instance_id", "system_id", "text"):
+        texts.setdefault((instance, system), []).append(text)
+    return texts
+
+
+def _instance_rows(
+    alignments: list[Alignment], one: ConfigurationAlignments, main: RunAlignments, thresholds: Thresholds
+) -> list[ListedInstance]:
+    columns = [[getattr(row, name) for row in alignments] for name in ("self_a", "self_b", "cross")]
+    raw = np.array(columns, dtype=np.float64).reshape(3, -1)
+    own_a, own_b, cross = raw
+    codes = scenarios(own_a, own_b, cross, thresholds).tolist()
+    names = {int(code): name for name, code in SCENARIOS.items()}
+    texts = _texts(one, alignments)
+    systems = (one.configuration.system_a, one.configuration.system_b)
+    listed = []
+    for alignment, code, values in zip(alignments, codes, ((raw - main.run.low) / main.scale).T.tolist(), strict=True):
+        instance = alignment.matchup.instance
+        shown = tuple((system.name, tuple(texts.get((instance.pk, system.pk), ()))) for system in systems)
+        of_a, of_b, between = (number(value) for value in values)
+        name, delta = instance.instance_id, alignment.separability
+        listed.append(ListedInstance(instance.pk, name, delta, of_a, of_b, between, names[code], shown))
+    return listed

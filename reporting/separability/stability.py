@@ -1,0 +1,188 @@
+"""How much a configuration's separability changes with fewer generations, fewer cross pairs, or another temperature."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from analysis import similarity as similarities
+from analysis.separability import alignments, separability
+from analysis.stability import Stability, stability, subsampled
+from analysis.types import FloatArray
+from annotation.core.errors import AnnotationError
+from annotation.core.version import VERSION
+from annotation.models import Generation, SeparabilityRun, Study
+from annotation.separability.measure import AlignmentMeasure, measure_of
+from reporting.core.estimates import Basis, build_estimate
+from reporting.findings.separability_bins import runs_by_configuration
+from reporting.separability.arrays import (
+    ConfigurationAlignments,
+    SeparabilityFilters,
+    check_similarity,
+    read_alignments,
+    selected_configurations,
+)
+from reporting.separability.distributions import NO_TIE
+from reporting.separability.temperatures import by_temperature
+
+MAX_INSTANCES = 100  # sampled with the seed of the filters; their texts are compared again
+DRAWS = 20
+MAX_SAMPLES = 12  # generations of a system
+MAX_CHARACTERS = 1_000_000  # of all compared texts, a few seconds' work: long texts mean fewer instances
+CROSS_SHARES = (0.1, 0.2, 0.4, 0.6, 0.8)  # of all cross pairs
+NEEDS_MODEL = "this similarity needs a model or a package that pages don't load; a command works it out"
+TOO_LONG = (
+    "the texts are too long to be compared while a page waits; compute separability with fewer samples beside it "
+    "(--samples, --cross), and compare"
+)
+TOO_FEW_TEXTS = "no instance has three generations or more of both systems: with two there is nothing to leave out"
+
+
+def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") -> dict[str, Any]:
+    """Compute the stability of all selected configurations, by any similarity, and the comparison of temperatures.
+
+    model : path of the model, where it is not found by the recorded name
+    Raises: UnknownName for an unknown data set, system or similarity; AnnotationError for a model that is missing or is
+            not the one that separability was computed with.
+    """
+    runs = runs_by_configuration(study)
+    check_similarity(runs, filters)
+    parts = [
+        read_alignments(configuration, runs, filters.similarity)
+        for configuration in selected_configurations(study, filters)
+    ]
+    measures: dict[tuple[str, str, str], AlignmentMeasure] = {}
+    found = []
+    for one in parts:
+        main, named = one.by_similarity(filters.similarity), one.configuration
+        measure = None
+        if main is not None:
+            key = (main.run.similarity, main.run.model, main.run.model_fingerprint)
+            measure = measures[key] = measures.get(key) or _measure_of(main.run, model)
+        systems = {"system_a": named.system_a.name, "system_b": named.system_b.name}
+        found.append({"dataset": named.dataset, **systems, "stability": stability_of(one, filters, measure)})
+    return {
+        "study": study.slug,
+        "version": VERSION,
+        "filters": filters.as_json(),
+        "configurations": found,
+        "temperatures": by_temperature(study, parts, filters),
+    }
+
+
+def _measure_of(run: SeparabilityRun, model: str) -> AlignmentMeasure:
+    """Return the measure of a run, with its model loaded but without its draws.
+
+    Raises: AnnotationError.
+    """
+    measure = measure_of(similarity=run.similarity, model=model or run.model)
+    if measure.model_fingerprint != run.model_fingerprint:
+        raise AnnotationError(
+            f"{run} was computed with another model than {measure.model} here (fingerprint "
+            f"{run.model_fingerprint or 'none'}, here {measure.model_fingerprint}): name its own by --model, or another "
+            "run by its label as --similarity"
+        )
+    return measure
+
+
+def stability_of(
+    one: ConfigurationAlignments, filters: SeparabilityFilters, measure: AlignmentMeasure | None = None
+) -> dict[str, Any]:
+    """Compare separability estimated from subsamples of the texts with that from all texts, on a sample of instances.
+
+    measure : the loaded measure of a similarity that needs a model; without it the result is a command to run instead
+    """
+    main = one.by_similarity(filters.similarity)
+    if main is None:
+        return {"samples": [], "cross_pairs": [], "why": "separability has not been computed"}
+    run = main.run
+    if measure is None and (
+        run.model or run.similarity not in similarities.names() or similarities.needs(run.similarity)
+    ):
+        return {"samples": [], "cross_pairs": [], "why": NEEDS_MODEL, "command": _command(one, main.label)}
+    label = SeparabilityRun(
+        similarity=run.similarity, model=run.model
+    ).label  # all texts are compared, whatever it drew
+    rng = filters.resampler.rng("stability", one.seed_label, label)
+    matrices, counts = _matrices(one, measure or measure_of(similarity=run.similarity), filters)
+    if not matrices and one.matchup_ids:
+        return {"samples": [], "cross_pairs": [], "why": TOO_LONG}
+    if not any(min(pair) > 2 for pair in counts):
+        return {"samples": [], "cross_pairs": [], "why": TOO_FEW_TEXTS}
+    k_a = [pair[0] for pair in counts]
+    full = _full_separability(matrices, k_a) / main.scale
+    most = min(MAX_SAMPLES, max(min(pair) for pair in counts))
+    cross = sorted({max(1, round(share * most * most)) for share in CROSS_SHARES})
+
+    def measured(**part: int) -> dict[str, Any]:
+        drawn = subsampled(matrices, k_a, scale=main.scale, draws=DRAWS, rng=rng, **part)
+        resampler = filters.resampler
+        found = stability(drawn, full, rng=rng, rounds=resampler.rounds, level=resampler.level)
+        return {**part, **_stability_json(found, filters)}
+
+    return {
+        "similarity": label,
+        "instances": len(matrices),
+        "of": len(one.matchup_ids),
+        "draws": DRAWS,
+        "most_samples": most,
+        "samples": [measured(samples=k) for k in range(2, most)],
+        "cross_pairs": [measured(cross_pairs=count) for count in cross if count < most * most],
+    }
+
+
+def _command(one: ConfigurationAlignments, label: str) -> str:
+    named = one.configuration
+    parts = ["manage.py", "separability_stability", named.study.slug, "--dataset", named.dataset]
+    return shlex.join([*parts, "--systems", named.system_a.name, named.system_b.name, "--similarity", label])
+
+
+def _stability_json(found: Stability, filters: SeparabilityFilters) -> dict[str, Any]:
+    basis = Basis(found.n, "instances", NO_TIE, found.missing, "no instance has so many generations")
+    change = build_estimate(found.change, found.change_interval, basis, filters.resampler, found.n)
+    correlation = build_estimate(found.correlation, found.correlation_interval, basis, filters.resampler, found.n)
+    return {"change": change, "rank_correlation": {**correlation, "interval": "middle of the draws"}}
+
+
+def _matrices(
+    one: ConfigurationAlignments, measure: AlignmentMeasure, filters: SeparabilityFilters
+) -> tuple[list[FloatArray], list[tuple[int, int]]]:
+    """Return the similarity matrices of a sample of instances, and the numbers of generations of each system."""
+    rng = filters.resampler.rng("stability", "instances", one.seed_label)
+    count = min(MAX_INSTANCES, len(one.matchup_ids))
+    chosen = np.sort(rng.choice(len(one.matchup_ids), size=count, replace=False)).tolist()
+    named = one.configuration
+    systems = (named.system_a.pk, named.system_b.pk)
+    matchups = [one.matchup_ids[place] for place in chosen]
+    rows = Generation.objects.filter(instance__matchups__in=matchups, system__in=systems)
+    texts: dict[tuple[int, int], list[str]] = {}
+    names: dict[int, str] = {}
+    order = rows.order_by("instance__position", "index")
+    columns = ("instance_id", "instance__instance_id", "system_id", "text")
+    for instance, names[instance], system, text in order.values_list(*columns):
+        texts.setdefault((instance, system), []).append(text)
+    both = {
+        instance: [texts[instance, system][:MAX_SAMPLES] for system in systems]
+        for instance in dict.fromkeys(key[0] for key in texts)
+        if all((instance, system) in texts for system in systems)
+    }
+    fit = _within_budget({instance: sum(map(len, of_a + of_b)) for instance, (of_a, of_b) in both.items()}, rng)
+    kept = {names[instance]: texts_of for instance, texts_of in both.items() if instance in fit}
+    matrices = measure.matrices({name: of_a + of_b for name, (of_a, of_b) in kept.items()})
+    return [matrices[name] for name in kept], [(len(of_a), len(of_b)) for of_a, of_b in kept.values()]
+
+
+def _within_budget(characters: Mapping[int, int], rng: np.random.Generator) -> set[int]:
+    """Sample instances until the budget of characters is used up."""
+    fit, left = set(), MAX_CHARACTERS
+    for instance in rng.permutation(list(characters)).tolist():
+        if characters[instance] <= left:
+            left -= characters[instance]
+            fit.add(instance)
+    return fit
+
+
+def _full_separability(matrices: list[FloatArray], k_a: list[int]) -> FloatArray:
+    means = [alignments(matrix, count) for matrix, count in zip(matrices, k_a, strict=True)]
+    return np.array([separability(*mean) for mean in means], dtype=np.float64)

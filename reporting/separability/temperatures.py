@@ -1,0 +1,99 @@
+"""Separability of the same two models at several temperatures, where Tandem sampled their texts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_sums, ratio
+from analysis.rank_correlation import rank_correlation
+from analysis.separability import has_spread
+from analysis.types import FloatArray
+from annotation.models import Study
+from judging.generation.sampled_systems import SampledAt, temperatures_of
+from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimate
+from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
+
+NO_VALUE = "no instance has a separability"
+NO_RANKS = "undefined: fewer than two instances have both, or one is the same for all"
+Part = tuple[ConfigurationAlignments, RunAlignments, tuple[SampledAt, SampledAt]]
+
+
+def by_temperature(
+    study: Study, parts: Sequence[ConfigurationAlignments], filters: SeparabilityFilters
+) -> list[dict[str, Any]]:
+    """Group configurations that differ in the temperatures only, each group on one scale.
+
+    A group has two or more configurations whose separability comes from one measure. Systems and temperatures are in the
+    order of the models. The rank correlation is with the row of the lowest temperatures.
+    """
+    groups: dict[tuple[Any, ...], list[Part]] = {}
+    sampled = {one.system: one for one in temperatures_of(study)} if parts else {}
+    for one in parts:
+        main, named = one.by_similarity(filters.similarity), one.configuration
+        pair = [sampled.get(system.pk) for system in (named.system_a, named.system_b)]
+        a, b = pair
+        if main is not None and a is not None and b is not None and a.like != b.like:
+            first, second = sorted((a, b), key=lambda system: system.like)  # separability is symmetric
+            key = (named.dataset, first.like, second.like, main.label)
+            groups.setdefault(key, []).append((one, main, (first, second)))
+    return [_group(key[0], key[-1], rows, filters) for key, rows in groups.items() if len(rows) > 1]
+
+
+def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFilters) -> dict[str, Any]:
+    ordered = sorted(parts, key=lambda part: _temperatures(part[2]))
+    raw = np.concatenate([main.raw.ravel() for _, main, _ in ordered])
+    low, high, is_spread = _bounds(raw)
+    scaled = [_by_instance(one, main, high - low if is_spread else 0.0) for one, main, _ in ordered]
+    return {
+        "dataset": dataset,
+        "models": [one.model for one in ordered[0][2]],
+        "similarity": label,
+        "normalisation": {"group": "these rows", "min": low, "max": high},
+        "rows": [
+            {
+                "systems": [sampled.name for sampled in pair],
+                "temperatures": [sampled.temperature for sampled in pair],
+                "mean": _mean(values, filters.resampler_for(len(values)), one.seed_label),
+                "rank_correlation": None
+                if place == 0
+                else _correlation(scaled[0], values, filters.resampler_for(len(values)), one.seed_label),
+            }
+            for place, ((one, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
+        ],
+    }
+
+
+def _bounds(raw: FloatArray) -> tuple[float, float, bool]:
+    """Return the least and the greatest alignment, and whether they differ by more than rounding."""
+    known = raw[~np.isnan(raw)]
+    if not known.size:
+        return 0.0, 0.0, False
+    low, high = float(known.min()), float(known.max())
+    return low, high, has_spread(low, high)
+
+
+def _temperatures(pair: tuple[SampledAt, SampledAt]) -> list[tuple[bool, float]]:
+    return [(one.temperature is not None, one.temperature or 0.0) for one in pair]
+
+
+def _by_instance(one: ConfigurationAlignments, main: RunAlignments, scale: float) -> dict[str, float]:
+    """Return separability by instance on the group's scale; NaN where undefined, and everywhere without a spread."""
+    delta = main.delta * main.scale / scale if scale > 0 else np.full(len(main.delta), np.nan)
+    return dict(zip(one.instance_ids, delta.tolist(), strict=True))
+
+
+def _mean(values: dict[str, float], resampler: Resampler, label: str) -> Estimate:
+    delta = np.array(list(values.values()), dtype=np.float64)
+    known = int((~np.isnan(delta)).sum())
+    basis = Basis(known, "instances", "no votes enter", len(delta) - known, NO_VALUE)
+    sums = mean_sums(delta, np.arange(len(delta)))
+    return estimate(sums[sums[:, 1] > 0], ratio, basis, resampler=resampler, labels=("temperature", label))
+
+
+def _correlation(first: dict[str, float], values: dict[str, float], resampler: Resampler, label: str) -> Estimate:
+    x, y = list(first.values()), [values.get(name, np.nan) for name in first]
+    rng = resampler.rng("temperature", "rank correlation", label)
+    found = rank_correlation(x, y, rng=rng, rounds=resampler.rounds, level=resampler.level)
+    basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
+    return build_estimate(found.value, found.interval, basis, resampler, found.n)

@@ -1,0 +1,89 @@
+"""How distinguishable systems are, and the advice, as plain text for a terminal."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reporting.core.instance_selection import selection_note
+from reporting.core.text import estimate_text, printable
+
+READINGS = {
+    "nothing": "no rating set yet with a consistency and a separability",
+    "too few": "too few rating sets, or too few instances, to read anything out of them",
+    "one value": "all rated instances have the same separability: nothing shows",
+    "all inconsistent": "every rating set is inconsistent, whatever its separability",
+    "all consistent": "every rating set is fully consistent: nothing is gained by leaving instances out",
+    "falling": "consistency falls with separability here: don't choose by it",
+    "unsure": "these ratings leave open whether consistency rises with separability: don't choose by it yet",
+    "below support": "consistent more often than not at every separability that was rated, and more so the higher it is",
+    "above support": "inconsistent more often than not at every separability that was rated, though less so the higher "
+    "it is: look at the task and its guidelines first",
+    "threshold": "below this separability ratings are inconsistent more often than not",
+}
+WARNING = (
+    "Choosing by separability hides instances: real disagreement, and rare failures among alike texts. Numbers over a "
+    "filtered set are about that set, unless they are weighted back (importance, stratified)."
+)
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return the numbers, one block per configuration, then the pooled advice."""
+    blocks = [f"study {printable(found['study'])} (version {found['version']})"]
+    if not found["configurations"]:
+        blocks.append("no configuration: import instances with generations of two systems")
+    blocks += ["\n".join(_configuration(one)) for one in found["configurations"]]
+    if found["pooled_advice"] is not None:
+        blocks.append("\n".join(["all configurations on one scale", *_advice(found["pooled_advice"])]))
+    if "note" in found:
+        blocks.append(f"note: {found['note']}")
+    return "\n\n".join([*blocks, WARNING])
+
+
+def _configuration(one: dict[str, Any]) -> Iterable[str]:
+    yield printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']} ({one['matchups']} instances)")
+    if "why" in one:
+        yield f"  {one['why']}"
+    for part in one["similarities"]:
+        counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in part["scenarios"]["counts"].items())
+        yield f"  {printable(part['label'])}: mean separability {estimate_text(part['mean'])}"
+        yield f"    scenarios: {counts}"
+    for pair in one["correlations"]:
+        yield f"  rank correlation of {printable(' and '.join(pair['between']))}: {estimate_text(pair)}"
+    if one["similarities"]:
+        yield from _advice(one["advice"])
+
+
+def _advice(advice: dict[str, Any]) -> Iterable[str]:
+    if "why" in advice:
+        yield f"  {advice['why']}"
+    if note := selection_note(advice.get("chosen", [])):
+        yield printable(f"  {note}")
+    for rater in advice["raters"]:
+        sets = f"{rater['rating_sets']} rating sets on {rater['instances']} instances"
+        excluded = f", {rater['excluded']} left out" if rater["excluded"] else ""
+        yield f"  {printable(rater['rater'])}, by {printable(advice['similarity'])}: {sets}{excluded}"
+        yield f"    {READINGS[rater['reading']]}"
+        yield from _further_evidence(rater)
+        if "slope" in rater:
+            yield f"    separability of a mean consistency of 0.5  {estimate_text(rater['threshold'])}"
+            yield f"    slope (log-odds per unit)                  {estimate_text(rater['slope'])}"
+            for cut in rater["cuts"]:
+                yield from _cut(cut)
+
+
+def _further_evidence(rater: dict[str, Any]) -> Iterable[str]:
+    """Yield what speaks against the reading that the curve does not cross a half."""
+    if rater["reading"] not in ("below support", "above support"):
+        return
+    if crossing := rater["threshold"]["rounds_inside_support"]:
+        yield f"    in {crossing} of {rater['rounds']} resamples it crosses a half within what was rated"
+    gain = estimate_text(rater["lowest_quarter"]["gain"])
+    yield f"    leaving out the lowest quarter by separability changes the mean consistency by {gain}"
+
+
+def _cut(cut: dict[str, Any]) -> Iterable[str]:
+    yield (
+        f"    leave out below {cut['threshold']:z.3f} ({cut['cut']}): {cut['matchups_below']} of {cut['matchups_known']} "
+        f"instances, saves {cut['ratings_saved']} of {cut['ratings_planned']} ratings"
+    )
+    yield f"      mean consistency of the kept  {estimate_text(cut['kept'])}; of all {estimate_text(cut['all'])}"
+    yield f"      fully consistent among those left out  {estimate_text(cut['steady_left_out'])}"

@@ -1,0 +1,271 @@
+"""The page on how distinguishable systems are, its charts, and its numbers as JSON.
+
+Its URL is not `separability/`: that one computes separability, and these views only read.
+"""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from annotation.core.errors import UnknownName
+from annotation.members.permissions import MANAGERS, READERS, study_view
+from annotation.models import Study
+from annotation.separability.services import count_ignored_texts
+from annotation.studies.configurations import Configuration, configurations
+from reporting.core.charts import Spec, shorten, to_png, to_svg
+from reporting.core.themes import THEMES
+from reporting.findings.separability_bins import runs_by_configuration
+from reporting.separability import charts
+from reporting.separability.arrays import (
+    THRESHOLDS,
+    SeparabilityFilters,
+    check_similarity,
+    read_alignments,
+    selected_configurations,
+)
+from reporting.separability.distributions import SCENARIOS, describe, distinguishable, distinguishable_on
+from reporting.separability.instance_list import ORDERS, examples, instance_page
+from reporting.separability.stability import stability_of
+
+PAGE_SIZE = 10
+BATCH_SIZE = 20  # instances that the links to a new batch begin with
+SCENARIO_NAMES = {
+    "apart": _("1. Two groups apart: each system is like itself and unlike the other"),
+    "scattered": _("2. Both scattered: neither is like itself, nor like the other"),
+    "one_steady": _("3. One steady: one is like itself, the other is not, and they are unlike"),
+    "alike": _("4. All alike: every text is like every other"),
+    "other": _("None of them: a high cross-alignment beside a low self-alignment"),
+    "missing": _("Undefined: a system with a single generation"),
+}
+ALT = {
+    "histograms": _(
+        "Bars: how many instances at each separability, by configuration. The numbers are in the table below."
+    ),
+    "similarities": _(
+        "Bars: how many instances at each separability, for each similarity. The numbers are in the table below."
+    ),
+    "scatter": _(
+        "Points: instances by self-alignment and cross-alignment, marked by scenario. The counts are in the table below."
+    ),
+    "consistency": _(
+        "Curves: fitted mean consistency by separability for each rater. The numbers are in the table below."
+    ),
+    "temperatures": _(
+        "Points with intervals: mean separability at each temperature. The numbers are in the tables below."
+    ),
+    "stability": _(
+        "Points with intervals: how far separability moves with fewer samples. The numbers are in the table below."
+    ),
+}
+
+
+@require_safe
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show how distinguishable the systems are; for a single configuration also scenarios, instances and stability."""
+    filters = filters_of(study, request.GET)
+    chosen = selected_configurations(study, filters)
+    page = Paginator(chosen, PAGE_SIZE).get_page(request.GET.get("page"))
+    single = len(chosen) == 1
+    found = distinguishable_on(
+        study, filters, list(page), each=single, pooled=not single and page.paginator.num_pages == 1
+    )
+    known = configurations(study, checks=False)
+    context = {
+        "study": study,
+        "found": found,
+        "page": page,
+        "query": query_of(filters),
+        "single": single,
+        "datasets": sorted({one.dataset for one in known}),
+        "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
+        "rows": [_row(one, filters) for one in found["configurations"]],
+        "may_manage": Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists(),
+        "pictures": {
+            name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
+        },
+        "blind": _blind(study, found),
+    }
+    if single:
+        context |= _details(request, study, filters, chosen[0], found)
+    advice = found["configurations"][0]["advice"] if single else found["pooled_advice"]
+    return TemplateResponse(request, "reporting/separability/separability.html", {**context, "advice": advice})
+
+
+@require_safe
+@study_view(*READERS)
+def as_json(request: HttpRequest, study: Study) -> JsonResponse:
+    """Return the numbers of the page."""
+    found = distinguishable(study, filters_of(study, request.GET))
+    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+
+
+@require_safe
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
+    """Return a chart, or its specification; `theme` is light or dark."""
+    theme = request.GET.get("theme", "light")
+    if theme not in THEMES or name not in ALT:
+        raise Http404(f"no picture {name} in {theme}")
+    spec = _spec(study, name, request.GET, theme)
+    if form == "png":
+        response = HttpResponse(to_png(spec), content_type="image/png")
+    elif form == "json":
+        content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
+        response = HttpResponse(content, content_type="application/json")
+    else:
+        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
+    # An SVG that is opened on its own must not run scripts or load anything.
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def filters_of(study: Study, query: QueryDict) -> SeparabilityFilters:
+    """Read `dataset`, `system` (once or twice), `similarity` and `threshold`.
+
+    Raises: UnknownName for an unknown threshold; other names are checked where they are used.
+    """
+    threshold = query.get("threshold") or THRESHOLDS[0]
+    if threshold not in THRESHOLDS:
+        raise UnknownName(f"there is no threshold {threshold}; known: {', '.join(THRESHOLDS)}")
+    systems = tuple(dict.fromkeys(name for name in query.getlist("system") if name))
+    return SeparabilityFilters(query.get("dataset", ""), systems, query.get("similarity", ""), threshold)
+
+
+def query_of(filters: SeparabilityFilters, **more: str) -> str:
+    """Encode filters, and further parameters, as a URL query."""
+    query = list(more.items())
+    if filters.dataset:
+        query.append(("dataset", filters.dataset))
+    query += [("system", name) for name in filters.systems]
+    if filters.similarity:
+        query.append(("similarity", filters.similarity))
+    if filters.threshold != THRESHOLDS[0]:
+        query.append(("threshold", filters.threshold))
+    return urlencode(query)
+
+
+def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
+    filters = filters_of(study, query)
+    chosen = selected_configurations(study, filters)
+    page = list(Paginator(chosen, PAGE_SIZE).get_page(query.get("page")))
+    if name == "histograms":
+        return charts.histograms(distinguishable_on(study, filters, page, each=False, pooled=False), theme)
+    if name == "temperatures":
+        return charts.temperatures(distinguishable_on(study, filters, page, each=False, pooled=False), theme)
+    if name == "consistency" and len(chosen) != 1:
+        advice = (
+            distinguishable_on(study, filters, page, each=False)["pooled_advice"] if len(chosen) <= PAGE_SIZE else None
+        )
+        return charts.consistency_curve(advice, "All configurations on one scale", theme)
+    if len(chosen) != 1:
+        raise Http404(f"the picture {name} is of one configuration, {len(chosen)} are looked at")
+    named = chosen[0]
+    title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
+    if name == "consistency":
+        advice = distinguishable_on(study, filters, chosen)["configurations"][0]["advice"]
+        return charts.consistency_curve(advice, title, theme)
+    runs = runs_by_configuration(study)
+    check_similarity(runs, filters)
+    one = read_alignments(named, runs, filters.similarity)
+    if name == "similarities":
+        return charts.similarity_histograms(describe(one, filters), theme)
+    if name == "scatter":
+        return charts.self_and_cross(one, filters, theme)
+    return charts.stability_curve(stability_of(one, filters), title, theme)
+
+
+def _details(
+    request: HttpRequest,
+    study: Study,
+    filters: SeparabilityFilters,
+    configuration: Configuration,
+    found: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the context of a single configuration."""
+    one = read_alignments(configuration, runs_by_configuration(study), filters.similarity)
+    main = one.by_similarity(filters.similarity)
+    if main is None:
+        return {"one": found["configurations"][0], "main": None}
+    described = found["configurations"][0]
+    part = next(part for part in described["similarities"] if part["label"] == main.label)
+    order = request.GET.get("order", "") if request.GET.get("order") in ORDERS else ORDERS[0]
+    scenario = request.GET.get("scenario", "") if request.GET.get("scenario") in SCENARIOS else ""
+    list_page, listed = instance_page(
+        one, main, kind=filters.threshold, order=order, scenario=scenario, page=request.GET.get("list_page")
+    )
+    found_examples = examples(main, filters.threshold)
+    wants_stability = "stability" in request.GET
+    names = ("similarities", "scatter", *(("stability",) if wants_stability else ()))
+    narrowed = {"order": order, **({"scenario": scenario} if scenario else {})}
+    return {
+        "one": described,
+        "main": part,
+        "shapes": {name: _picture(study, name, filters, None) for name in names},
+        "scenarios": [
+            {
+                "name": name,
+                "title": title,
+                "count": part["scenarios"]["counts"][name],
+                "example": found_examples.get(name),
+                "query": query_of(filters, order=order, scenario=name),
+            }
+            for name, title in SCENARIO_NAMES.items()
+        ],
+        "listed": [(row, SCENARIO_NAMES[row.scenario]) for row in listed],
+        "list_page": list_page,
+        "list_query": query_of(filters, **narrowed),
+        "orders": {name: query_of(filters, **{**narrowed, "order": name}) for name in ORDERS},
+        "order": order,
+        "scenario": SCENARIO_NAMES.get(scenario, ""),
+        "stability": stability_of(one, filters) if wants_stability else None,
+        "stability_query": query_of(filters, stability="1"),
+        "batch_links": _batch_links(study, configuration, main.label),
+    }
+
+
+def _blind(study: Study, found: dict[str, Any]) -> list[tuple[str, int]]:
+    """List the shown similarities that find nothing to compare in some texts, with the number of these texts."""
+    parts = (part for one in found["configurations"] for part in one["similarities"])
+    names = sorted({part["similarity"] for part in parts})
+    return [(name, count) for name in names if (count := count_ignored_texts(study, name))]
+
+
+def _row(one: dict[str, Any], filters: SeparabilityFilters) -> dict[str, Any]:
+    """Return one row of the overview, with the query that selects its configuration."""
+    part = next((part for part in one["similarities"] if part["label"] == one["similarity"]), None)
+    alone = SeparabilityFilters(
+        one["dataset"], (one["system_a"], one["system_b"]), filters.similarity, filters.threshold
+    )
+    return {"one": one, "part": part, "query": query_of(alone)}
+
+
+def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[Any] | None) -> dict[str, str]:
+    more = {"page": str(page.number)} if page is not None and page.number > 1 else {}
+
+    def address(form: str, **theme: str) -> str:
+        path = reverse("reporting:separability-chart", kwargs={"slug": study.slug, "name": name, "form": form})
+        return f"{path}?{query_of(filters, **theme, **more)}"
+
+    themes = {theme: address("svg", theme=theme) for theme in THEMES}
+    return {"alt": str(ALT[name]), **themes, "png": address("png"), "spec": address("json")}
+
+
+def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[Promise, str]]:
+    """Return the selections by separability, each with the URL of a prefilled batch form."""
+    ways = {"top": _("The most separable ones"), "stratified": _("As many from every bin of separability")}
+    ways["importance"] = _("At random, more separable ones more often")
+    path = reverse("annotation:new-batch", kwargs={"slug": study.slug})
+    named = {"dataset": configuration.dataset, "a": configuration.system_a.name, "b": configuration.system_b.name}
+    begin = {"number": str(BATCH_SIZE), "similarity": similarity}
+    return [(name, f"{path}?{urlencode({**named, **begin, 'how': how})}") for how, name in ways.items()]

@@ -1,0 +1,69 @@
+"""Chart of the effect of comparison tables: scores (without gold: agreement) before and after, by arm."""
+
+from typing import Any
+
+from reporting.core.charts import Spec, build_spec, empty_chart, shorten
+from reporting.core.themes import SHAPES, THEMES, Theme
+
+NO_PICTURE = "no decision has a gold label, or votes of others beside it"
+NO_ARM = "no arm on record"
+BEFORE, AFTER = "Before", "After"
+SCORE = ("score_before", "score_after", "Mean score (1 right, 0 tie, −1 wrong)", (-1, 1))
+AGREEMENT = ("agreement_before", "agreement_after", "Mean agreement with others’ first votes", (0, 1))
+TITLE = "Before and after the comparison table"
+
+
+def before_and_after(found: dict[str, Any], theme: str) -> Spec:
+    """Points: the mean score before and after the second stage, by arm, with intervals.
+
+    Without any gold label it shows the mean agreement with the others' first votes instead.
+    """
+    for before, after, name, domain in (SCORE, AGREEMENT):
+        rows = [
+            _point(arm, arm[key], stage)
+            for arm in found["arms"]
+            for key, stage in ((before, BEFORE), (after, AFTER))
+            if arm[key]["value"] is not None
+        ]
+        if rows:
+            body = {"data": {"values": rows}, "height": 280, "layer": _layers(name, domain, THEMES[theme])}
+            level = f"{found['filters']['level']:.0%}"
+            captions = [found["note"]] if "note" in found else []
+            title = [TITLE, f"{name}, with {level} intervals over instances"]
+            return build_spec({**body, "width": {"step": 30}}, title, captions, theme)
+    return empty_chart(TITLE, str(found.get("why") or NO_PICTURE), theme)
+
+
+def _point(arm: dict[str, Any], mean: dict[str, Any], stage: str) -> dict[str, Any]:
+    return {
+        "arm": f"{shorten(arm['arm'] or NO_ARM)} (n = {mean['n']})",
+        "stage": stage,
+        "mean": mean["value"],
+        "low": mean["value"] if mean["low"] is None else mean["low"],
+        "high": mean["value"] if mean["high"] is None else mean["high"],
+    }
+
+
+def _layers(name: str, domain: tuple[int, int], theme: Theme) -> list[Spec]:
+    stages = [BEFORE, AFTER]
+    gap = {"paddingInner": 0.6, "paddingOuter": 0.5}  # between arms, so that before and after stand together
+    x = {"field": "arm", "type": "nominal", "sort": None, "title": "Arm", "axis": {"labelAngle": -30}, "scale": gap}
+    place = {
+        "x": x,
+        "xOffset": {"field": "stage", "type": "nominal", "sort": stages},
+    }
+    stage = {"field": "stage", "type": "nominal", "sort": stages, "title": "Vote"}
+    color = {**stage, "scale": {"domain": stages, "range": list(theme.raters[:2])}}
+    shape = {**stage, "scale": {"domain": stages, "range": list(SHAPES[:2])}}
+    y = {"field": "mean", "type": "quantitative", "title": name, "scale": {"domain": list(domain)}}
+    low = {**y, "field": "low"}
+    zero = {"mark": {"type": "rule", "color": theme.ink, "strokeDash": [4, 4]}, "encoding": {"y": {"datum": 0}}}
+    interval = {
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {**place, "y": low, "y2": {"field": "high"}, "color": color},
+    }
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+        "encoding": {**place, "y": y, "color": color, "shape": shape},
+    }
+    return [interval, zero, points] if domain[0] < 0 else [interval, points]

@@ -1,0 +1,299 @@
+"""The effect of comparison tables: people's votes before and after one, by arm, and differences between arms."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import cluster_intervals, cluster_sums, mean_sums, median_difference_interval, median_interval
+from analysis.revision import (
+    BY_CHANGE,
+    BY_MOVE,
+    BY_TABLE,
+    SCORES,
+    Decisions,
+    difference,
+    joint_sums,
+    revised_sums,
+)
+from analysis.types import FloatArray, IntArray
+from annotation.core.arms import Arm, BadArm
+from annotation.core.version import VERSION
+from annotation.models import Study
+from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimates_of_ratios
+from reporting.core.instance_selection import selection_note
+from reporting.core.scripted import SCRIPTED
+from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, second_votes
+
+TIE_IN_SCORE = "a tie scores 0, or 1 where the gold is a tie"
+TIE_IN_CHANGE = "a tie is right where the gold is a tie, else a tie"
+TIE_IN_MOVE = "a tie is a vote of its own"
+TIE_IN_AGREEMENT = "a tie agrees with a tie only"
+TIE_IN_TABLE = "a tie lies between A and B"
+TIE_IN_TIME = "a tie is a vote"
+NO_GOLD = "none of these pairs has a gold label"
+NO_OTHERS = "nobody else voted on these pairs"
+NO_TABLE = "without a table on record as shown there is no verdict to come nearer to"
+NO_VERDICT = "no table whose judge's verdict is known"
+NO_CHANGE = "no vote changed beside a table whose judge's verdict is known"
+NO_TIME = "no time was recorded"
+NO_DECISION = "no second vote"
+ONE_STAGE = "the study asks for one vote on each pair: comparison tables are shown in two-stage studies only"
+NO_SECOND_VOTES = "no second vote counts yet"
+ONE_ARM = "there are second votes in one arm only: an effect shows in comparison with another arm, as without a table"
+AGREEMENTS = ("agreement_before", "agreement_after", "agreement_change")
+SECONDS = ("first_seconds", "second_seconds")
+COMPARED = (  # measures to compare between arms, grouped by the decisions that they count
+    ("gold", ("score_change", "wrong_to_right", "right_to_wrong")),
+    ("others", ("agreement_change",)),
+    ("all", ("revised",)),
+    ("table", ("towards_table",)),
+)
+TIMED = "second_seconds"  # compared too, as a median
+Rows = dict[str, tuple[FloatArray, Basis]]  # sums per decision, and their basis
+
+
+def table_effect(study: Study, filters: TableEffectFilters | None = None) -> dict[str, Any]:
+    """Compute what the second stage changed in each arm, and the differences between arms."""
+    filters = filters or TableEffectFilters()
+    return effect_of(study, filters, second_votes(study, filters))
+
+
+def effect_of(study: Study, filters: TableEffectFilters, votes: SecondVotes) -> dict[str, Any]:
+    """Compute the same from second votes that are already read."""
+    scripted = len(votes.scripted & set(votes.annotator.tolist()))
+    found: dict[str, Any] = {
+        "study": study.slug,
+        "version": VERSION,
+        "filters": filters.as_json(),
+        "decisions": len(votes),
+        "excluded": votes.excluded,
+        "scripted_raters": scripted,
+        "chosen": votes.chosen,
+        "arms": [_arm(votes, name, filters.resampler) for name in votes.arms],
+        "differences": _differences(votes, filters.resampler),
+    }
+    if votes.chosen:
+        found["chosen_note"] = selection_note(votes.chosen)
+    if scripted:
+        found["note"] = SCRIPTED
+    if len(votes.arms) < 2:
+        found["why"] = ONE_ARM if len(votes) else NO_SECOND_VOTES if study.is_two_stage else ONE_STAGE
+    return found
+
+
+def arm_fields(arm: str) -> dict[str, str]:
+    """Return an arm's name with its kind and variant; imported names of another form have neither."""
+    try:
+        parsed = Arm.parse(arm)
+    except BadArm:
+        return {"arm": arm, "kind": "", "variant": ""}
+    return {"arm": arm, "kind": parsed.kind, "variant": parsed.variant}
+
+
+def _arm(votes: SecondVotes, name: str, resampler: Resampler) -> dict[str, Any]:
+    rows = votes.rows_of(name)
+    instance, decided = votes.instance[rows], votes.votes.of(rows)
+    numbers: dict[str, Estimate] = {}
+    for group, measured in _groups(votes, rows).items():
+        numbers |= _estimates(measured, instance, resampler, (name, group))
+    return {
+        **arm_fields(name),
+        **_counts(votes, rows),
+        **{key: numbers[key] for key in (*SCORES, *AGREEMENTS, "revised")},
+        "changes": {kind: numbers[kind] for kind in BY_CHANGE},
+        "moves": {kind: numbers[kind] for kind in BY_MOVE},
+        "table_verdict": {
+            "known": int((~np.isnan(decided.implied)).sum()),
+            **{kind: numbers[kind] for kind in BY_TABLE},
+        },
+        **{key: _median(getattr(votes, key)[rows], instance, resampler, (name, key)) for key in SECONDS},
+    }
+
+
+def _counts(votes: SecondVotes, rows: IntArray) -> dict[str, int]:
+    decided = votes.votes.of(rows)
+    with_gold = int(decided.scored.sum())
+    return {
+        "raters": len(np.unique(votes.annotator[rows])),
+        "instances": len(np.unique(votes.instance[rows])),
+        "pairs": len(np.unique(votes.pair[rows])),
+        "decisions": len(rows),
+        "with_gold": with_gold,
+        "without_gold": len(rows) - with_gold,
+        "with_others": int((~np.isnan(votes.others_before[rows])).sum()),
+        "with_table": int(votes.shown[rows].sum()),
+        "with_reason": int(votes.reasoned[rows].sum()),
+    }
+
+
+def _groups(votes: SecondVotes, rows: IntArray) -> dict[str, Rows]:
+    """Return the ratio measures of some decisions, grouped by the decisions that they count."""
+    decided = votes.votes.of(rows)
+    unscored, silent = int((~decided.scored).sum()), int(np.isnan(decided.implied).sum())
+    scored = {name: (sums(decided), TIE_IN_SCORE) for name, sums in SCORES.items()}
+    changed = {kind: (sums(decided), TIE_IN_CHANGE) for kind, sums in BY_CHANGE.items()}
+    moved = {kind: (sums(decided), TIE_IN_MOVE) for kind, sums in BY_MOVE.items()}
+    return {
+        "gold": {
+            name: (sums, Basis(_n(sums), "decisions with gold", tie_rule, unscored, NO_GOLD))
+            for name, (sums, tie_rule) in {**scored, **changed}.items()
+        },
+        "all": {
+            name: (sums, Basis(_n(sums), "decisions", tie_rule, why=NO_DECISION))
+            for name, (sums, tie_rule) in {**moved, "revised": (revised_sums(decided), TIE_IN_MOVE)}.items()
+        },
+        "others": _agreement_group(votes, rows),
+        "table": _table_group(decided, silent, bool(votes.shown[rows].any())),
+    }
+
+
+def _agreement_group(votes: SecondVotes, rows: IntArray) -> Rows:
+    before, after = votes.others_before[rows], votes.others_after[rows]
+    alone = int(np.isnan(before).sum())
+    found = {}
+    for name, values in zip(AGREEMENTS, (before, after, after - before), strict=True):
+        sums = _means(values)
+        basis = Basis(_n(sums), "decisions on pairs that others voted on", TIE_IN_AGREEMENT, alone, NO_OTHERS)
+        found[name] = (sums, basis)
+    return found
+
+
+def _table_group(decided: Decisions, silent: int, shown: bool) -> Rows:
+    changed_silently = int((decided.changed & np.isnan(decided.implied)).sum())
+    of = {
+        "towards_table": ("changed votes", changed_silently),
+        "away_from_table": ("changed votes", changed_silently),
+        "reached_table": ("first votes other than the table's verdict", silent),
+    }
+    why = NO_CHANGE if silent < len(decided) else NO_VERDICT if shown else NO_TABLE
+    rows = {}
+    for name, sums_of in BY_TABLE.items():
+        sums = sums_of(decided)
+        unit, excluded = of[name]
+        rows[name] = (sums, Basis(_n(sums), unit, TIE_IN_TABLE, excluded, why))
+    return rows
+
+
+def _estimates(measured: Rows, instance: IntArray, resampler: Resampler, labels: Sequence[str]) -> dict[str, Estimate]:
+    """Return the estimates of a group, over the instances with a decision that counts in it."""
+    rows = np.stack([sums for sums, _ in measured.values()], axis=1)
+    counted = rows[:, :, 1].any(axis=1)  # only these instances are resampled
+    found = estimates_of_ratios(
+        cluster_sums(rows[counted], instance[counted]),
+        [basis for _, basis in measured.values()],
+        resampler=resampler,
+        labels=("table effect", *labels),
+    )
+    counts = rows[:, :, 0].sum(axis=0).tolist()
+    shares = {*BY_CHANGE, *BY_MOVE, *BY_TABLE, "revised"}
+    return {
+        name: {**one, "count": int(count)} if name in shares else one
+        for name, one, count in zip(measured, found, counts, strict=True)
+    }
+
+
+def _median(seconds: FloatArray, instance: IntArray, resampler: Resampler, labels: Sequence[str]) -> Estimate:
+    basis = _time_basis(seconds)
+    if not basis.n:
+        return build_estimate(float("nan"), None, basis, resampler, 0)
+    rng = resampler.rng("table effect", *labels)
+    interval = median_interval(seconds, instance, rng=rng, rounds=resampler.rounds, level=resampler.level)
+    clusters = len(np.unique(instance[~np.isnan(seconds)]))
+    return build_estimate(float(np.nanmedian(seconds)), interval, basis, resampler, clusters)
+
+
+def _time_basis(seconds: FloatArray) -> Basis:
+    known = int((~np.isnan(seconds)).sum())
+    return Basis(known, "votes with a time", TIE_IN_TIME, len(seconds) - known, NO_TIME)
+
+
+def _differences(votes: SecondVotes, resampler: Resampler) -> list[dict[str, Any]]:
+    """Compare every arm with those before it; control arms come first."""
+    measured = {name: _compared(votes, name) for name in votes.arms}
+    return [
+        {
+            "arm": arm,
+            "control": control,
+            **_difference(measured[arm], measured[control], resampler, (arm, control)),
+            TIMED: _median_difference(votes, arm, control, resampler),
+        }
+        for control, arm in combinations(votes.arms, 2)
+    ]
+
+
+def _compared(votes: SecondVotes, arm: str) -> dict[str, tuple[Rows, IntArray]]:
+    """Return the measures to compare of an arm, by group, with the instances of its decisions."""
+    rows = votes.rows_of(arm)
+    groups = _groups(votes, rows)
+    return {group: ({name: groups[group][name] for name in names}, votes.instance[rows]) for group, names in COMPARED}
+
+
+def _difference(
+    arm: Mapping[str, tuple[Rows, IntArray]],
+    control: Mapping[str, tuple[Rows, IntArray]],
+    resampler: Resampler,
+    labels: Sequence[str],
+) -> dict[str, Estimate]:
+    """Return each measure of an arm less that of its control; both share the resampled instances."""
+    found = {}
+    for group in arm:
+        parts = []
+        for measured, instance in (arm[group], control[group]):
+            rows = np.stack([sums for sums, _ in measured.values()], axis=1)
+            counted = rows[:, :, 1].any(axis=1)
+            parts += [rows[counted], instance[counted]]
+        sums, bases = joint_sums(*parts), _bases(arm[group][0], control[group][0])
+        rng = resampler.rng("table effect", "difference", group, *labels)
+        intervals = cluster_intervals(
+            sums, difference, len(bases), rng=rng, rounds=resampler.rounds, level=resampler.level
+        )
+        values = difference(sums.sum(axis=0)).tolist()
+        for name, value, interval in zip(bases, values, intervals, strict=True):
+            found[name] = build_estimate(value, interval, bases[name], resampler, len(sums))
+    return found
+
+
+def _median_difference(votes: SecondVotes, arm: str, control: str, resampler: Resampler) -> Estimate:
+    """Return the median time of an arm less that of its control; both share the resampled instances."""
+    places = [votes.rows_of(arm), votes.rows_of(control)]
+    (seconds, instance), (of_control, instance_of_control) = [
+        (getattr(votes, TIMED)[rows], votes.instance[rows]) for rows in places
+    ]
+    timed = [_time_basis(seconds), _time_basis(of_control)]
+    basis = _joint_basis(*timed)
+    if not all(one.n for one in timed):
+        return build_estimate(float("nan"), None, basis, resampler, 0)
+    interval = median_difference_interval(
+        seconds,
+        instance,
+        of_control,
+        instance_of_control,
+        rng=resampler.rng("table effect", "difference", TIMED, arm, control),
+        rounds=resampler.rounds,
+        level=resampler.level,
+    )
+    rows = np.concatenate(places)
+    clusters = len(np.unique(votes.instance[rows][~np.isnan(getattr(votes, TIMED)[rows])]))
+    return build_estimate(float(np.nanmedian(seconds) - np.nanmedian(of_control)), interval, basis, resampler, clusters)
+
+
+def _bases(arm: Rows, control: Rows) -> dict[str, Basis]:
+    return {name: _joint_basis(of_arm, control[name][1]) for name, (_, of_arm) in arm.items()}
+
+
+def _joint_basis(arm: Basis, control: Basis) -> Basis:
+    """Return the basis of a difference: the decisions of both arms."""
+    return Basis(
+        arm.n + control.n, arm.of, arm.tie_rule, arm.excluded + control.excluded, control.why if arm.n else arm.why
+    )
+
+
+def _means(values: FloatArray) -> FloatArray:
+    """Return sums per decision whose `ratio` is the mean of the values."""
+    return mean_sums(values, np.arange(len(values)))
+
+
+def _n(sums: FloatArray) -> int:
+    return int(sums[:, 1].sum())

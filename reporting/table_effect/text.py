@@ -1,0 +1,75 @@
+"""The effect of comparison tables as plain text for a terminal."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reporting.core.text import estimate_text, printable
+from reporting.table_effect.charts import NO_ARM
+
+LETTERS = {-1.0: "A", 0.0: "tie", 1.0: "B", None: "—"}
+SECONDS = ("first_seconds", "second_seconds")
+WIDTH = 28
+
+
+def as_text(found: dict[str, Any], reasons: Iterable[dict[str, Any]] = ()) -> str:
+    """Return the numbers, one block per arm, then the differences and the reasons."""
+    blocks = [
+        f"study {printable(found['study'])} (version {found['version']}): {found['decisions']} second votes count"
+    ]
+    left_out = [f"{name.replace('_', ' ')} {count}" for name, count in found["excluded"].items() if count]
+    blocks[0] += f"\nleft out: {', '.join(left_out)}" if left_out else ""
+    blocks[0] += f"\nnote: {found['note']}" if "note" in found else ""
+    blocks[0] += f"\n{printable(found['chosen_note'])}" if "chosen_note" in found else ""
+    blocks += ["\n".join(_arm(arm)) for arm in found["arms"]]
+    blocks += ["\n".join(_difference(one)) for one in found["differences"]]
+    if "why" in found:
+        blocks.append(found["why"])
+    lines = [_reason(one) for one in reasons]
+    return "\n\n".join([*blocks, *(["\n".join(["reasons", *lines])] if lines else [])])
+
+
+def _arm(arm: dict[str, Any]) -> Iterable[str]:
+    yield (
+        f"{_arm_name(arm['arm'])}: {arm['decisions']} decisions on {arm['pairs']} pairs of {arm['instances']} instances by "
+        f"{arm['raters']} raters; {arm['with_gold']} with gold, {arm['without_gold']} without"
+    )
+    for name in ("score_before", "score_after", "score_change"):
+        yield _line(name, arm[name])
+    for name in ("agreement_before", "agreement_after", "agreement_change"):
+        yield _line(name, arm[name])
+    yield _line("revised", arm["revised"])
+    for kinds in ("changes", "moves"):
+        for name, share in arm[kinds].items():
+            yield _line(name, share, share["count"])
+    for name, share in arm["table_verdict"].items():
+        if name != "known":
+            yield _line(name, share, share["count"])
+    for name in SECONDS:
+        yield _time(name, arm[name])
+
+
+def _difference(one: dict[str, Any]) -> Iterable[str]:
+    yield f"{_arm_name(one['arm'])} less {_arm_name(one['control'])}"
+    for name, estimate in one.items():
+        if name not in ("arm", "control"):
+            yield _time(name, estimate) if name in SECONDS else _line(name, estimate)
+
+
+def _line(name: str, estimate: dict[str, Any], count: int | None = None, digits: int = 3) -> str:
+    counted = "" if count is None else f"{count:>5}  "
+    return f"  {name.replace('_', ' '):<{WIDTH}}{counted}{estimate_text(estimate, digits)}"
+
+
+def _time(name: str, median: dict[str, Any]) -> str:
+    return _line(f"median {name}", median, digits=1)
+
+
+def _reason(one: dict[str, Any]) -> str:
+    change = f" ({one['change'].replace('_', ' ')})" if one["change"] else ""
+    where = f"{one['instance_id']} / {one['pair_index']}"
+    told = f"{one['rater']}, {where}, {_arm_name(one['arm'])}: {LETTERS[one['before']]} → {LETTERS[one['after']]}{change}: "
+    return printable(f"  {told}{' '.join(one['reason'].split())}")
+
+
+def _arm_name(arm: str) -> str:
+    return printable(arm) or NO_ARM

@@ -1,0 +1,155 @@
+"""The page on the effect of comparison tables, its chart, and its numbers as JSON."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Study
+from annotation.studies.configurations import configurations
+from reporting.core.charts import to_png, to_svg
+from reporting.core.themes import THEMES
+from reporting.findings.inputs import batches_named
+from reporting.table_effect.arrays import TableEffectFilters, second_votes
+from reporting.table_effect.charts import before_and_after
+from reporting.table_effect.effects import effect_of, table_effect
+from reporting.table_effect.reasons import reasons_at, reasons_in
+
+REASONS_PER_PAGE = 50
+ALL_ARMS = "@all"  # cannot be the name of an arm
+CHANGES = {
+    "wrong_to_right": _("wrong → right"),
+    "tie_to_right": _("tie → right"),
+    "wrong_to_tie": _("wrong → tie"),
+    "right_to_tie": _("right → tie"),
+    "tie_to_wrong": _("tie → wrong"),
+    "right_to_wrong": _("right → wrong"),
+    "wrong_to_wrong": _("wrong → wrong, the other way"),
+    "unchanged": _("unchanged"),
+}
+MOVES = {
+    "kept": _("kept"),
+    "reversed": _("A → B or B → A"),
+    "to_tie": _("to a tie"),
+    "from_tie": _("from a tie"),
+}
+PICTURE_ALT = _("Points with intervals: the mean before and after, for each arm. The numbers are in the table below.")
+
+
+@require_safe
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show votes before and after the second stage by arm, and the reasons."""
+    filters, arm = filters_of(study, request.GET), request.GET.get("arm", ALL_ARMS)
+    votes = second_votes(study, filters)
+    found = effect_of(study, filters, votes)
+    places = reasons_in(votes, None if arm == ALL_ARMS else arm)
+    page = Paginator(places.tolist(), REASONS_PER_PAGE).get_page(request.GET.get("page"))
+    known = configurations(study, checks=False)
+    context = {
+        "study": study,
+        "found": found,
+        "query": query_of(filters),
+        "changes": _by_kind(found, "changes", CHANGES),
+        "moves": _by_kind(found, "moves", MOVES),
+        "has_gold": any(one["with_gold"] for one in found["arms"]),
+        "picture": _picture(study, filters),
+        "left_out": {name.replace("_", " "): count for name, count in found["excluded"].items() if count},
+        "page": page,
+        "reasons": [(one, CHANGES.get(one.change or "")) for one in reasons_at(votes, list(page))],
+        "reason_arms": _reason_arms(found, filters, arm),
+        "reason_query": query_of(filters, **({} if arm == ALL_ARMS else {"arm": arm})),
+        "datasets": sorted({one.dataset for one in known}),
+        "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
+        "batches": list(study.batches.for_rating().values_list("name", flat=True)),
+    }
+    return TemplateResponse(request, "reporting/table_effect/table_effect.html", context)
+
+
+@require_safe
+@study_view(*READERS)
+def as_json(request: HttpRequest, study: Study) -> JsonResponse:
+    """Return the numbers of the page."""
+    found = table_effect(study, filters_of(study, request.GET))
+    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+
+
+@require_safe
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
+    """Return the chart, or its specification; `theme` is light or dark."""
+    theme = request.GET.get("theme", "light")
+    if theme not in THEMES:
+        raise Http404(f"no picture in {theme}")
+    spec = before_and_after(table_effect(study, filters_of(study, request.GET)), theme)
+    if form == "png":
+        response = HttpResponse(to_png(spec), content_type="image/png")
+    elif form == "json":
+        content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
+        response = HttpResponse(content, content_type="application/json")
+    else:
+        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
+    # An SVG that is opened on its own must not run scripts or load anything.
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def filters_of(study: Study, query: QueryDict) -> TableEffectFilters:
+    """Read `dataset`, `system` (once or twice) and `batch` (repeated).
+
+    Raises: UnknownName for an unknown batch.
+    """
+    return TableEffectFilters(
+        dataset=query.get("dataset", ""),
+        systems=tuple(dict.fromkeys(name for name in query.getlist("system") if name)),
+        batches=batches_named(study, [name for name in query.getlist("batch") if name]),
+    )
+
+
+def query_of(filters: TableEffectFilters, **more: str) -> str:
+    """Encode filters, and further parameters, as a URL query."""
+    query = list(more.items())
+    if filters.dataset:
+        query.append(("dataset", filters.dataset))
+    query += [("system", name) for name in filters.systems]
+    query += [("batch", batch.name) for batch in filters.batches or ()]
+    return urlencode(query)
+
+
+def _picture(study: Study, filters: TableEffectFilters) -> dict[str, str]:
+    def address(form: str, **more: str) -> str:
+        path = reverse("reporting:table-effect-chart", kwargs={"slug": study.slug, "form": form})
+        return f"{path}?{query_of(filters, **more)}"
+
+    themes = {theme: address("svg", theme=theme) for theme in THEMES}
+    return {"alt": str(PICTURE_ALT), **themes, "png": address("png"), "spec": address("json")}
+
+
+def _by_kind(found: dict[str, Any], group: str, names: dict[str, Any]) -> list[tuple[Any, list[tuple[str, Any]]]]:
+    """Return each kind of change with its count and share in every arm."""
+    return [(name, [(arm["arm"], arm[group][kind]) for arm in found["arms"]]) for kind, name in names.items()]
+
+
+def _reason_arms(found: dict[str, Any], filters: TableEffectFilters, chosen: str) -> list[dict[str, Any]]:
+    """Return the arms by which reasons can be filtered, with their numbers."""
+    total = sum(arm["with_reason"] for arm in found["arms"])
+    arms = [(ALL_ARMS, total), *((arm["arm"], arm["with_reason"]) for arm in found["arms"])]
+    return [
+        {
+            "arm": arm,
+            "every": arm == ALL_ARMS,
+            "count": count,
+            "chosen": arm == chosen,
+            "query": query_of(filters, **({} if arm == ALL_ARMS else {"arm": arm})),
+        }
+        for arm, count in arms
+    ]

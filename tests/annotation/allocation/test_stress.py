@@ -1,0 +1,51 @@
+"""A few raters on two server processes, while those are killed and claims run out: `make stress`, in small."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from django.db import connection
+
+from tests.stress.run import Plan, broken_promises, stress
+
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("servers"), pytest.mark.engine, pytest.mark.slow]
+
+
+@contextmanager
+def empty_database() -> Iterator[str]:
+    """Make a database for a server of its own, on the engine that the tests run on; SQLite needs none."""
+    if connection.vendor == "sqlite":
+        yield ""
+        return
+    told = connection.settings_dict
+    account = f"{quote(told['USER'])}:{quote(told['PASSWORD'])}@{told['HOST']}:{told['PORT']}"
+    name = f"stress_{secrets.token_hex(4)}"
+    with psycopg.connect(f"postgresql://{account}/postgres", autocommit=True) as server:
+        server.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield f"postgresql://{account}/{name}"
+        finally:
+            server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def test_each_pair_gets_as_many_ratings_as_wanted_whatever_is_killed_or_sent_twice() -> None:
+    processes = 1 if connection.vendor == "sqlite" else 2
+    plan = Plan(
+        raters=6,
+        hits=5,
+        raters_per_hit=3,
+        processes=processes,
+        threads=4,
+        kill_every=80,
+        expire_every=20,
+        expire_share=0.6,
+    )
+    with empty_database() as url:
+        counted, seen = stress(plan, url)
+
+    assert broken_promises(plan, counted, seen) == []
+    assert seen.steps["ran out"] > 0  # else it was no test
+    assert len(seen.acknowledged) >= 5 * 2 * 3

@@ -1,0 +1,338 @@
+"""The pages on which batches are made, extended, copied, opened and closed; and what they show before anything is made."""
+
+import re
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.models import Batch, Event, Hit, Study
+from tests.annotation.batches.test_batches import chosen, separate
+from tests.annotation.study_pages.test_study_pages import signed_in
+from tests.factories import add_instances, make_batch, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+START = "/studies/study/batches/"
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=6, k=3, pay_per_hit="0.50", currency="EUR", minutes_per_hit=5, pairs_per_hit=2)
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    return signed_in(make_user("manager", "study-admin", study=study))
+
+
+def fields(**changes: Any) -> dict[str, Any]:
+    return {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "how": "all", "seed": "7", **changes}
+
+
+def part(client: Client, address: str, values: dict[str, Any]) -> str:
+    response = client.post(address, values, headers={"HX-Request": "true"})
+    assert response.status_code == 200
+    assert "<html" not in response.text
+    return plain(response.text)
+
+
+def plain(html: str) -> str:
+    """The words of a page, evenly spaced."""
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+# Making
+
+
+def test_the_form_begins_with_the_studys_numbers_and_shows_what_they_come_to(manager: Client) -> None:
+    page = manager.get(f"{START}new/")
+
+    assert re.search(r'name="pairs" value="2"', page.text)
+    assert re.search(r'name="raters" value="3"', page.text)
+    assert re.search(r'name="seed" value="\d+"', page.text)
+    assert "HITs 6 Pairs 12 Ratings 36 Raters, at least 3 Work 1.5 hours Pay 9.00 EUR" in plain(page.text)
+    assert "Separability is not computed" in page.text
+
+
+@pytest.mark.parametrize(
+    ("choice", "spec"),
+    [
+        ({"how": "random", "number": "3"}, "random:3"),
+        ({"how": "top", "number": "2"}, "top:2"),
+        ({"how": "stratified", "number": "1", "bins": "3"}, "stratified:3x1"),
+        ({"how": "importance", "number": "4"}, "importance:4"),
+        ({"how": "ids", "ids": " news-2 \r\n\r\nnews-5"}, "ids"),
+        ({"how": "all", "number": "3", "bins": "3", "ids": "nonsense"}, "all"),
+    ],
+    ids=str,
+)
+def test_what_is_shown_is_what_is_made(study: Study, manager: Client, choice: dict[str, str], spec: str) -> None:
+    separate(study, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    before = Event.objects.count()
+
+    shown = part(manager, f"{START}choice/", fields(**choice))
+    assert (Batch.objects.count(), Hit.objects.count(), Event.objects.count()) == (0, 0, before)
+    manager.post(f"{START}new/", fields(**choice))
+
+    batch = Batch.objects.get()
+    assert (batch.selection["spec"], batch.status, batch.seed) == (spec, "open", 7)
+    hits = batch.hits.count()
+    assert f"HITs {hits} Pairs {2 * hits} Ratings {6 * hits}" in shown
+    assert f"{hits} instance{'s' if hits > 1 else ''} chosen of 6; {6 - hits} left." in shown
+    assert Event.objects.get().by.username == "manager"  # type: ignore[union-attr]
+
+
+def test_the_histogram_is_a_table_of_numbers(study: Study, manager: Client) -> None:
+    separate(study, [0.0, 0.2, 0.4, 0.6, None, 1.0])
+
+    response = manager.post(
+        f"{START}choice/", fields(how="ids", ids="news-1\nnews-2\nnews-6"), headers={"HX-Request": "true"}
+    )
+
+    assert "0.00–0.10 1 0 0.10–0.20 0 0 0.20–0.30 1 0" in plain(response.text)
+    assert "0.90–1.00 1 0 without a value 0 1" in plain(response.text)
+    assert '<rect class="chosen" width="100.00%" height="16" />' in response.text
+    assert "style=" not in response.text
+
+
+def test_without_scripts_the_same_is_a_page_that_keeps_what_was_filled_in(study: Study, manager: Client) -> None:
+    file = SimpleUploadedFile("ids.txt", "\ufeffnews-3\n".encode())
+
+    page = manager.post(f"{START}choice/", fields(name="", how="ids", ids="news-1", ids_file=file, seed="", fee="10"))
+
+    assert page.status_code == 200
+    assert "HITs 2 Pairs 4 Ratings 12 Raters, at least 3 Work 0.5 hours Pay 3.00 EUR With the fee 3.30 EUR" in plain(
+        page.text
+    )
+    assert re.search(r"<textarea[^>]*>\s*news-1\nnews-3</textarea>", page.text)
+    assert re.search(r'name="seed" value="\d+"', page.text)
+    assert manager.get(f"{START}choice/", fields(how="random", number="2")).status_code == 200
+    assert Batch.objects.count() == 0
+
+
+def test_a_seed_that_was_left_empty_is_drawn_and_put_into_the_form(study: Study, manager: Client) -> None:
+    values = fields(how="random", number="2", seed="")
+
+    response = manager.post(f"{START}choice/", values, headers={"HX-Request": "true"})
+
+    [field] = re.findall(r'<input[^>]*name="seed"[^>]*>', response.text)
+    assert 'id="id_seed"' in field
+    assert 'hx-swap-oob="true"' in field
+    drawn = re.search(r'value="(\d+)"', field)
+    assert drawn is not None
+    manager.post(f"{START}new/", {**values, "seed": drawn[1]})
+    assert Batch.objects.get().seed == int(drawn[1])
+    assert 'name="seed"' not in manager.post(f"{START}choice/", fields(), headers={"HX-Request": "true"}).text
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        ({"how": "random"}, "How many: Say how many."),
+        ({"how": "stratified", "number": "2", "bins": ""}, "Bins: Say how many bins."),
+        ({"how": "ids"}, "Ids of the instances: Name the instances."),
+        ({"how": "ids", "ids": "news-1\nnews-77"}, "1 of the ids can&#x27;t be rated or are not in news: alpha / beta"),
+        ({"how": "random", "number": "7"}, "random:7 of news: alpha / beta: cannot choose 7 of 6"),
+        ({"how": "top", "number": "1"}, "separability of news: alpha / beta is not computed yet"),
+        ({"pairs": "4"}, "6 with fewer than 4 pairs"),
+        ({"pairs": ""}, "Pairs per HIT: This field is required."),
+        ({"configuration": "1"}, "Select a valid choice"),
+        ({"gold_rate": "0.3", "repeat_rate": "0.3"}, "together they may be 0.5 at most"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_made_yet_is_said_beside_the_form(
+    study: Study, manager: Client, choice: dict[str, str], problem: str
+) -> None:
+    assert problem in part(manager, f"{START}choice/", fields(**choice))
+    page = manager.post(f"{START}choice/", fields(**choice))
+    assert page.status_code == 422
+    assert problem in plain(page.text)
+    made = manager.post(f"{START}new/", fields(**choice))
+    assert made.status_code == 422
+    assert 'value="b"' in made.text
+    assert Batch.objects.count() == 0
+
+
+def test_hidden_checks_and_limits_are_counted(study: Study, manager: Client) -> None:
+    shown = part(manager, f"{START}choice/", fields(repeat_rate="0.25", most_hits_per_rater="2", raters="2"))
+
+    # 6 HITs × 2 raters = 12; a quarter of all are checks: 12 / 0.75 = 16, so 4.
+    assert "Ratings 24 Hidden checks, about 4 HITs Raters, at least 6 Work 1.3 hours Pay 8.00 EUR" in shown
+
+
+def test_a_qualification_has_no_fixed_number_of_ratings(study: Study, manager: Client) -> None:
+    study.instances.filter(position__lt=2).update(gold={"better": "alpha"})
+
+    shown = part(manager, f"{START}choice/", fields(purpose="qualification"))
+
+    assert "HITs 2 Pairs 4 Raters every one" in shown
+    assert "4 instances without a gold preference for these systems were left out." in shown
+
+
+def test_a_draft_is_made_where_one_is_wanted(study: Study, manager: Client) -> None:
+    manager.post(f"{START}new/", fields(status="draft", most_hits_per_rater="3", lease_minutes="20"))
+
+    batch = Batch.objects.get()
+    assert (batch.status, batch.launched_at, batch.most_hits_per_rater, batch.lease_minutes) == ("draft", None, 3, 20)
+
+
+def test_a_large_file_of_ids_is_refused(study: Study, manager: Client, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2**20
+    file = SimpleUploadedFile("ids.txt", b"x" * (2**20 + 1))
+
+    response = manager.post(f"{START}new/", fields(how="ids", ids_file=file))
+
+    assert response.status_code == 422
+    assert "Larger than 1 MB." in response.text
+
+
+# Extending
+
+
+def test_an_extension_is_shown_then_made(study: Study, manager: Client) -> None:
+    batch = make_batch(study, select="ids", instance_ids=["news-1", "news-2"], raters=2)
+    address = f"{START}{batch.pk}/extend/"
+    asked = {"how": "random", "number": "3", "seed": "5", "more_raters": "1"}
+    known = {"known_raters": "2", "known_hits": "2"}
+
+    page = manager.get(address)
+    assert 'name="known_hits" value="2"' in page.text
+    shown = part(manager, address, {**asked, **known})
+    assert "More raters on the HITs that are there HITs 2 Pairs 4 Ratings 4 Raters, at least 1" in shown
+    assert "Further HITs HITs 3 Pairs 6 Ratings 18 Raters, at least 3" in shown
+    assert "3 instances chosen of 4; 1 left. 2 instances in the batch already were left out." in shown
+    plain_page = manager.post(address, {**asked, **known, "show": "1"})
+    assert "Further HITs HITs 3" in plain(plain_page.text)
+    assert (Hit.objects.count(), Event.objects.filter(kind="extended").count()) == (2, 0)
+
+    made = manager.post(address, {**asked, **known, "reason": "Too wide."}, follow=True)
+
+    assert "Batch batch extended." in made.text
+    batch.refresh_from_db()
+    assert (batch.raters_per_hit, batch.hits.count()) == (3, 5)
+    event = Event.objects.get(kind="extended")
+    assert (event.reason, event.by.username) == ("Too wide.", "manager")  # type: ignore[union-attr]
+    again = manager.post(address, {**asked, **known, "reason": "Too wide."})
+    assert again.status_code == 422
+    assert "has been extended meanwhile: it has 3 raters a HIT, not 2" in plain(again.text)
+    assert batch.hits.count() == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"more_raters": "1"}, "This field is required."),
+        ({"reason": "x"}, "nothing to add"),
+        ({"reason": "x", "more_raters": "1000"}, "it must be from 1 to 998"),
+        ({"reason": "x", "how": "importance", "number": "1"}, "Select a valid choice"),
+        ({"reason": "x", "how": "random", "number": "9"}, "random:9 of news"),
+        ({"reason": "x", "how": "random"}, "Say how many."),
+    ],
+    ids=str,
+)
+def test_an_extension_that_cannot_be_says_why(
+    study: Study, manager: Client, values: dict[str, str], problem: str
+) -> None:
+    batch = make_batch(study, select="random:2")
+
+    response = manager.post(f"{START}{batch.pk}/extend/", {"how": "none", **values})
+
+    assert response.status_code == 422
+    assert problem in response.text
+    assert (batch.hits.count(), batch.slots.count()) == (2, 4)
+
+
+def test_a_closed_batch_says_so_before_anything_is_filled_in(study: Study, manager: Client) -> None:
+    batch = make_batch(study)
+    Batch.objects.update(status="closed")
+
+    assert "is closed; open it again first" in manager.get(f"{START}{batch.pk}/extend/").text
+    assert "is closed; open it again first" in part(manager, f"{START}{batch.pk}/extend/", {"how": "none", "more_raters": "1"})  # fmt: skip
+    assert "Nothing to show yet." in part(manager, f"{START}{batch.pk}/extend/", {"how": "none"})
+
+
+# Copying
+
+
+def test_a_copy_begins_with_the_form_of_its_pattern(study: Study, manager: Client) -> None:
+    separate(study, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    batch = make_batch(
+        study, name="main", pairs=1, raters=4, select="stratified:2x2", seed=3, repeat_rate=0.25, most_hits_per_rater=5
+    )
+
+    page = manager.get(f"{START}{batch.pk}/copy/")
+
+    assert 'value="main, copy"' in page.text
+    assert 'action="/studies/study/batches/new/"' in page.text
+    assert '<option value="stratified" selected>' in page.text
+    for name, value in (("number", 2), ("bins", 2), ("pairs", 1), ("raters", 4), ("most_hits_per_rater", 5)):
+        assert re.search(f'name="{name}" value="{value}"', page.text), name
+    assert re.search(r'name="repeat_rate" value="0.25"', page.text)
+    assert 'name="seed" value="3"' not in page.text
+    assert "HITs 4 Pairs 4 Ratings 16" in plain(page.text)
+    assert Batch.objects.count() == 1
+    assert manager.post(f"{START}{batch.pk}/copy/").status_code == 405
+
+
+def test_a_list_of_ids_is_copied_with_its_batch(study: Study, manager: Client) -> None:
+    batch = make_batch(study, select="ids", instance_ids=["news-4", "news-2"])
+
+    assert re.search(r"<textarea[^>]*>\s*news-2\nnews-4</textarea>", manager.get(f"{START}{batch.pk}/copy/").text)
+
+
+def test_imported_ratings_are_no_pattern(study: Study, manager: Client) -> None:
+    batch = make_batch(study)
+    Batch.objects.update(origin="imported")
+
+    assert manager.get(f"{START}{batch.pk}/copy/").status_code == 409
+
+
+# States, and who may
+
+
+def test_a_batch_is_launched_and_closed_by_its_buttons(study: Study, manager: Client) -> None:
+    batch = make_batch(study, status="draft")
+
+    response = manager.post(f"{START}{batch.pk}/status/", {"status": "open"})
+    assert response.headers["Location"] == f"{START}{batch.pk}/"
+    assert Event.objects.get().by.username == "manager"  # type: ignore[union-attr]
+    assert manager.post(f"{START}{batch.pk}/status/", {"status": "draft"}).status_code == 409
+    assert manager.post(f"{START}{batch.pk}/status/", {"status": "burnt"}).status_code == 409
+    assert manager.post(f"{START}{batch.pk}/status/").status_code == 409
+    manager.post(f"{START}{batch.pk}/status/", {"status": "closed"})
+    assert Batch.objects.get().status == "closed"
+    assert manager.get(f"{START}{batch.pk}/status/").status_code == 405
+
+
+def test_only_managers_of_the_study_make_and_change_batches(study: Study, manager: Client) -> None:
+    batch = make_batch(study)
+    other = make_batch(make_study("other"))
+    researcher = signed_in(make_user("researcher", "researcher", study=study))
+    stranger = signed_in(make_user("stranger", "study-admin", study=other.study))
+    annotator = signed_in(make_user("annotator", "annotator", study=study))
+
+    for name in ("new", "choice", f"{batch.pk}/extend", f"{batch.pk}/copy", f"{batch.pk}/status"):
+        for client in (researcher, stranger, annotator):
+            assert client.get(f"{START}{name}/").status_code == 404, name
+            assert client.post(f"{START}{name}/", {**fields(), "status": "closed"}).status_code == 404, name
+        assert Client().get(f"{START}{name}/").status_code == 302
+    for name in ("extend", "copy"):
+        assert manager.get(f"{START}{other.pk}/{name}/").status_code == 404
+    assert manager.post(f"{START}{other.pk}/status/", {"status": "closed"}).status_code == 404
+    assert set(Batch.objects.values_list("name", "status")) == {("batch", "open")}
+
+
+def test_names_are_text_on_every_page(manager: Client, study: Study) -> None:
+    attack = "<script>alert(1)</script>"
+    add_instances(study, instances=2, dataset=attack, systems=(attack, f"{attack}2"), prefix=attack)
+    batch = make_batch(study, name=attack, dataset=attack, systems=(attack, f"{attack}2"))
+
+    addresses = ["new/", f"{batch.pk}/extend/", f"{batch.pk}/copy/", f"{batch.pk}/preview/"]
+    for address in addresses:
+        response = manager.get(f"{START}{address}")
+        assert response.status_code == 200
+        assert "<script>alert" not in response.text, address
+    assert "<script>alert" not in manager.post(f"{START}choice/", fields(how="ids", ids=attack)).text
+    assert chosen(batch) == [f"{attack}-1", f"{attack}-2"]

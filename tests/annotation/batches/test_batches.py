@@ -1,0 +1,304 @@
+"""Making batches: which instances, which pairs, how many raters, and the same again from the same seed."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from analysis.selection import inclusion_probabilities
+from annotation.batches.services import MOST_RATERS, create_batch, set_batch_status
+from annotation.core.errors import InvalidSelection, UnknownName
+from annotation.models import Alignment, Batch, Hit, HitPair, Instance, SeparabilityRun, Slot, Study
+from tests.factories import add_instances, instance_rows, make_batch, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+def separate(study: Study, values: list[float | None], similarity: str = "rouge1") -> SeparabilityRun:
+    """Keep these separabilities for the instances of a study, in their order."""
+    a, b = study.systems.all()
+    run = SeparabilityRun.objects.create(
+        study=study, dataset="news", system_a=a, system_b=b, similarity=similarity, group="configuration",
+        low=0, high=1, texts_sha256="", software_version="0",
+    )  # fmt: skip
+    matchups = [instance.matchups.get() for instance in study.instances.all()]
+    Alignment.objects.bulk_create(
+        Alignment(run=run, matchup=matchup, cross=0, separability=value)
+        for matchup, value in zip(matchups, values, strict=True)
+    )
+    return run
+
+
+def chosen(batch: Batch) -> list[str]:
+    """Ids of a batch's instances, in the order of the study."""
+    found = batch.hits.order_by("matchup__instance__position")
+    return list(found.values_list("matchup__instance__instance_id", flat=True))
+
+
+def layout(batch: Batch) -> list[tuple[str, list[int]]]:
+    """What raters get: the HITs in their order, each with the indexes of its pairs."""
+    return [
+        (hit.matchup.instance.instance_id, [link.pair.index for link in hit.hit_pairs.all()])
+        for hit in batch.hits.order_by("position")
+    ]
+
+
+def test_all_takes_every_instance_once_with_slots_for_each_rater() -> None:
+    study = make_study(instances=4)
+
+    batch = make_batch(study, pairs=2, raters=3)
+
+    assert chosen(batch) == ["news-1", "news-2", "news-3", "news-4"]
+    assert sorted(batch.hits.values_list("position", flat=True)) == [0, 1, 2, 3]
+    assert Counter(Slot.objects.values_list("number", flat=True)) == {1: 4, 2: 4, 3: 4}
+    assert Slot.objects.free().count() == 12
+    assert (batch.status, batch.origin, batch.selection["pool"], batch.selection["left_out"]) == (
+        "open",
+        "collected",
+        4,
+        {},
+    )
+
+
+def test_systems_may_be_named_in_either_order() -> None:
+    study = make_study()
+
+    batch = make_batch(study, systems=("beta", "alpha"))
+
+    assert (batch.system_a.name, batch.system_b.name) == ("alpha", "beta")
+
+
+def test_random_takes_so_many_and_another_seed_takes_others() -> None:
+    study = make_study(instances=30, k=1)
+
+    picked = [
+        tuple(chosen(make_batch(study, name=f"b{seed}", pairs=1, select="random:5", seed=seed))) for seed in range(4)
+    ]
+
+    assert {len(set(ids)) for ids in picked} == {5}
+    assert len(set(picked)) == 4
+
+
+def test_top_takes_the_most_separable() -> None:
+    study = make_study(instances=5)
+    separate(study, [0.1, 0.9, None, 0.5, 0.7])
+
+    batch = make_batch(study, select="top:3")
+
+    assert chosen(batch) == ["news-2", "news-4", "news-5"]
+    assert batch.selection["similarity"] == "rouge1"
+
+
+def test_batch_keeps_by_which_numbers_it_was_chosen() -> None:
+    study = make_study(instances=2)
+    separate(study, [0.1, 0.9])
+    run = SeparabilityRun.objects.get()
+    SeparabilityRun.objects.update(samples=3, seed=1, group="study", low=0.25, high=0.75)
+
+    kept = make_batch(study, select="top:1").selection["separability"]
+
+    assert kept["measure"] == "rouge1, 3 generations, seed 1"
+    assert kept["normalisation"] == {"group": "study", "min": 0.25, "max": 0.75}
+    assert kept["texts_sha256"] == run.texts_sha256
+    assert make_batch(study, name="other", select="random:1").selection["separability"] is None
+
+
+def test_top_looks_at_the_similarity_that_was_named() -> None:
+    study = make_study(instances=2)
+    separate(study, [0.1, 0.9])
+    separate(study, [0.9, 0.1], similarity="chrf")
+
+    assert chosen(make_batch(study, select="top:1", similarity="rouge1")) == ["news-2"]
+    assert chosen(make_batch(study, name="other", select="top:1", similarity="chrf")) == ["news-1"]
+
+
+def test_stratified_takes_as_many_from_every_bin() -> None:
+    study = make_study(instances=8)
+    separate(study, [0.0, 0.1, 0.2, 0.25, 0.6, 0.8, 0.9, 1.0])  # two bins: [0, .5) and [.5, 1]
+
+    batch = make_batch(study, select="stratified:2x3")
+    ids = chosen(batch)
+
+    assert set(batch.hits.values_list("inclusion_probability", flat=True)) == {3 / 4}
+    assert len(set(ids) & {"news-1", "news-2", "news-3", "news-4"}) == 3
+    assert len(set(ids) & {"news-5", "news-6", "news-7", "news-8"}) == 3
+    with pytest.raises(
+        InvalidSelection, match=r"stratified:4x3 of news: alpha / beta: asked for 3 from each bin; too few"
+    ):
+        make_batch(study, name="more", select="stratified:4x3")
+
+
+def test_importance_keeps_each_instances_chance() -> None:
+    study = make_study(instances=6)
+    values = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    separate(study, values)  # type: ignore[arg-type]
+
+    batch = make_batch(study, select="importance:3")
+
+    expected = dict(zip([f"news-{n}" for n in range(1, 7)], inclusion_probabilities(values, 3), strict=True))
+    found = dict(batch.hits.values_list("matchup__instance__instance_id", "inclusion_probability"))
+    assert len(found) == 3
+    assert found == pytest.approx({key: expected[key] for key in found})
+
+
+def test_a_list_of_ids_takes_those() -> None:
+    study = make_study(instances=4)
+
+    batch = make_batch(study, select="ids", instance_ids=["news-3", "news-1", "news-3"])
+
+    assert chosen(batch) == ["news-1", "news-3"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"select": "ids", "instance_ids": ["news-1", "news-9", "no"]}, "2 of the ids can't be rated .*: news-9, no"),
+        ({"select": "ids"}, "the list of ids is empty"),
+        ({"select": "best"}, "selection is 'best'; it must be all, random:N"),
+        ({"select": "random:0"}, "selection is 'random:0'"),
+        ({"select": "random:"}, "selection is 'random:'"),
+        ({"select": "random:4"}, "random:4 of news: alpha / beta: .*4"),
+        ({"select": "top:1"}, "separability of news: alpha / beta is not computed yet; run: manage.py compute_sep"),
+        ({"select": "top:1", "similarity": "rouge1-length"}, "--similarity rouge1-length"),
+        ({"select": "top:1", "similarity": "bogus"}, "there is no similarity bogus; known: .*rouge1"),
+        ({"pairs": 0}, "0 pairs a HIT; it must be 1 or more"),
+        ({"pairs": 3}, "no instance of news: alpha / beta can be rated: 3 with fewer than 3 pairs"),
+        ({"raters": 0}, "0 raters a HIT; it must be from 1 to 1000"),
+        ({"raters": MOST_RATERS + 1}, "1001 raters a HIT; it must be from 1 to 1000"),
+        ({"seed": -1}, "the seed is -1; it must be from 0 to 2147483647"),
+        ({"seed": 2**31}, "the seed is 2147483648; it must be from 0 to 2147483647"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_chosen_is_refused_and_leaves_no_batch(settings: dict[str, Any], message: str) -> None:
+    study = make_study()
+
+    with pytest.raises(InvalidSelection, match=message):
+        make_batch(study, **settings)
+
+    assert Batch.objects.count() == 0
+
+
+@pytest.mark.parametrize("settings", [{"dataset": "talk"}, {"systems": ("alpha", "gamma")}, {"systems": ("alpha", "alpha")}], ids=str)  # fmt: skip
+def test_an_unknown_configuration_is_refused_with_those_that_exist(settings: dict[str, Any]) -> None:
+    study = make_study()
+
+    with pytest.raises(UnknownName, match=r"study study has no .*; it has news: alpha / beta"):
+        make_batch(study, **settings)
+
+
+def test_fewer_pairs_than_there_are_is_a_sample_without_replacement() -> None:
+    study = make_study(instances=20, k=6)
+
+    batch = make_batch(study, pairs=3)
+
+    samples = [tuple(pairs) for _, pairs in layout(batch)]
+    assert all(len(set(pairs)) == 3 and list(pairs) == sorted(pairs) for pairs in samples)
+    assert len(set(samples)) > 1
+    assert {index for pairs in samples for index in pairs} == {0, 1, 2, 3, 4, 5}
+
+
+def test_a_seed_fixes_instances_order_and_pairs() -> None:
+    study = make_study(instances=12, k=4)
+    settings: dict[str, Any] = {"pairs": 2, "select": "random:6"}
+
+    first, again, other = (
+        layout(make_batch(study, name=name, seed=seed, **settings)) for name, seed in (("a", 5), ("b", 5), ("c", 6))
+    )
+
+    assert first == again
+    assert first != other
+    assert [name for name, _ in first] != sorted(name for name, _ in first)  # the queue has an order of its own
+
+
+def test_instances_that_cannot_be_shown_are_left_out_and_counted() -> None:
+    study = make_study(instances=2, k=3)
+    add_instances(study, prefix="few", instances=1, k=2)
+    add_instances(study, prefix="bare", instances=2, k=3, source="")
+
+    batch = make_batch(study, pairs=3)
+
+    assert chosen(batch) == ["news-1", "news-2"]
+    assert batch.selection["left_out"] == {"without source text": 2, "with fewer than 3 pairs": 1}
+    assert batch.selection["pool"] == 2
+    with pytest.raises(InvalidSelection, match="1 of the ids can't be rated"):
+        make_batch(study, name="x", pairs=3, select="ids", instance_ids=["bare-1"])
+
+
+def test_the_same_batch_again_changes_nothing() -> None:
+    study = make_study()
+    make_batch(study, select="random:2", seed=3)
+    before = (Hit.objects.count(), HitPair.objects.count(), Slot.objects.count())
+
+    again = create_batch(
+        study=study, name="batch", dataset="news", systems=("beta", "alpha"), pairs=2, raters=2, select="random:2", seed=3
+    )  # fmt: skip
+    without_seed = create_batch(
+        study=study, name="batch", dataset="news", systems=("alpha", "beta"), pairs=2, raters=2, select="random:2"
+    )
+
+    assert (again[1], without_seed[1]) == (False, False)
+    assert again[0].pk == without_seed[0].pk
+    assert before == (Hit.objects.count(), HitPair.objects.count(), Slot.objects.count())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 4}, {"pairs": 1}, {"raters": 3}, {"select": "all"}, {"similarity": "chrf"}, {"instance_ids": ["x"]}],
+    ids=str,
+)
+def test_the_same_name_with_other_settings_is_refused(change: dict[str, Any]) -> None:
+    study = make_study()
+    make_batch(study, select="random:2", seed=3)
+
+    with pytest.raises(InvalidSelection, match="has a batch 'batch' already, made otherwise; choose another name"):
+        make_batch(study, **{"select": "random:2", "seed": 3, **change})
+
+    assert Batch.objects.count() == 1
+
+
+def test_a_seed_that_was_not_given_is_drawn_and_recorded() -> None:
+    study = make_study()
+
+    batch, made = create_batch(study=study, name="b", dataset="news", systems=("alpha", "beta"), pairs=1, raters=1)
+
+    assert made
+    assert 0 <= batch.seed < 2**31
+
+
+def test_equal_instances_of_another_data_set_stay_out() -> None:
+    study = make_study(instances=1)
+    add_instances(study, rows=instance_rows(instances=2, dataset="talk"))
+
+    assert chosen(make_batch(study, dataset="talk")) == ["talk-1", "talk-2"]
+    assert Instance.objects.count() == 3
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201])
+def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
+    with pytest.raises(Exception, match="name: ") as caught:
+        make_batch(make_study(), name=name)
+
+    assert type(caught.value).__name__ == "AnnotationError"
+
+
+def test_a_batch_is_paused_closed_and_opened_again() -> None:
+    batch = make_batch(make_study())
+
+    for status in ("paused", "closed", "open"):
+        set_batch_status(batch=batch, status=status)
+        assert Batch.objects.get().status == status
+    with pytest.raises(InvalidSelection, match="'burnt' is no state of a batch"):
+        set_batch_status(batch=batch, status="burnt")
+    batch.origin = Batch.Origin.IMPORTED
+    with pytest.raises(InvalidSelection, match="ratings of batch batch were imported"):
+        set_batch_status(batch=batch, status="open")
+
+
+def test_a_large_batch_takes_few_queries(django_assert_max_num_queries: Any) -> None:
+    study = make_study(instances=150, k=2)
+
+    with django_assert_max_num_queries(40):
+        make_batch(study, raters=3)
+
+    assert Slot.objects.count() == 450

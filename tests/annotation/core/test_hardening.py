@@ -1,0 +1,231 @@
+"""What a hostile or careless user must not be able to do: lock others out, read tokens, wear the server down."""
+
+import io
+import json
+import logging
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib import admin
+from django.db import IntegrityError
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework.authtoken.models import TokenProxy
+
+from annotation.allocation.claims import claim_hit
+from annotation.core.errors import MOST_BAD_LINES, AnnotationError, AssignmentClosed, BadFile, BadLine
+from annotation.core.http import client_ip
+from annotation.core.lines import read_csv, read_json_lines
+from annotation.importing.formats.study_file import MOST_SYSTEMS, parse_study_file
+from annotation.importing.rating_files import import_ratings
+from annotation.members.accounts import login_link
+from annotation.models import Assignment, RoleGrant, Study
+from annotation.models.members import main_group
+from annotation.rating.votes import save_vote
+from annotation.studies.services import ensure_study, save_settings
+from config.log_filters import OneLine
+from tests.factories import make_annotator, make_batch, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+def claimed(study: Study, name: str = "ann") -> Assignment:
+    make_batch(study, pairs=2, raters=1)
+    return claim_hit(annotator=make_annotator(study, name), at=timezone.now())
+
+
+def test_stale_links_lock_nobody_out_and_leave_no_token_behind(client: Client) -> None:
+    user = make_user("ann", "annotator")
+    stale = login_link(user=user, base_url="")
+    assert Client().post(stale).status_code == 302
+    for _ in range(15):
+        assert Client().get(stale).status_code == 403
+        assert Client().post(stale).status_code == 403
+    user.refresh_from_db()  # signing in has moved last_login, which a link signs
+
+    fresh = client.post(login_link(user=user, base_url=""))
+
+    assert fresh.status_code == 302
+    assert fresh["Referrer-Policy"] == "no-referrer"
+    assert not AccessAttempt.objects.exists()
+
+
+def test_wrong_passwords_do_lock_a_name_out_at_their_address(client: Client) -> None:
+    user = make_user("rita", "researcher")
+    user.set_password("correct horse battery")
+    user.save()
+    for _ in range(10):
+        client.post(reverse("annotation:login"), {"username": "rita", "password": "wrong"})
+
+    refused = client.post(reverse("annotation:login"), {"username": "rita", "password": "correct horse battery"})
+
+    assert refused.status_code == 429
+    assert client.post(login_link(user=user, base_url="")).status_code == 302  # a link still lets her in
+
+
+@pytest.mark.parametrize(
+    ("behind_proxy", "address"),
+    [pytest.param(True, "203.0.113.9", id="proxy"), pytest.param(False, "127.0.0.1", id="no-proxy")],
+)
+def test_the_address_is_the_nearest_proxys_word_or_the_connections(
+    settings: Any, behind_proxy: bool, address: str
+) -> None:
+    settings.BEHIND_PROXY = behind_proxy
+    request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR="198.51.100.1, 203.0.113.9", REMOTE_ADDR="127.0.0.1")
+    assert client_ip(request) == address
+
+
+def test_a_bad_host_is_a_plain_400_and_one_line_in_the_log() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logging.getLogger().addHandler(handler)
+    try:
+        answer = Client(headers={"Host": "evil.example"}).get("/login/")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert answer.status_code == 400
+    assert "Bad Request" in answer.text
+    assert "evil" not in answer.text
+    [line] = stream.getvalue().splitlines()
+    assert line == "Invalid HTTP_HOST header: 'evil.example'. You may need to add 'evil.example' to ALLOWED_HOSTS."
+
+
+def test_other_suspicious_requests_keep_their_stack_trace() -> None:
+    kept = [one for one in logging.getLogger("django.security").filters if isinstance(one, OneLine)]
+    assert kept == []
+    assert any(isinstance(one, OneLine) for one in logging.getLogger("django.security.DisallowedHost").filters)
+
+
+def test_a_new_study_never_takes_over_one_that_was_made_meanwhile() -> None:
+    make_study("taken", instances=0)
+    with pytest.raises(AnnotationError, match="already exists"):
+        ensure_study(slug="taken", must_be_new=True)
+
+
+def test_two_studies_made_at_the_same_moment_end_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def collide(self: Study, *args: Any, **kwargs: Any) -> None:
+        raise IntegrityError("UNIQUE constraint failed")
+
+    monkeypatch.setattr(Study, "save", collide)
+    with pytest.raises(AnnotationError, match="taken a moment ago"):
+        ensure_study(slug="fresh", must_be_new=True)
+
+
+def test_a_file_of_another_kind_is_not_read_to_its_end() -> None:
+    records, bad = read_json_lines(b"x\n" * (2 * MOST_BAD_LINES))
+    assert list(records) == []
+    assert len(bad) == MOST_BAD_LINES
+    error = BadFile("big.jsonl", bad)
+    assert "and reading stopped there" in str(error)
+    assert len(error.abridged(100).splitlines()) == 102  # the head, 100 lines, how many more
+
+
+def test_a_long_reason_is_cut() -> None:
+    assert len(str(BadLine(1, "y" * 10_000))) < 600
+
+
+def test_one_line_lists_a_bounded_number_of_problems() -> None:
+    line = {"instance_id": "a", "source": "s", "generations": {"p": [0] * 900, "q": ["fine"]}}
+    with pytest.raises(BadFile) as caught:
+        parse_study_file(json.dumps(line).encode(), "f.jsonl")
+    assert len(caught.value.lines) == 51
+    assert "and 850 more problems" in str(caught.value)
+
+
+def test_many_columns_and_keys_are_checked_in_one_pass() -> None:
+    # 200,000 names: comparing each with every other would take hours.
+    header = ",".join(f"c{number}" for number in range(200_000)) + ",c7\n"
+    _, _, bad = read_csv(header.encode())
+    assert [line.reason for line in bad] == ["column 'c7' is there more than once"]
+    keys = ",".join(f'"k{number}":1' for number in range(200_000))
+    records, bad = read_json_lines(f'{{{keys},"k7":2}}'.encode())
+    assert list(records) == []
+    assert bad[0].reason == "not valid JSON: the key 'k7' is there more than once"
+
+
+def test_too_many_systems_are_refused() -> None:
+    generations = {f"s{number}": ["text"] for number in range(MOST_SYSTEMS + 1)}
+    line = {"instance_id": "a", "source": "s", "generations": generations}
+    with pytest.raises(BadFile, match=f"at most {MOST_SYSTEMS} are taken"):
+        parse_study_file(json.dumps(line).encode(), "f.jsonl")
+
+
+def test_a_role_that_was_taken_away_ends_the_work(client: Client) -> None:
+    assignment = claimed(make_study())
+    client.force_login(assignment.annotator.user)
+    address = reverse("annotation:hit", args=[assignment.key])
+    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator", group=main_group())
+    assert client.get(address).status_code == 200
+
+    RoleGrant.objects.filter(user=assignment.annotator.user).delete()
+
+    assert client.get(address).status_code == 404
+
+
+def test_an_excluded_annotator_can_not_go_on() -> None:
+    assignment = claimed(make_study())
+    assignment.annotator.excluded = True
+    assignment.annotator.save()
+    key = assignment.displays.first().pair.key
+    with pytest.raises(AssignmentClosed, match="has ended"):
+        save_vote(assignment=assignment, pair_key=key, choice="left", at=timezone.now())
+
+
+def test_a_file_can_not_add_ratings_under_an_accounts_code() -> None:
+    study = make_study()
+    annotator = make_annotator(study, "ann")
+    row = {
+        "batch": "forged",
+        "instance_id": "news-1",
+        "pair_index": 0,
+        "system_a": "alpha",
+        "system_b": "beta",
+        "rater": annotator.code,
+        "rating": 1,
+        "shown_first": "a",
+    }
+    with pytest.raises(BadFile, match="with an account"):
+        import_ratings(data=json.dumps(row).encode(), name="r.jsonl", slug=study.slug)
+    assert not annotator.assignments.exists()
+
+
+@pytest.mark.parametrize("address", ["/rate/hit/%00/", "/rate/consent/%00/"])
+def test_a_nul_in_an_address_is_a_404(client: Client, address: str) -> None:
+    client.force_login(make_user("ann", "annotator"))
+    assert client.get(address).status_code == 404
+
+
+def test_a_nul_in_a_pairs_key_is_a_404(client: Client) -> None:
+    assignment = claimed(make_study())
+    RoleGrant.objects.get_or_create(user=assignment.annotator.user, role="annotator", group=main_group())
+    client.force_login(assignment.annotator.user)
+    address = reverse("annotation:save-vote", args=[assignment.key])
+    assert client.post(address, {"pair_key": "a\x00b", "choice": "left"}).status_code == 404
+
+
+def test_what_a_signed_in_user_is_shown_is_not_kept_by_caches(client: Client) -> None:
+    study = make_study()
+    client.force_login(make_user("rita", "researcher"))
+    for name in ("annotation:study", "annotation:instances", "reporting:findings", "reporting:findings-json"):
+        assert "no-store" in client.get(reverse(name, args=[study.slug]))["Cache-Control"]
+
+
+def test_the_admin_does_not_list_tokens() -> None:
+    assert not admin.site.is_registered(TokenProxy)
+
+
+def test_ties_can_not_be_switched_off_while_votes_are_being_given() -> None:
+    study = make_study()
+    save_settings(study=study, ties_allowed=False)
+    save_settings(study=study, ties_allowed=True)  # nobody has voted yet
+    assignment = claimed(study)
+    key = assignment.displays.first().pair.key
+    save_vote(assignment=assignment, pair_key=key, choice="none", at=timezone.now())
+
+    with pytest.raises(AnnotationError, match="in a new study only"):
+        save_settings(study=study, ties_allowed=False)
+
+    save_settings(study=study, title="Another title")  # the rest may be changed
+    assert Study.objects.get().ties_allowed

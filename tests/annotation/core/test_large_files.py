@@ -1,0 +1,223 @@
+"""Files that would take a process's memory: counted and refused while they are read, before anything is made of them."""
+
+import csv
+import io
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.core import file_bounds, lines
+from annotation.core.errors import MOST_BAD_LINES, BadFile
+from annotation.importing.formats.labelled import parse_labelled
+from annotation.importing.formats.mturk import parse_mturk
+from annotation.importing.formats.ratings_file import parse_ratings
+from annotation.importing.formats.study_file import parse_study_file
+from annotation.importing.formats.votes import parse_votes
+from annotation.importing.tables import import_tables
+from annotation.importing.uploads import read_upload
+from annotation.models import Study
+from judging.importing.judgments import parse_judgments
+from tests.factories import csv_file, json_lines, make_study, mturk_row, study_line
+
+pytestmark = pytest.mark.slow
+
+MB = 2**20
+SIZE = MB // 4
+Read = Callable[[bytes, str], object]
+
+READERS: dict[str, Read] = {
+    "study": lambda data, name: parse_study_file(data, name),
+    "sources": lambda data, name: parse_study_file(data, name, sources_only=True),
+    "labelled": lambda data, name: parse_labelled(data, name, form="labelled"),
+    "preferences": lambda data, name: parse_labelled(data, name, form="preferences"),
+    "ratings": lambda data, name: parse_ratings(data, name),
+    "votes": lambda data, name: parse_votes(data, name, data, name, dataset="d"),
+    "mturk": lambda data, name: parse_mturk(data, name),
+    "judgments": lambda data, name: lines.refuse(name, parse_judgments(data, name).bad),
+}
+FILES = {
+    "empty lines": b"\n" * SIZE,
+    "lines of blanks": b" \n" * (SIZE // 2),
+    "empty objects": b"{}\n" * (SIZE // 3),
+    "an array of empty objects": b"[" + b"{}," * (SIZE // 3) + b"{}]",
+    "rows of one cell": b"a,b\n" + b"x\n" * (SIZE // 2),
+    "no encoding": b"\xff\n" * (SIZE // 2),
+}
+ONE_OBJECT = b'[{"a":[' + b"{}," * (4 * MB) + b"{}]}]"
+
+
+def peak(read: Read, data: bytes, name: str) -> float:
+    """Return the memory that a refused file took, as a multiple of its size."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadFile):
+            read(data, name)
+        return tracemalloc.get_traced_memory()[1] / len(data)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [(kind, file) for kind in READERS for file in FILES if (kind, file) != ("mturk", "an array of empty objects")],
+)
+def test_a_file_that_is_refused_takes_little_more_than_its_own_size(kind: str, file: str) -> None:
+    name = "f.csv" if kind == "mturk" or file == "rows of one cell" else "f.jsonl"
+    assert peak(READERS[kind], FILES[file], name) < 3
+
+
+@pytest.mark.parametrize("kind", ["labelled", "preferences", "judgments"])
+def test_of_one_object_only_so_much_is_built_as_a_line_may_hold(kind: str) -> None:
+    assert peak(READERS[kind], ONE_OBJECT, "f.json") < 15  # three bytes make a dictionary of 64, at first
+
+
+def test_reading_stops_at_the_first_thousand_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    load = lines.read_value
+
+    def counted(line: str) -> Any:
+        read.append(line)
+        return load(line)
+
+    monkeypatch.setattr(lines, "read_value", counted)
+    with pytest.raises(BadFile) as caught:
+        parse_study_file(b"{}\n" * (3 * MOST_BAD_LINES), "big.jsonl")
+
+    assert len(read) <= MOST_BAD_LINES
+    assert len(caught.value.lines) == MOST_BAD_LINES == 1000
+    assert str(caught.value).startswith("big.jsonl: 1,000 bad lines, and reading stopped there; nothing was stored\n")
+
+
+def test_a_file_of_too_many_lines_is_counted_and_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_LINES", 3)
+    good = json_lines(study_line(f"i{number}") for number in range(4))
+    with pytest.raises(BadFile, match="line 4: the file has 4 lines; at most 3 are read: split it"):
+        parse_study_file(good, "f.jsonl")
+    assert len(parse_study_file(b"\n".join(good.splitlines()[:3]), "f.jsonl")) == 3
+
+
+# Uploads, by page and API
+
+
+def labelled_array(count: int) -> bytes:
+    one = {"input": "i", "output_1": "a", "output_2": "b", "label": 1}
+    return json.dumps([one] * count, indent=1).encode()  # each on several lines
+
+
+def mturk_file(pairs: int) -> bytes:
+    return csv_file([mturk_row(order=[1] * pairs, answers=[-1] * pairs)])
+
+
+TEXTS = {"p": ["1", "2"], "q": ["3", "4"]}
+SIX = [study_line(f"i{number}") for number in range(6)]
+RATINGS = b"instance_id,system_a,system_b,rater,rating,shown_first,pair_index\n" + b"i,p,q,r,0,a,0\n" * 6
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "name", "data", "what", "command"),
+    [
+        pytest.param("study", "f.jsonl", json_lines(SIX), "rows", "import_study", id="study"),
+        pytest.param(
+            "study",
+            "f.jsonl",
+            json_lines([study_line("i1", generations=TEXTS), study_line("i2")]),
+            "texts",
+            "import_study",
+            id="few lines of many texts",
+        ),
+        pytest.param("sources", "f.jsonl", json_lines(SIX), "rows", "import_sources", id="sources"),
+        pytest.param("labelled", "f.json", labelled_array(6), "instances", "import_study", id="labelled"),
+        pytest.param("ratings", "f.csv", RATINGS, "rows", "import_ratings", id="ratings"),
+        pytest.param("mturk", "f.csv", mturk_file(6), "ratings", "import_mturk", id="mturk"),
+        pytest.param("tables", "f.jsonl", b"{}\n" * 6, "rows", "import_tables", id="tables"),
+    ],
+)
+def test_an_upload_of_too_much_says_the_bound_and_the_command(
+    kind: str, name: str, data: bytes, what: str, command: str, settings: Any
+) -> None:
+    make_study(instances=0)
+    settings.UPLOAD_MAX_ROWS = 5
+    with pytest.raises(BadFile) as caught:
+        read_upload(kind=kind, data=data, name=name, slug="study", dataset="d", system_1="p", system_2="q")
+    assert f"more than 5 {what}: split it, or read it with manage.py {command}," in str(caught.value)
+    assert not Study.objects.get().instances.exists()
+
+
+MANY = {"m": [[]] * 101}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "line", "command"),
+    [
+        pytest.param("study", study_line("i", metadata=MANY), "import_study", id="study"),
+        pytest.param("study", study_line("i", **MANY), "import_study", id="fields of its own"),
+        pytest.param("sources", {"instance_id": "i", "source": "s", **MANY}, "import_sources", id="sources"),
+        pytest.param("labelled", {"input": "i", "output_1": "a", "output_2": "b", "label": 1} | MANY, "import_study",
+                     id="labelled"),
+    ],
+)  # fmt: skip
+def test_an_upload_holds_no_more_metadata_than_a_web_process_can_build(
+    kind: str, line: dict[str, Any], command: str, settings: Any
+) -> None:
+    settings.UPLOAD_MAX_ROWS = 5
+    told = f"more than 100 values of metadata: split it, or read it with manage.py {command},"
+    with pytest.raises(BadFile, match=told):
+        read_upload(
+            kind=kind, data=json_lines([line]), name="f.jsonl", slug="study", dataset="d", system_1="p", system_2="q"
+        )
+    assert not Study.objects.exists()
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r"], ids=["line feeds", "carriage returns"])
+def test_empty_lines_of_a_csv_are_counted_at_once(monkeypatch: pytest.MonkeyPatch, end: bytes) -> None:
+    monkeypatch.setattr(lines, "MOST_LINES", 3)
+    monkeypatch.setattr(lines, "_csv_rows", lambda *given: pytest.fail("read row by row"))
+    with pytest.raises(BadFile, match="more than 3 rows"):
+        file_bounds.Bound(3).refuse_rows(b"a,b" + end * 5, "f.csv")
+    with pytest.raises(BadFile, match="at most 3 are read: split it"):
+        parse_study_file(b"a,b" + end * 5, "f.csv")
+
+
+@pytest.mark.django_db
+def test_lines_within_a_cell_and_an_array_s_layout_are_no_rows(settings: Any) -> None:
+    settings.UPLOAD_MAX_ROWS = 12
+    sheet = io.StringIO()
+    rows = [["instance_id", "source", "p/1", "q/1"], *([f"i{n}", "line\n" * 9, "a", "b"] for n in range(3))]
+    csv.writer(sheet).writerows(rows)
+    for kind, name, data in (("study", "f.csv", sheet.getvalue().encode()), ("labelled", "f.json", labelled_array(3))):
+        assert data.count(b"\n") > 12
+        read_upload(kind=kind, data=data, name=name, slug=kind, dataset="d", system_1="", system_2="")
+        assert Study.objects.get(slug=kind).instances.count() == 3
+
+
+@pytest.mark.django_db
+def test_tables_that_are_refused_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_study(instances=0)
+    tables: Read = lambda data, name: import_tables(data=data, name=name, slug="study")  # noqa: E731
+    assert peak(tables, FILES["empty objects"], "f.jsonl") < 3
+
+
+# Commands
+
+
+@pytest.mark.django_db
+def test_a_command_reads_no_file_beyond_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.management.commands._base.MOST_BYTES", 2 * MB)
+    file = tmp_path / "big.jsonl"
+    file.write_bytes(b"\n" * (2 * MB + 1))
+    with pytest.raises(CommandError, match=r"big\.jsonl is larger than 2 MB; split it"):
+        call_command("import_study", str(file), "--study", "s")
+
+
+def test_the_bounds_are_those_of_the_documentation(settings: Any) -> None:
+    told = (Path(__file__).parents[3] / "docs" / "data.md").read_text()
+    assert f"{settings.UPLOAD_MAX_BYTES // MB} MB and {settings.UPLOAD_MAX_ROWS:,} rows" in told
+    assert f"{file_bounds.MOST_BYTES // MB:,} MB and {lines.MOST_LINES:,}" in told
+    assert f"{MOST_BAD_LINES:,} errors" in told

@@ -1,0 +1,123 @@
+"""The pages of a HIT open for the account that the session names, and for a session that has ended not at all."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Assignment, Rating, RoleGrant
+from tests.factories import claim, make_annotator, make_batch, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def held() -> Assignment:
+    study = make_study()
+    make_batch(study)
+    return claim(make_annotator(study))
+
+
+@pytest.fixture
+def browser(held: Assignment) -> Client:
+    client = Client()
+    client.force_login(held.annotator.user)
+    return client
+
+
+def vote(browser: Client, held: Assignment, **headers: str) -> Any:
+    pair = held.displays.select_related("pair")[0].pair
+    sent = {"pair_key": pair.key, "choice": "left"}
+    return browser.post(reverse("annotation:save-vote", args=[held.key]), sent, headers=headers)
+
+
+def new_password(user: User, browser: Client) -> None:
+    user.set_password("another one that is long enough")
+    user.save()
+
+
+def switched_off(user: User, browser: Client) -> None:
+    user.is_active = False
+    user.save()
+
+
+def other_backend(user: User, browser: Client) -> None:
+    session = browser.session
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.RemoteUserBackend"
+    session.save()
+
+
+def without_hash(user: User, browser: Client) -> None:
+    session = browser.session
+    del session[HASH_SESSION_KEY]
+    session.save()
+
+
+def session_gone(user: User, browser: Client) -> None:
+    Session.objects.all().delete()
+
+
+def session_run_out(user: User, browser: Client) -> None:
+    Session.objects.update(expire_date=timezone.now())
+
+
+def data_of_another_key(user: User, browser: Client) -> None:
+    Session.objects.update(session_data="not:signed:by-us")
+
+
+@pytest.mark.parametrize(
+    "ended_by",
+    [new_password, switched_off, other_backend, without_hash, session_gone, session_run_out, data_of_another_key],
+)
+def test_a_session_that_has_ended_shows_and_takes_nothing(
+    browser: Client, held: Assignment, ended_by: Callable[[User, Client], None]
+) -> None:
+    ended_by(held.annotator.user, browser)
+    address = reverse("annotation:hit", args=[held.key])
+    login = reverse("annotation:login")
+    for answer in (
+        browser.get(reverse("annotation:rate")),
+        browser.get(address),
+        vote(browser, held),
+        browser.post(reverse("annotation:submit", args=[held.key])),
+    ):
+        assert answer.status_code == 302
+        assert answer.headers["Location"].startswith(f"{login}?next=/")
+    assert vote(browser, held, **{"HX-Request": "true"}).status_code == 401
+    assert not Rating.objects.exists()
+
+
+def test_a_changed_secret_key_keeps_people_signed_in_by_its_fallback(
+    browser: Client, held: Assignment, settings: Any
+) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = (
+        "a new key that is long enough to be one",
+        [settings.SECRET_KEY],
+    )
+    assert browser.get(reverse("annotation:hit", args=[held.key])).status_code == 200
+    assert vote(browser, held).status_code == 302
+    assert Rating.objects.count() == 1
+
+
+def test_another_persons_hit_is_not_there(held: Assignment) -> None:
+    stranger = Client()
+    stranger.force_login(make_annotator(held.annotator.study, "stranger").user)
+    assert stranger.get(reverse("annotation:hit", args=[held.key])).status_code == 404
+    assert vote(stranger, held).status_code == 404
+    assert not Rating.objects.exists()
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_the_navigation_of_a_hit_shows_what_its_rater_may_open(browser: Client, held: Assignment, reads: bool) -> None:
+    if reads:
+        RoleGrant.objects.create(user=held.annotator.user, role="researcher", group=held.annotator.study.group)
+    page = browser.get(reverse("annotation:hit", args=[held.key])).content.decode()
+    assert reverse("annotation:rate") in page
+    assert (f'href="{reverse("annotation:studies")}"' in page) == reads
+    assert (f'href="{reverse("annotation:groups")}"' in page) == reads

@@ -1,0 +1,318 @@
+"""Copying a study, never its answers; and the archive, out of which nothing is given."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.core.errors import AnnotationError, ClaimRefused
+from annotation.importing.copying import copy_study
+from annotation.importing.new_studies import settings_of
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Batch,
+    ComparisonTable,
+    Event,
+    Generation,
+    Hit,
+    Matchup,
+    Pair,
+    Rating,
+    ResearchGroup,
+    RoleGrant,
+    Study,
+)
+from annotation.models.members import main_group
+from annotation.rating import forms
+from annotation.rating.votes import submit_assignment
+from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.presets import batch_defaults
+from reporting.exports.files import export_lines
+from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+COPY = "/studies/study/copy/"
+ARCHIVE = "/studies/study/archive/"
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def study() -> Study:
+    """A study that is under way: settings of its own, two data sets, tables, a batch, votes."""
+    study = make_study(
+        instances=2, systems=("zeta", "alpha"), question="Which is clearer?", consent_version=3, ties_allowed=False,
+        pairs_per_hit=2, most_hits_per_rater=9, pay_per_hit="0.50", currency="EUR", arms=["table:c8"], title="First",
+    )  # fmt: skip
+    add_instances(study, instances=1, dataset="talk", systems=("beta", "zeta"), k=3)
+    study.instances.filter(dataset="talk").update(gold={"better": "beta"}, metadata={"note": ["x"]})
+    study.systems.filter(name="zeta").update(family="z")
+    for pair in Pair.objects.all():
+        ComparisonTable.objects.create(
+            study=study, table_id=f"t{pair.pk}", pair=pair, variant="c8", rows=[{"aspect": str(pair)}], made_by={"m": 1}
+        )
+    make_batch(study, systems=("zeta", "alpha"))
+    rate(claim(make_annotator(study)))
+    return study
+
+
+def copied(source: Study, **settings: Any) -> Study:
+    return copy_study(**{"study": source, "slug": "copy", "group": main_group(), **settings})
+
+
+def texts(study: Study) -> list[tuple[Any, ...]]:
+    """Everything that is compared, without the rows' own numbers."""
+    instances = study.instances.values_list("instance_id", "dataset", "source", "gold", "metadata", "position")
+    generations = Generation.objects.filter(instance__study=study)
+    matchups = Matchup.objects.filter(instance__study=study)
+    pairs = Pair.objects.filter(matchup__instance__study=study)
+    tables = ComparisonTable.objects.filter(study=study)
+    names = ("pair__matchup__instance__instance_id", "pair__matchup__system_a__name", "pair__index")
+    rows = [
+        *study.systems.values_list("name", "family", "position"),
+        *instances,
+        *generations.values_list("instance__instance_id", "system__name", "index", "text"),
+        *matchups.values_list("instance__instance_id", "system_a__name", "system_b__name"),
+        *pairs.values_list("matchup__instance__instance_id", "index", "generation_a__text", "generation_b__text"),
+        *tables.values_list("table_id", "variant", "rows", "made_by", "aspects", *names),
+    ]
+    return sorted(rows, key=repr)
+
+
+# Copying
+
+
+def test_a_copy_has_the_settings_and_nothing_else(study: Study) -> None:
+    copy = copied(study)
+
+    study.refresh_from_db()
+    assert settings_of(Study.objects.get(slug="copy")) == settings_of(study)
+    assert (copy.title, copy.consent_version, copy.archived_at) == ("First", 1, None)
+    assert copy.seed != study.seed
+    assert copy.key != study.key
+    assert copy.instances.count() == copy.systems.count() == copy.batches.count() == 0
+    assert copied(study, slug="named", title="Second").title == "Second"
+
+
+def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(study: Study) -> None:
+    before = [model.objects.count() for model in (Batch, Hit, Annotator, Assignment, Rating)]
+
+    copy = copied(study, with_instances=True)
+
+    assert texts(copy) == texts(study)
+    assert len(texts(copy)) > 30
+    assert [model.objects.count() for model in (Batch, Hit, Annotator, Assignment, Rating)] == before
+    assert not copy.events.exists()
+    again = copy_study(study=copy, slug="again", group=main_group(), with_instances=True)
+    assert texts(again) == texts(study)
+
+
+def test_a_copy_of_many_instances_is_made_in_parts(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.importing.copying._CHUNK", 2)
+    add_instances(study, instances=5, systems=("zeta", "alpha"), prefix="more")
+    assert texts(copied(study, with_instances=True)) == texts(study)
+
+
+def test_a_copy_knows_what_it_was_begun_from_and_how_its_batches_choose(study: Study) -> None:
+    study.imports.create(kind="template", file_name="pilot", sha256="0" * 64, options={"select": "random:10"})
+    copy = copied(study)
+
+    record = copy.imports.get()
+    assert (record.kind, record.file_name, record.options["with_instances"]) == ("copy", "study", False)
+    assert batch_defaults(copy).select == "random:10"
+    assert batch_defaults(copied(copy, slug="next")).select == "random:10"
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_is_copied(study: Study) -> None:
+    with pytest.raises(AnnotationError, match="Slug already exists"):
+        copied(study, slug="study", with_instances=True)
+    assert Study.objects.count() == 1
+    assert study.instances.count() == 3
+
+
+def test_the_page_copies_for_every_reader_into_their_own_group(study: Study) -> None:
+    own = ResearchGroup.objects.create(slug="own", name="Own")
+    reader = make_user("reader", "researcher", study=study)
+    RoleGrant.objects.create(user=reader, role="researcher", group=own)
+    client = signed_in(reader)
+    assert client.get(COPY).status_code == 200
+
+    response = client.post(COPY, {"slug": "copy", "with_instances": "on"}, follow=True)
+
+    assert response.redirect_chain == [("/studies/copy/", 302)]
+    copy = Study.objects.get(slug="copy")
+    assert (copy.group, copy.instances.count()) == (own, 3)
+    assert client.get("/studies/copy/settings/").status_code == 200
+    assert "study study" in " ".join(response.text.split())
+
+
+def test_a_copy_stays_in_its_group_where_the_user_may_make_studies_in_it(study: Study) -> None:
+    later = ResearchGroup.objects.create(slug="later", name="Later")
+    Study.objects.filter(pk=study.pk).update(group=later)
+    user = make_user("reader", "researcher")
+    RoleGrant.objects.create(user=user, role="researcher", group=later)
+
+    assert signed_in(user).post(COPY, {"slug": "copy"}).status_code == 302
+
+    assert Study.objects.get(slug="copy").group == later
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        ({"slug": "study"}, "This name is taken."),
+        ({"slug": ""}, "required"),
+        ({"slug": "copy", "group": "nope"}, "valid choice"),
+        ({"slug": "copy", "with_instances": "on"}, "It has 3 instances; copy it with manage.py copy_study study --to"),
+    ],
+    ids=str,
+)
+def test_a_copy_that_cannot_be_made_says_why(
+    study: Study, sent: dict[str, str], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "MOST_COPIED", 2)
+    response = signed_in(make_user("reader", "researcher")).post(COPY, sent)
+
+    assert response.status_code == 422
+    assert problem in " ".join(str(text) for texts in response.context["form"].errors.values() for text in texts)
+    assert Study.objects.count() == 1
+
+
+def test_strangers_and_annotators_copy_nothing(study: Study) -> None:
+    for user in (
+        make_user("stranger", "study-admin", study=make_study("other", instances=0)),
+        make_user("annotator", "annotator", study=study),
+    ):
+        assert signed_in(user).get(COPY).status_code == 404
+        assert signed_in(user).post(COPY, {"slug": "copy"}).status_code == 404
+    assert not Study.objects.filter(slug="copy").exists()
+
+
+def test_a_copy_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    own = ResearchGroup.objects.create(slug="own", name="Own")
+    Study.objects.filter(pk=study.pk).update(group=own)
+
+    call_command("copy_study", "study", "--to", "copy", "--with-instances")
+    assert capsys.readouterr().out == "study copy made with the settings of study, 3 instances\n"
+    call_command("copy_study", "study", "--to", "bare", "--group", "main", "--title", "Bare", "--format", "json")
+    assert json.loads(capsys.readouterr().out) == {"study": "bare", "of": "study", "group": "main", "instances": 0}
+    assert Study.objects.get(slug="copy").group == own
+    with pytest.raises(CommandError, match="Slug already exists"):
+        call_command("copy_study", "study", "--to", "copy")
+    with pytest.raises(CommandError, match="there is no study nope"):
+        call_command("copy_study", "nope", "--to", "x")
+
+
+# The archive
+
+
+def test_nothing_of_an_archived_study_is_given_out_and_work_under_way_is_finished(study: Study) -> None:
+    under_way = claim(make_annotator(study, "second"))
+
+    assert archive_study(study=study, at=NOON)
+
+    with pytest.raises(ClaimRefused):
+        claim(make_annotator(study, "third"))
+    assert rate(under_way, submit=False)
+    assert submit_assignment(assignment=under_way, at=NOON).state == "submitted"
+    assert study.batches.get().status == "open"
+    assert restore_study(study=study)
+    assert claim(make_annotator(study, "third"))
+
+
+def test_the_archive_is_entered_and_left_once_each_and_logged(study: Study) -> None:
+    user = User.objects.create_user("manager")
+
+    done = [
+        archive_study(study=study, by=user, reason=" Finished. ", at=NOON),
+        archive_study(study=study, by=user),
+        restore_study(study=study, by=user),
+        restore_study(study=study, by=user),
+    ]
+
+    assert done == [True, False, True, False]
+    events = Event.objects.filter(kind__in=["archived", "restored"])
+    assert [(event.kind, event.reason, event.by) for event in events.order_by("pk")] == [
+        ("archived", "Finished.", user),
+        ("restored", "", user),
+    ]
+    assert events.get(kind="archived").happened_at == NOON
+
+
+def test_an_archived_study_leaves_the_list_and_can_still_be_read_and_exported(study: Study) -> None:
+    make_study("kept", instances=0)
+    client = signed_in(make_user("reader", "researcher"))
+    assert "?archived=1" not in client.get("/studies/").text
+    rows = len(list(export_lines(study, "ratings", "csv")))
+
+    archive_study(study=study)
+
+    page = client.get("/studies/").text
+    assert 'href="/studies/kept/"' in page
+    assert 'href="/studies/study/"' not in page
+    assert "Show 1 study in the archive" in page
+    archived = client.get("/studies/", {"archived": "1"}).text
+    assert 'href="/studies/study/"' in archived
+    assert 'href="/studies/kept/"' not in archived
+    for place in ("", "findings/", "instances/", "log/", "export/ratings.csv"):
+        assert client.get(f"/studies/study/{place}").status_code == 200
+    assert len(list(export_lines(study, "ratings", "csv"))) == rows > 1
+
+
+def test_the_page_wants_a_confirmation(study: Study) -> None:
+    client = signed_in(make_user("manager", "study-admin"))
+    assert "Put into the archive" in client.get("/studies/study/").text
+
+    page = client.post(ARCHIVE, {"reason": "Done."}, follow=True)
+    study.refresh_from_db()
+    assert "please tick the box first" in page.text
+    assert study.archived_at is None
+
+    page = client.post(ARCHIVE, {"reason": "Done.", "confirmed": "1"}, follow=True)
+    study.refresh_from_db()
+    assert study.archived_at is not None
+    assert "In the archive since" in page.text
+    assert "batches/new/" not in page.text
+    assert Event.objects.get(kind="archived").reason == "Done."
+
+    assert "out of the archive" in client.post(ARCHIVE, {"restore": "1"}, follow=True).text
+    study.refresh_from_db()
+    assert study.archived_at is None
+    too_long = client.post(ARCHIVE, {"confirmed": "1", "reason": "x" * 2001}, follow=True)
+    assert "at most 2000 characters" in too_long.text
+
+
+def test_only_study_admins_use_the_archive(study: Study) -> None:
+    users = [
+        make_user("researcher", "researcher", study=study),
+        make_user("annotator", "annotator", study=study),
+        make_user("stranger", "study-admin", study=make_study("other", instances=0)),
+    ]
+    for user in users:
+        assert signed_in(user).post(ARCHIVE, {"confirmed": "1"}).status_code == 404
+    assert "Put into the archive" not in signed_in(users[0]).get("/studies/study/").text
+    assert signed_in(make_user("manager", "study-admin")).get(ARCHIVE).status_code == 405
+    study.refresh_from_db()
+    assert study.archived_at is None
+
+
+def test_the_archive_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--reason", "Done."], [], ["--restore"]):
+        call_command("archive_study", "study", *arguments)
+    assert capsys.readouterr().out.splitlines() == [
+        "study study is now in the archive",
+        "study study is already in the archive",
+        "study study is now in use",
+    ]
+    call_command("archive_study", "study", "--format", "json")
+    assert json.loads(capsys.readouterr().out) == {"study": "study", "archived": True, "changed": True}
+    assert Event.objects.filter(kind="archived").first().reason == "Done."  # type: ignore[union-attr]

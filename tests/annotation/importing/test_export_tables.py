@@ -1,0 +1,127 @@
+"""The file of comparison tables: what goes out can be read in again and changes nothing."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.importing import table_export
+from annotation.importing.table_export import table_lines
+from annotation.importing.tables import import_tables
+from annotation.models import ComparisonTable, Pair, Study
+from judging.models import JudgeRun
+from tests.factories import json_lines, make_study
+from tests.judging.builders import fill, make_judge
+from tests.judging.tables.table_builders import make_making
+
+pytestmark = pytest.mark.django_db
+ROWS = [{"aspect": "Détail", "only_a": "名前 🙂", "both": "“dates”\u2028", "only_b": ""}]
+
+
+def line(number: int = 1, **changes: Any) -> dict[str, Any]:
+    return {
+        "table_id": f"t{number}",
+        "instance_id": "news-1",
+        "system_a": "alpha",
+        "system_b": "beta",
+        "pair_index": 0,
+        "variant": "c8",
+        "aspects": ["Détail"],
+        "rows": ROWS,
+        "made_by": {"judge": "sc", "scheme": "tournament"},
+        **changes,
+    }
+
+
+def load(*records: dict[str, Any]) -> tuple[int, int]:
+    return import_tables(data=json_lines(records), name="f.jsonl", slug="study")[1:]
+
+
+def exported(study: Study, **more: Any) -> list[dict[str, Any]]:
+    return [json.loads(one) for one in table_lines(study=study, **more)]
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("export_tables", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_what_was_read_goes_out_as_it_was_and_in_changes_nothing() -> None:
+    study = make_study()
+    given = [line(2, pair_index=1), line(1, variant="c1"), line(3, instance_id="news-3")]
+    load(*given)
+    found = exported(study)
+    assert found == [given[1], given[0], given[2]]  # by pair
+    before = list(ComparisonTable.objects.values())
+    assert import_tables(data="".join(table_lines(study=study)).encode(), name="again", slug="study")[1:] == (0, 3)
+    assert list(ComparisonTable.objects.values()) == before
+
+
+def test_a_table_of_b_and_a_goes_out_in_the_studys_order() -> None:
+    study = make_study()
+    load(line(system_a="beta", system_b="alpha"))
+    [found] = exported(study)
+    assert (found["system_a"], found["system_b"]) == ("alpha", "beta")
+    assert found["rows"] == [{"aspect": "Détail", "only_a": "", "both": "“dates”\u2028", "only_b": "名前 🙂"}]
+    assert load(found) == (0, 1)
+
+
+def test_one_variant_alone_goes_out_on_request() -> None:
+    study = make_study()
+    load(line(1), line(2, variant="c1"))
+    assert [one["table_id"] for one in exported(study, variant="c1")] == ["t2"]
+    assert exported(study, variant="none") == []
+
+
+def test_queries_do_not_grow_with_what_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study()
+    monkeypatch.setattr(table_export, "AT_ONCE", 4)
+    load(*(line(number) for number in range(9)))
+    asked: list[int] = []
+
+    def more(tables: Any) -> dict[int, dict[str, Any]]:
+        asked.append(len(tables))
+        return {tables[0]: {"making": asked[-1]}}
+
+    with CaptureQueriesContext(connection) as queries:
+        found = exported(study, more=more)
+    assert len(queries) == 1
+    assert (asked, len(found), [one.get("making") for one in found].count(None)) == ([4, 4, 1], 9, 6)
+
+
+def test_command_writes_to_the_terminal_or_a_file(tmp_path: Path) -> None:
+    study = make_study()
+    load(line(1), line(2, variant="c1"))
+    assert run("study") == "".join(table_lines(study=study))
+    path = tmp_path / "tables.jsonl"
+    assert run("study", "--variant", "c1", "--output", str(path)) == f"{path}: 1 tables of study study\n"
+    assert json.loads(path.read_text(encoding="utf-8"))["table_id"] == "t2"
+    assert [one.name for one in tmp_path.iterdir()] == ["tables.jsonl"]
+
+
+def test_command_adds_how_tables_were_made() -> None:
+    study = make_study()
+    load(line(1), line(2, pair_index=1))
+    table = ComparisonTable.objects.get(table_id="t1")
+    made_by = JudgeRun.objects.create(study=study, judge=make_judge("coin"))
+    making = make_making(fill(made_by, Pair.objects.get(pk=table.pair_id), "ab", verdict=1), table)
+    first, second = map(json.loads, run("study", "--with-makings").rstrip("\n").split("\n"))
+    assert (first["making"], "making" in second) == (making.record, False)
+    assert load(first, second) == (0, 2)
+
+
+def test_command_says_what_is_wrong(tmp_path: Path) -> None:
+    make_study()
+    load(line())
+    with pytest.raises(CommandError, match="no tables of variant c9; there are: c8"):
+        run("study", "--variant", "c9")
+    with pytest.raises(CommandError, match="can't write to"):
+        run("study", "--output", str(tmp_path / "no" / "tables.jsonl"))
+    with pytest.raises(CommandError, match="there is no study nowhere"):
+        run("nowhere")

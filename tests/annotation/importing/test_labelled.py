@@ -1,0 +1,339 @@
+"""Labelled outputs and preference pairs: two outputs of which one is known to be better."""
+
+import json
+from collections import deque
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from annotation.core import lines
+from annotation.core.errors import BadFile
+from annotation.importing.formats.labelled import LABELLED, PREFERENCES, detect_form, parse_labelled
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.importing.study_files import import_labelled
+from annotation.models import Generation, Instance, Pair, Study
+from tests.factories import json_lines, make_study, make_user
+
+pytestmark = pytest.mark.engine
+
+
+def labelled(**changes: Any) -> dict[str, Any]:
+    record = {"input": "Say hello.", "output_1": "Hello.", "output_2": "Why?", "label": 1}
+    return {key: value for key, value in {**record, **changes}.items() if value is not None}
+
+
+def preference(**changes: Any) -> dict[str, Any]:
+    record = {"prompt": "Say hello.", "chosen": "Hello.", "rejected": "Why?"}
+    return {key: value for key, value in {**record, **changes}.items() if value is not None}
+
+
+def parse(*records: dict[str, Any], form: str = LABELLED, name: str = "Natural.json", **more: Any) -> list[InstanceRow]:
+    return parse_labelled(json.dumps(records, indent=1).encode(), name, form=form, **more)
+
+
+def reasons(data: bytes, form: str = LABELLED) -> list[tuple[int, str]]:
+    with pytest.raises(BadFile) as caught:
+        parse_labelled(data, "f.jsonl", form=form)
+    return [(line.number, line.reason) for line in caught.value.lines]
+
+
+def test_a_labelled_record_becomes_an_instance_with_two_systems_and_gold() -> None:
+    first, second = parse(labelled(), labelled(label=2, input="Say goodbye."))
+
+    assert (first.instance_id, first.dataset, first.source) == ("Natural-0", "Natural", "Say hello.")
+    assert first.generations == {"output_1": ["Hello."], "output_2": ["Why?"]}
+    assert first.gold == {"better": "output_1"}
+    assert (second.instance_id, second.gold) == ("Natural-1", {"better": "output_2"})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "tags"),
+    [
+        pytest.param("Natural.json", (), ["natural"], id="natural"),
+        pytest.param("Adversarial_Manual.json", (), ["adversarial"], id="adversarial"),
+        pytest.param("supernaturals.json", (), None, id="no-word-of-its-own"),
+        pytest.param("Natural.json", ("hard", "hard"), ["hard"], id="given"),
+    ],
+)
+def test_tags_are_given_or_read_off_the_name(name: str, given: tuple[str, ...], tags: list[str] | None) -> None:
+    (row,) = parse(labelled(), name=name, tags=given)
+    assert row.metadata.get("tags") == tags
+
+
+def test_ids_tags_and_further_fields_of_a_record_are_kept() -> None:
+    named, numbered = parse(labelled(id="x7", tags=["own"], source_file="a"), labelled(id=12), name="Natural.json")
+    assert (named.instance_id, numbered.instance_id) == ("x7", "12")
+    assert named.metadata == {"source_file": "a", "tags": ["own", "natural"]}
+
+
+def test_json_lines_and_an_array_say_the_same() -> None:
+    records = [labelled(), labelled(label="2")]
+    as_lines = parse_labelled(json_lines(records), "Natural.jsonl", form=LABELLED)
+    as_array = parse(*records)
+    assert [(row.instance_id, row.gold) for row in as_lines] == [(row.instance_id, row.gold) for row in as_array]
+
+
+def test_chosen_is_gold_on_either_side_by_the_seed() -> None:
+    records = [preference(prompt=f"Question {number}") for number in range(60)]
+    rows = parse(*records, form=PREFERENCES, name="pairs.jsonl")
+    for row in rows:
+        assert row.gold is not None
+        assert row.generations[row.gold["better"]] == ["Hello."]
+        assert sorted(text for texts in row.generations.values() for text in texts) == ["Hello.", "Why?"]
+    sides = [row.gold["better"] for row in rows if row.gold]
+    assert 15 < sides.count("output_1") < 45  # whoever always takes the first text is right about half of the time
+    assert sides == [row.gold["better"] for row in parse(*records, form=PREFERENCES, name="pairs.jsonl") if row.gold]
+    other = parse(*records, form=PREFERENCES, name="pairs.jsonl", seed=1)
+    assert sides != [row.gold["better"] for row in other if row.gold]
+
+
+def test_empty_output_is_kept_beside_its_label() -> None:
+    (row,) = parse(labelled(output_1="", label=2))
+    assert (row.generations["output_1"], row.gold) == ([""], {"better": "output_2"})
+
+
+def test_every_bad_record_is_listed_with_its_line() -> None:
+    data = json_lines(
+        [
+            labelled(),
+            labelled(label=3),
+            labelled(label=True),
+            labelled(output_2=None, input=" "),
+            labelled(id="twice"),
+            labelled(id="twice"),
+            labelled(tags="natural"),
+            labelled(id=1.5),
+            labelled(note="\x00"),
+        ]
+    )
+    assert reasons(data + b"{nonsense\n") == [
+        (2, "label is 3; it must be 1 or 2, the better output"),
+        (3, "label is True; it must be 1 or 2, the better output"),
+        (4, "input is empty"),
+        (4, "output_2 is missing"),
+        (6, "instance 'twice' is on line 5 already"),
+        (7, "tags is not a list of short texts"),
+        (8, "the id is neither text nor a whole number"),
+        (9, "a text under 'note' holds a NUL character or half of a surrogate pair"),
+        (10, "not valid JSON: Expecting property name enclosed in double quotes at column 2"),
+    ]
+
+
+def test_preferences_without_a_rejected_text_are_listed() -> None:
+    data = json_lines([preference(rejected=None), preference(chosen=["a", "b"]), preference(chosen=7)])
+    assert reasons(data, PREFERENCES) == [
+        (1, "rejected is missing"),
+        (2, "chosen is a list, but not of messages with a role and a content"),
+        (3, "chosen is int, not text"),
+    ]
+
+
+def said(*turns: str) -> list[dict[str, str]]:
+    """Messages of a user and an assistant in turns."""
+    return [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(turns)]
+
+
+def compared(**record: Any) -> tuple[str, str, str]:
+    """Return source, chosen and rejected text as they are stored."""
+    (row,) = parse(record, form=PREFERENCES, name="pairs.jsonl")
+    assert row.gold is not None
+    better = row.gold["better"]
+    (worse,) = set(row.generations) - {better}
+    return row.source, row.generations[better][0], row.generations[worse][0]
+
+
+TALK = "\n\nHuman: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.\n\nAssistant:"
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        pytest.param(
+            {"chosen": f"{TALK} Knock knock.", "rejected": f"{TALK} No."},
+            ("Human: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.", "Knock knock.", "No."),
+            id="two-transcripts",
+        ),
+        pytest.param(
+            {"chosen": f"{TALK} No way.", "rejected": f"{TALK} No."},
+            ("Human: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.", "No way.", "No."),
+            id="answers-that-begin-alike",
+        ),
+        pytest.param(
+            {"chosen": said("A joke.", "Knock."), "rejected": said("A joke.", "No.")},
+            ("A joke.", "Knock.", "No."),
+            id="messages-with-one-question",
+        ),
+        pytest.param(
+            {"prompt": "A joke.", "chosen": said("Hi", "Yes?", "A joke.", "Knock."), "rejected": said("Hi", "Yes?", "A joke.", "No.")},
+            ("User: Hi\n\nAssistant: Yes?\n\nUser: A joke.", "Knock.", "No."),
+            id="messages-with-a-conversation",
+        ),
+        pytest.param(
+            {"prompt": said("A joke."), "chosen": said("", "Knock.")[1:], "rejected": said("", "No.")[1:]},
+            ("A joke.", "Knock.", "No."),
+            id="messages-of-the-answers-alone",
+        ),
+        pytest.param(
+            {"chosen": f"{TALK} Yes.", "rejected": TALK},
+            ("Human: Hi?\n\nAssistant: Yes?\n\nHuman: A joke.", "Yes.", ""),
+            id="an-empty-end",
+        ),
+        pytest.param(
+            {"prompt": "A joke.", "chosen": "", "rejected": "No."}, ("A joke.", "", "No."), id="an-empty-text"
+        ),
+        pytest.param(
+            {"chosen": said("A joke.", "Knock."), "rejected": said("A joke.", "")},
+            ("A joke.", "Knock.", ""),
+            id="an-empty-message",
+        ),
+        pytest.param(
+            {"chosen": said("A joke.", "No."), "rejected": said("A joke.", "No.")},
+            ("A joke.", "No.", "No."),
+            id="equal-answers",
+        ),
+    ],
+)  # fmt: skip
+def test_conversations_are_told_from_their_ends(record: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    assert compared(**record) == expected
+
+
+def test_answers_without_a_common_beginning_need_a_prompt() -> None:
+    data = json_lines(
+        [
+            {"chosen": "Yes.", "rejected": "No."},
+            {"chosen": said("Hi", "Yes."), "rejected": said("Ho", "No.")},
+            {"chosen": "Yes.", "rejected": said("Ho", "No.")},
+            {"prompt": " ", "chosen": "Yes.", "rejected": "No."},
+            {"prompt": "A joke.", "chosen": "Yes."},
+            {"prompt": "A joke.", "chosen": None, "rejected": "No."},
+            {"chosen": said("", "Knock."), "rejected": said("", "No.")},
+        ]
+    )
+    assert reasons(data, PREFERENCES) == [
+        (1, "prompt is missing, and chosen and rejected begin with no common conversation"),
+        (2, "prompt is missing, and chosen and rejected begin with no common message"),
+        (3, "chosen and rejected are a text and a list of messages; they must be of one kind"),
+        (4, "prompt is empty"),
+        (5, "rejected is missing"),
+        (6, "chosen is NoneType, not text"),
+        (7, "the prompt is empty"),
+    ]
+
+
+def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> None:
+    data = json.dumps([labelled(), labelled(label=0)], indent=2).encode()
+    assert reasons(data) == [(8, "label is 0; it must be 1 or 2, the better output")]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"[]", [], id="empty"),
+        pytest.param(b'[{"a": 1}', [(1, "not valid JSON: Expecting ',' delimiter at column 10")], id="cut-off"),
+        pytest.param(b'[{"a": 1},\n]', [(2, "not valid JSON: Expecting value at column 1")], id="comma-at-the-end"),
+        pytest.param(b'[{"a": 1}]\nx', [(2, "not valid JSON: Extra data at column 1")], id="something-behind"),
+        pytest.param(
+            b'[{"a": 1, "a": 2},\n3]',
+            [
+                (1, "not valid JSON: the key 'a' is there more than once"),
+                (2, "not a JSON object; the array holds one {…} for each instance"),
+            ],
+            id="reads-on-behind-a-bad-object",
+        ),
+        pytest.param(b'[{"a": NaN}]', [(1, "not valid JSON: NaN is not a number of JSON")], id="not-a-number"),
+        pytest.param(b"[\n\xff]", [(2, "byte 1 is not valid UTF-8; save the file as UTF-8")], id="not-utf-8"),
+        pytest.param(b"[" * 99_999, [(1, "not valid JSON: nested more than 100 levels deep at column 2")], id="deep"),
+    ],
+)
+def test_arrays_are_read_with_every_mistake_named(data: bytes, expected: list[tuple[int, str]]) -> None:
+    records, bad = lines.read_json_array(data)
+    deque(records, maxlen=0)
+    assert [(line.number, line.reason) for line in bad] == expected
+
+
+@pytest.mark.parametrize(
+    ("record", "form"),
+    [
+        pytest.param(labelled(), LABELLED, id="labelled"),
+        pytest.param(preference(), PREFERENCES, id="preferences"),
+        pytest.param({"instance_id": "a", "source": "b", "generations": {}}, None, id="study-file"),
+    ],
+)
+def test_the_form_is_told_by_the_fields(record: dict[str, Any], form: str | None) -> None:
+    assert detect_form(json_lines([record])) == form
+    assert detect_form(json.dumps([record]).encode()) == form
+
+
+def test_no_record_is_of_no_form_and_no_instances() -> None:
+    assert detect_form(b"") is None
+    assert reasons(b"\n") == [(1, "the file holds no instance")]
+
+
+@pytest.mark.django_db
+def test_importing_twice_changes_nothing_and_another_seed_is_refused() -> None:
+    records = [preference(prompt=f"Question {number}") for number in range(8)]
+    given = {"form": PREFERENCES, "data": json_lines(records), "name": "pairs.jsonl", "slug": "s"}
+    study, stored = import_labelled(**given)
+    assert (stored.added, Pair.objects.count()) == (8, 8)
+    record = study.imports.get()
+    assert (record.kind, record.options["side_seed"], record.options["dataset"]) == ("preferences", 0, "pairs")
+
+    _, again = import_labelled(**given)
+    assert (again.added, again.unchanged, study.imports.count()) == (0, 8, 1)
+    with pytest.raises(BadFile):
+        import_labelled(**given, side_seed=1)
+    assert Generation.objects.count() == 16
+
+
+@pytest.mark.django_db
+def test_a_bad_file_makes_no_study() -> None:
+    with pytest.raises(BadFile):
+        import_labelled(form=LABELLED, data=json_lines([labelled(), labelled(label=9)]), name="f.jsonl", slug="s")
+    assert not Study.objects.exists()
+    assert not Instance.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_command_knows_the_forms_apart(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "Adversarial_Manual.json").write_text(json.dumps([labelled()]))
+    (tmp_path / "hh.jsonl").write_bytes(json_lines([preference()]))
+    call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s")
+    call_command("import_study", str(tmp_path / "hh.jsonl"), "--study", "s", "--dataset", "helpful", "--tag", "chat")
+    assert "1 instances added" in capsys.readouterr().out
+    assert list(Instance.objects.order_by("position").values_list("instance_id", "dataset", "metadata")) == [
+        ("Adversarial_Manual-0", "Adversarial_Manual", {"tags": ["adversarial"]}),
+        ("helpful-0", "helpful", {"tags": ["chat"]}),
+    ]
+    with pytest.raises(CommandError, match="chosen is missing"):
+        call_command("import_study", str(tmp_path / "Adversarial_Manual.json"), "--study", "s", "--form", "preferences")
+
+
+@pytest.mark.django_db
+def test_tags_of_a_study_file_are_refused(tmp_path: Any) -> None:
+    (tmp_path / "f.jsonl").write_bytes(json_lines([{"instance_id": "a", "source": "b", "generations": {}}]))
+    with pytest.raises(CommandError, match="--tag and --side-seed"):
+        call_command("import_study", str(tmp_path / "f.jsonl"), "--study", "s", "--tag", "x")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("kind", "record"), [("labelled", labelled()), ("preferences", preference())])
+def test_the_upload_page_takes_them(client: Any, tmp_path: Any, kind: str, record: dict[str, Any]) -> None:
+    study = make_study(instances=0)
+    client.force_login(make_user("ann", "researcher"))
+    path = tmp_path / "Natural.json"
+    path.write_text(json.dumps([record]))
+    with path.open("rb") as file:
+        answer = client.post(reverse("annotation:upload", args=[study.slug]), {"kind": kind, "file": file})
+    assert answer.status_code == 302
+    assert Instance.objects.get().metadata == {"tags": ["natural"]}
+
+
+@pytest.mark.parametrize("wrap", ["[%s]", "%s"], ids=["array", "lines"])
+def test_a_number_too_long_to_be_read_is_a_bad_line(wrap: str) -> None:
+    one = '{"input": "i", "output_1": "a", "output_2": "b", "label": 1, "seed": ' + "1" * 5000 + "}"
+    data = (wrap % one).encode()
+    assert detect_form(data) is None
+    with pytest.raises(BadFile, match=r"line 1: not valid JSON: a number has 5,000 digits$"):
+        parse_labelled(data, "f.json", form="labelled")

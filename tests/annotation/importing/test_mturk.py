@@ -1,0 +1,397 @@
+"""Mechanical Turk results: answers are in screen order and must come out in study order."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.consistency import consistency, matchup_means, preference_strength, rating_sets
+from annotation.core.errors import BadFile
+from annotation.importing.content import StoredInstances
+from annotation.importing.formats.mturk import parse_mturk
+from annotation.importing.mturk_results import import_mturk
+from annotation.importing.ratings import StoredRatings
+from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Instance, Rating, Slot, Study
+from annotation.studies.configurations import configuration
+from annotation.studies.outcomes import human_ratings, select
+from tests.factories import csv_file, make_study, mturk_row
+
+pytestmark = pytest.mark.engine
+
+GOLDEN = Path(__file__).parent.parent.parent / "golden" / "human_rating_sets.json"
+
+
+def load(*rows: dict[str, Any], slug: str = "s", **changes: Any) -> tuple[Study, StoredInstances, StoredRatings]:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    named = {"system_1": "one", "system_2": "two", "dataset": "news", **changes}
+    return import_mturk(data=csv_file(rows, columns), name="f.csv", slug=slug, **named)
+
+
+def reasons(*rows: dict[str, Any], **columns: str) -> list[tuple[int, str]]:
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    with pytest.raises(BadFile) as caught:
+        parse_mturk(csv_file(rows, header), "f.csv", columns=columns)
+    return [(line.number, line.reason) for line in caught.value.lines]
+
+
+# The screen-order trap
+
+
+@pytest.mark.parametrize(
+    ("first_shown", "answer", "verdict"),
+    [
+        (1, -1, -1),  # system 1 shown first, the first preferred: system 1, which is A
+        (1, 0, 0),
+        (1, 1, 1),  # system 1 shown first, the second preferred: system 2, which is B
+        (2, -1, 1),  # system 2 shown first, the first preferred: system 2
+        (2, 0, 0),
+        (2, 1, -1),  # system 2 shown first, the second preferred: system 1
+    ],
+)
+def test_an_answer_is_turned_from_the_screen_to_the_study(first_shown: int, answer: int, verdict: int) -> None:
+    (row,) = parse_mturk(csv_file([mturk_row(order=[first_shown], answers=[answer])]), "f.csv")
+
+    (pair,) = row.pairs
+    assert pair.verdict == verdict
+    assert pair.first_is_1 == (first_shown == 1)
+    assert (pair.text_1, pair.text_2) == ("x: text 1 of system 1", "x: text 1 of system 2")
+
+
+@pytest.mark.django_db
+def test_votes_texts_and_sides_are_stored_in_study_order() -> None:
+    study, _, _ = load(mturk_row(order=[1, 2, 2], answers=[-1, -1, 1]))
+
+    assert list(
+        Rating.objects.order_by("display__pair__index").values_list(
+            "verdict", "display__a_is_left", "display__pair__generation_a__text", "display__pair__generation_b__text"
+        )
+    ) == [
+        (-1, True, "x: text 1 of system 1", "x: text 1 of system 2"),
+        (1, False, "x: text 2 of system 1", "x: text 2 of system 2"),
+        (-1, False, "x: text 3 of system 1", "x: text 3 of system 2"),
+    ]
+    assert list(study.systems.values_list("name", flat=True)) == ["one", "two"]
+
+
+# Rows
+
+
+def test_a_missing_answer_is_no_verdict_and_not_a_tie() -> None:
+    (row,) = parse_mturk(csv_file([mturk_row(order=[1, 2], answers=["", 0])]), "f.csv")
+
+    assert [pair.verdict for pair in row.pairs] == [None, 0]
+
+
+def test_decimals_and_blanks_as_spreadsheets_write_them_are_read() -> None:
+    (row,) = parse_mturk(csv_file([mturk_row(order=["1.0 ", " 2.0"], answers=["-1.0", " 1 "])]), "f.csv")
+
+    assert [(pair.first_is_1, pair.verdict) for pair in row.pairs] == [(True, -1), (False, -1)]
+
+
+def test_rows_with_the_same_input_are_one_hit_when_no_id_says_so() -> None:
+    rows = [mturk_row("W1", item="x"), mturk_row("W2", item="y"), mturk_row("W3", item="x", answers=[1, 1])]
+
+    hits = [row.hit for row in parse_mturk(csv_file(rows), "f.csv")]
+
+    assert hits[0] == hits[2] != hits[1]
+
+
+def test_the_same_texts_shown_the_other_way_round_are_another_hit_without_an_id() -> None:
+    rows = [mturk_row("W1", order=[1, 1]), mturk_row("W2", order=[1, 2])]
+
+    hits = {row.hit for row in parse_mturk(csv_file(rows), "f.csv")}
+
+    assert len(hits) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param({"WorkerId": " "}, "WorkerId is empty", id="nobody"),
+        pytest.param({"Input.id1": "3"}, "Input.id1 is '3'; 1 or 2 says which", id="id"),
+        pytest.param({"Input.id2": ""}, "Input.id2 is ''; 1 or 2 says which", id="no id"),
+        pytest.param({"Answer.pref1": "2"}, "Answer.pref1 is '2'; it must be -1, 0, 1", id="answer"),
+        pytest.param({"Answer.pref2": "left"}, "Answer.pref2 is 'left'", id="word"),
+        pytest.param({"Answer.pref2": "0.5"}, "Answer.pref2 is '0.5'", id="fraction"),
+        pytest.param({"WorkTimeInSeconds": "-1"}, "WorkTimeInSeconds is '-1', not a number", id="negative time"),
+        pytest.param({"WorkTimeInSeconds": "nan"}, "WorkTimeInSeconds is 'nan', not a number", id="NaN"),
+    ],
+)
+def test_a_bad_row_is_listed_with_its_line(change: dict[str, str], reason: str) -> None:
+    good = mturk_row("W0", WorkTimeInSeconds="12")
+
+    found = reasons(good, {**mturk_row("W1", WorkTimeInSeconds="12"), **change})
+
+    assert [number for number, _ in found] == [3]
+    assert reason in found[0][1]
+
+
+def test_one_worker_twice_on_one_hit_is_refused() -> None:
+    assert reasons(mturk_row("W1"), mturk_row("W2"), mturk_row("W1", answers=[0, 0])) == [
+        (4, "worker W1 answered the same HIT on line 2 already")
+    ]
+
+
+def test_one_hit_id_with_two_sets_of_texts_is_refused() -> None:
+    rows = [mturk_row("W1", item="x", HITId="H"), mturk_row("W2", item="y", HITId="H")]
+
+    assert reasons(*rows) == [(3, "HIT H has other texts than on line 2")]
+
+
+@pytest.mark.parametrize(
+    "gone", ["Input.model1_summary2", "Input.model2_summary2", "Input.id2", "Answer.pref2", "WorkerId"]
+)
+def test_a_missing_column_is_named(gone: str) -> None:
+    row = {key: value for key, value in mturk_row().items() if key != gone}
+
+    assert reasons(row) == [(1, f"column {gone} is missing")]
+
+
+def test_columns_with_a_padded_number_are_not_taken_for_pairs() -> None:
+    row = {key.replace("1", "01") if key.endswith("1") else key: value for key, value in mturk_row().items()}
+    parsed = parse_mturk(csv_file([row]), "f.csv")
+
+    assert [len(one.pairs) for one in parsed] == [1]
+
+
+def test_columns_may_go_by_other_names() -> None:
+    names = {"WorkerId": "who", "Input.model1_summary1": "L1", "Input.model2_summary1": "R1", "Input.id1": "order-1",
+             "Answer.pref1": "said.1"}  # fmt: skip
+    row = {names[key]: value for key, value in mturk_row(order=[2], answers=[-1]).items()}
+    columns = {"worker": "who", "first": "L{j}", "second": "R{j}", "order": "order-{j}", "answer": "said.{j}"}
+
+    (found,) = parse_mturk(csv_file([row]), "f.csv", columns=columns)
+
+    assert (found.worker, found.pairs[0].verdict) == ("W1", 1)
+    assert found.pairs[0].text_1 == "x: text 1 of system 1"
+
+
+def test_a_renamed_column_of_each_pair_needs_a_place_for_its_number() -> None:
+    assert reasons(mturk_row(), first="Input.left") == [
+        (1, "first is to be read from column 'Input.left', which must hold {j}, the pair's number")
+    ]
+
+
+def test_a_file_without_answers_is_bad() -> None:
+    with pytest.raises(BadFile, match="line 1: the file holds no answers"):
+        parse_mturk(csv_file([], list(mturk_row())), "f.csv")
+
+
+# Into a study
+
+
+@pytest.mark.django_db
+def test_a_file_becomes_a_study_with_imported_ratings() -> None:
+    study, stored, ratings = load(mturk_row("W1", item="x"), mturk_row("W2", item="x"), mturk_row("W1", item="y"))
+
+    assert (stored.added, ratings.added, ratings.unchanged) == (2, 6, 0)
+    assert list(study.instances.values_list("instance_id", "source")) == [("news-0001", ""), ("news-0002", "")]
+    batch = Batch.objects.get()
+    assert (batch.name, batch.origin, batch.status, batch.pairs_per_hit, batch.raters_per_hit) == (
+        "news: one / two",
+        "imported",
+        "closed",
+        2,
+        2,
+    )
+    assert sorted(study.annotators.values_list("code", "kind")) == [
+        ("W1@news: one / two", "imported"),
+        ("W2@news: one / two", "imported"),
+    ]
+    assert list(Slot.objects.order_by("hit", "number").values_list("hit__external_id", "number")) == [
+        ("news-0001", 1),
+        ("news-0001", 2),
+        ("news-0002", 1),
+    ]
+    assert Slot.objects.filter(assignment=None).count() == 0
+    assert set(Assignment.objects.values_list("state", flat=True)) == {"submitted"}
+
+
+@pytest.mark.django_db
+def test_a_hit_id_names_the_instance_and_times_are_kept() -> None:
+    load(mturk_row("W1", HITId="3ABC", WorkTimeInSeconds="61.5"))
+
+    assert Instance.objects.get().instance_id == "3ABC"
+    assert Assignment.objects.get().work_seconds == 61.5
+    assert Assignment.objects.get().hit.external_id == "3ABC"
+
+
+@pytest.mark.django_db
+def test_a_rejected_assignment_is_kept_but_excluded() -> None:
+    study, _, _ = load(
+        mturk_row("W1", AssignmentStatus="Rejected"), mturk_row("W2", AssignmentStatus="Approved", answers=[1, 1])
+    )
+
+    rejected = Assignment.objects.get(excluded=True)
+    assert (rejected.annotator.code.split("@")[0], rejected.exclusion_reason) == ("W1", "rejected on MTurk")
+    counted = human_ratings(select(configuration(study, dataset="news", systems=("one", "two"))))
+    assert counted.outcomes.verdict.tolist() == [1, 1]
+
+
+@pytest.mark.django_db
+def test_a_missing_answer_is_shown_but_stores_no_rating() -> None:
+    _, _, ratings = load(mturk_row(order=[1, 1, 1], answers=["", 0, 1]))
+
+    assert ratings.added == 2
+    assert Display.objects.count() == 3
+    assert sorted(Rating.objects.values_list("verdict", flat=True)) == [0, 1]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("extra", [{}, {"HITId": "H1"}], ids=["no HITId", "HITId"])
+def test_the_same_file_again_changes_nothing(extra: dict[str, str]) -> None:
+    rows = [mturk_row("W1", answers=["", 1], **extra), mturk_row("W2", **extra)]
+    load(*rows)
+    before = (Rating.objects.count(), Display.objects.count(), Assignment.objects.count(), Instance.objects.count())
+
+    study, stored, ratings = load(*rows)
+
+    assert (stored.added, ratings.added, ratings.unchanged) == (0, 0, 3)
+    assert before == (
+        Rating.objects.count(),
+        Display.objects.count(),
+        Assignment.objects.count(),
+        Instance.objects.count(),
+    )
+    assert study.imports.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_later_export_adds_its_new_workers_hits_and_answers() -> None:
+    load(mturk_row("W1", item="x", answers=["", 1]))
+
+    _, stored, ratings = load(
+        mturk_row("W3", item="y"), mturk_row("W2", item="x"), mturk_row("W1", item="x", answers=[-1, 1])
+    )
+
+    assert (stored.added, ratings.added, ratings.unchanged) == (1, 5, 1)
+    assert list(Instance.objects.values_list("instance_id", flat=True)) == ["news-0001", "news-0002"]
+    first = Instance.objects.get(instance_id="news-0001")
+    assert {text[0] for text in first.generations.values_list("text", flat=True)} == {"x"}
+    assert HitPair.objects.count() == 4
+    assert Slot.objects.count() == 3
+
+
+@pytest.mark.django_db
+def test_a_later_export_with_its_columns_in_another_order_is_recognised() -> None:
+    row = mturk_row("W1")
+    load(row)
+
+    _, stored, ratings = load(dict(reversed(row.items())))
+
+    assert (stored.added, ratings.added) == (0, 0)
+
+
+@pytest.mark.django_db
+def test_an_answer_that_differs_from_the_stored_one_is_refused() -> None:
+    load(mturk_row("W1", answers=[-1, 1]))
+
+    with pytest.raises(BadFile, match="line 2: rater W1@news: one / two has another rating of this pair"):
+        load(mturk_row("W1", answers=[-1, -1]))
+
+    assert sorted(Rating.objects.values_list("verdict", flat=True)) == [-1, 1]
+
+
+@pytest.mark.django_db
+def test_equal_worker_ids_of_two_files_are_different_raters() -> None:
+    study, _, _ = load(mturk_row("1", item="x"), dataset="news")
+    load(mturk_row("1", item="y"), dataset="talk")
+
+    assert study.annotators.count() == 2
+    assert Annotator.objects.filter(code="1@news: one / two").exists()
+    assert Annotator.objects.filter(code="1@talk: one / two").exists()
+
+
+@pytest.mark.django_db
+def test_systems_named_the_other_way_round_are_refused() -> None:
+    load(mturk_row("W1"))
+
+    with pytest.raises(BadFile, match="in study s 'one' is system 1 and 'two' system 2; name them so"):
+        load(mturk_row("W2", item="y"), system_1="two", system_2="one")
+    with pytest.raises(BadFile, match="system 1 and system 2 are both 'one'"):
+        load(mturk_row("W2", item="y"), system_2="one")
+
+    assert Instance.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("rows", "changes", "message"),
+    [
+        ([mturk_row("W" * 190)], {}, "rater is 2.. characters long; at most 200"),
+        ([mturk_row("W", HITId="H" * 201)], {}, "instance_id is 201 characters long"),
+        ([mturk_row("W")], {"system_2": "x" * 201}, "the system name is 201 characters long"),
+        ([mturk_row("W")], {"batch": "x" * 201}, "batch is 201 characters long"),
+    ],
+    ids=["worker", "HIT", "system", "batch"],
+)
+def test_a_name_that_no_column_can_hold_is_refused(rows: list[Any], changes: dict[str, str], message: str) -> None:
+    with pytest.raises(BadFile, match=message):
+        load(*rows, **changes)
+
+    assert Study.objects.count() == 0
+
+
+@pytest.mark.django_db
+def test_a_batch_that_collects_ratings_here_takes_no_imported_ones() -> None:
+    study = make_study("s", systems=("one", "two"))
+    Batch.objects.create(
+        study=study, name="live", dataset="news", system_a=study.systems.all()[0], system_b=study.systems.all()[1],
+        pairs_per_hit=1, raters_per_hit=1,
+    )  # fmt: skip
+
+    with pytest.raises(BadFile, match="batch 'live' collects ratings here"):
+        load(mturk_row("W1"), batch="live")
+
+    assert Rating.objects.count() == 0
+
+
+# The published numbers, through the whole path
+
+
+def golden_file(items: list[dict[str, Any]]) -> bytes:
+    """Write a results file whose verdicts in study order are the published ones: texts and display order are made up."""
+    rows = []
+    for number, item in enumerate(items):
+        order = [1 + (number * 7 + j * 3) % 5 % 2 for j in range(5)]
+        for one in item["sets"]:
+            answers = [r if first == 1 else -r for r, first in zip(one["r"], order, strict=True)]
+            rows.append(mturk_row(str(one["worker"]), order=order, answers=answers, item=f"item {number}"))
+    return csv_file(rows)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["vicuna_mistral_samsum", "gpt35_vicuna_cnndm"])
+def test_published_numbers_come_out_of_file_and_database(key: str) -> None:
+    items = json.loads(GOLDEN.read_text(encoding="utf-8"))[key]
+    study, _, ratings = import_mturk(
+        data=golden_file(items), name="f.csv", slug="s", system_1="one", system_2="two", dataset="d"
+    )
+    assert ratings.added == 750
+
+    selection = select(configuration(study, dataset="d", systems=("one", "two")))
+    rated = human_ratings(selection)
+    sets = rating_sets(rated.outcomes)
+
+    found = {
+        (int(instance), rated.raters[rater].split("@")[0]): (row.tolist(), float(c), float(p))
+        for instance, rater, row, c, p in zip(
+            sets.instance, sets.rater, sets.ratings, consistency(sets.ratings), preference_strength(sets.ratings), strict=True
+        )
+    }  # fmt: skip
+    expected = {
+        (number, str(one["worker"])): (one["r"], one["consistency"], one["pref_strength"])
+        for number, item in enumerate(items)
+        for one in item["sets"]
+    }
+    assert found.keys() == expected.keys()
+    for place, (votes, steady, strength) in expected.items():
+        assert found[place][0] == votes
+        assert found[place][1:] == pytest.approx((steady, strength), abs=1e-9)
+    means = matchup_means(sets, consistency(sets.ratings)).mean
+    strengths = matchup_means(sets, preference_strength(sets.ratings)).mean
+    np.testing.assert_allclose(means, [item["mean_consistency"] for item in items], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(strengths, [item["mean_pref_strength"] for item in items], rtol=0, atol=1e-9)
+    assert 0.2 < rated.first_is_a.mean() < 0.8  # the made-up display order has both, so that a missed turn would show

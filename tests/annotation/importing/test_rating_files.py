@@ -1,0 +1,379 @@
+"""Long-form ratings: what Tandem exports is what it reads, and what turns A and B around is turned back."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from annotation.core.errors import BadFile, UnknownStudy
+from annotation.importing.formats.ratings_file import parse_ratings
+from annotation.importing.rating_files import import_ratings
+from annotation.importing.ratings import StoredRatings
+from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Pair, Rating
+from tests.factories import add_instances, csv_file, json_lines, make_annotator, make_batch, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+
+# As the format's description has them.
+COLUMNS = [
+    *("study", "batch", "hit", "instance_id", "dataset", "pair_index", "system_a", "system_b"),
+    *("generation_a_index", "generation_b_index", "rater", "rater_kind", "stage", "rating", "shown_first", "arm"),
+    *("table_variant", "reason", "active_seconds", "wall_seconds", "rated_at", "late", "excluded"),
+    *("exclusion_reason", "software_version"),
+]
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    """Write one rating; a change to None leaves a field out."""
+    record = {
+        "instance_id": "news-1",
+        "pair_index": 0,
+        "system_a": "alpha",
+        "system_b": "beta",
+        "rater": "r1",
+        "rating": -1,
+        "shown_first": "a",
+    }
+    return {key: value for key, value in {**record, **changes}.items() if value is not None}
+
+
+def load(*records: dict[str, Any], slug: str = "study", **settings: Any) -> StoredRatings:
+    return import_ratings(data=json_lines(records), name="f.jsonl", slug=slug, **settings)[1]
+
+
+def refused(*records: dict[str, Any], **settings: Any) -> list[str]:
+    with pytest.raises(BadFile) as caught:
+        load(*records, **settings)
+    return [str(problem) for problem in caught.value.lines]
+
+
+def full(**changes: Any) -> dict[str, Any]:
+    return {
+        "study": "study",
+        "batch": "elsewhere",
+        "hit": "H1",
+        "instance_id": "news-1",
+        "dataset": "news",
+        "pair_index": "1",
+        "system_a": "alpha",
+        "system_b": "beta",
+        "generation_a_index": "1",
+        "generation_b_index": "1",
+        "rater": "r1",
+        "rater_kind": "person",
+        "stage": "first",
+        "rating": "1",
+        "shown_first": "b",
+        "arm": "placebo",
+        "table_variant": "",
+        "reason": "clearer",
+        "active_seconds": "3.5",
+        "wall_seconds": "9",
+        "rated_at": "2024-05-01T12:00:00+00:00",
+        "late": "true",
+        "excluded": "false",
+        "exclusion_reason": "",
+        "software_version": "0.0.9",
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_every_exported_column_is_read(form: str) -> None:
+    make_study()
+    data = csv_file([full()], COLUMNS) if form == "csv" else json_lines([full()])
+
+    study, stored = import_ratings(data=data, name=f"ratings.{form}", slug="study")
+
+    assert stored == StoredRatings(added=1, unchanged=0)
+    rating = Rating.objects.select_related("display__assignment__hit__batch", "display__pair").get()
+    assert (rating.verdict, rating.stage, rating.arm, rating.reason) == (1, "first", "placebo", "clearer")
+    assert (rating.active_seconds, rating.wall_seconds, rating.late) == (3.5, 9.0, True)
+    assert rating.rated_at is not None
+    assert rating.rated_at.isoformat() == "2024-05-01T12:00:00+00:00"
+    assert rating.software_version == "0.0.9"
+    assert (rating.display.pair.index, rating.display.a_is_left) == (1, False)
+    assignment = rating.display.assignment
+    assert (assignment.hit.external_id, assignment.hit.batch.name) == ("H1", "elsewhere")
+    assert assignment.submitted_at == rating.rated_at
+    assert study.annotators.get().kind == Annotator.Kind.IMPORTED
+
+
+@pytest.mark.parametrize(("rating", "verdict"), [(-1, 1), (0, 0), (1, -1)])
+@pytest.mark.parametrize(("shown_first", "a_is_left"), [("a", False), ("b", True)])
+def test_a_row_with_a_and_b_the_other_way_round_is_turned(
+    rating: int, verdict: int, shown_first: str, a_is_left: bool
+) -> None:
+    make_study(k=3)
+    # Pairs have equal indexes, so a pair of unequal ones is made: A's text 2 beside B's text 0.
+    pair = Pair.objects.filter(index=2).first()
+    assert pair is not None
+    pair.generation_b = pair.matchup.pairs.get(index=0).generation_b
+    pair.save()
+    turned = line(system_a="beta", system_b="alpha", generation_a_index=0, generation_b_index=2, pair_index=2)
+
+    load({**turned, "rating": rating, "shown_first": shown_first})
+
+    stored = Rating.objects.select_related("display").get()
+    assert (stored.verdict, stored.display.a_is_left, stored.display.pair_id) == (verdict, a_is_left, pair.pk)
+
+
+def test_generation_indexes_do_instead_of_a_pair_index() -> None:
+    make_study()
+
+    load(line(pair_index=None, generation_a_index=1, generation_b_index=1))
+
+    assert Display.objects.get().pair.index == 1
+
+
+def test_a_csv_made_safe_for_spreadsheets_is_read_as_it_was() -> None:
+    make_study(systems=("=alpha", "'@beta"))
+    cells = full(system_a="'=alpha", system_b="''@beta", rater="'-r1", reason="'+1", exclusion_reason="it's")
+
+    import_ratings(data=csv_file([cells], COLUMNS), name="f.csv", slug="study")
+
+    assert Rating.objects.get().reason == "+1"
+    assert Annotator.objects.get().code == "-r1"
+
+
+def test_apostrophes_of_json_lines_are_left_alone() -> None:
+    make_study()
+
+    load(line(rater="'-r1"))
+
+    assert Annotator.objects.get().code == "'-r1"
+
+
+def test_line_ends_inside_reasons_keep_line_numbers_right() -> None:
+    make_study()
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS)
+    writer.writeheader()
+    writer.writerows([full(reason="one\ntwo\nthree"), full(rating="5")])
+
+    with pytest.raises(BadFile) as caught:
+        import_ratings(data=out.getvalue().encode(), name="f.csv", slug="study")
+
+    assert [str(problem) for problem in caught.value.lines] == ["line 5: rating is '5'; it must be -1, 0 or 1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"instance_id": None}, "instance_id is missing"),
+        ({"instance_id": "news-9"}, "no alpha / beta on instance 'news-9'"),
+        ({"system_b": "gamma"}, "no alpha / gamma on instance 'news-1'"),
+        ({"pair_index": 7}, "the study has no pair with these indexes"),
+        ({"pair_index": 0, "generation_a_index": 1}, "the study has no pair with these indexes"),
+        ({"pair_index": None}, "neither pair_index nor both generation indexes are given"),
+        ({"pair_index": -1}, "pair_index is '-1', not a whole number from 0 on"),
+        ({"pair_index": "9" * 20}, "not a whole number from 0 on"),
+        ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 on"),
+        ({"rating": 2}, "rating is '2'; it must be -1, 0 or 1"),
+        ({"rating": None}, "rating is ''; it must be -1, 0 or 1"),
+        ({"rating": True}, "rating is bool, not text"),
+        ({"shown_first": "left"}, "shown_first is 'left'; it must be a or b"),
+        ({"shown_first": None}, "shown_first is ''; it must be a or b"),
+        ({"rater": " "}, "rater is empty"),
+        ({"rater": "a\x00"}, "rater holds a NUL character"),
+        ({"rater": "x" * 201}, "rater is 201 characters long; at most 200 are taken"),
+        ({"hit": "x" * 201}, "hit is 201 characters long; at most 200 are taken"),
+        ({"arm": "x" * 51}, "arm is 51 characters long; at most 50 are taken"),
+        ({"rater_kind": "judge"}, "rater_kind is 'judge'; only people's ratings come in here"),
+        ({"stage": "third"}, "stage is 'third'; it must be first or revised"),
+        ({"active_seconds": -1}, "active_seconds is '-1', not a number of seconds"),
+        ({"wall_seconds": "inf"}, "wall_seconds is 'inf', not a number of seconds"),
+        ({"rated_at": "2024-05-01T12:00:00"}, "not an ISO time with its zone"),
+        ({"rated_at": "2024-02-30T12:00:00Z"}, "not an ISO time with its zone"),
+        ({"late": "yes"}, "late is 'yes'; it must be true or false"),
+        ({"table_variant": "c8"}, "the pair has no comparison table of variant 'c8'"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_bad_row_is_listed_and_nothing_is_stored(change: dict[str, Any], reason: str) -> None:
+    make_study()
+
+    (problem,) = refused(line(), line(**{"pair_index": 1, "rater": "r2", **change}))
+
+    assert problem.startswith("line 2: ")
+    assert reason in problem
+    assert Rating.objects.count() == Annotator.objects.count() == Batch.objects.count() == 0
+
+
+def test_a_csv_without_a_needed_column_says_which() -> None:
+    with pytest.raises(BadFile, match="line 1: column shown_first is missing"):
+        parse_ratings(csv_file([line(shown_first=None)]), "f.csv")
+
+
+def test_a_file_without_ratings_is_bad() -> None:
+    with pytest.raises(BadFile, match="the file holds no ratings"):
+        parse_ratings(b"\n", "f.jsonl")
+
+
+def test_a_study_must_be_there() -> None:
+    make_study("other")
+
+    with pytest.raises(UnknownStudy, match="there is no study study; known: other"):
+        load(line())
+
+
+def test_the_same_file_again_changes_nothing() -> None:
+    study = make_study()
+    records = [line(), line(pair_index=1), line(rater="r2", rating=0), line(stage="revised", rating=1)]
+    assert load(*records) == StoredRatings(4, 0)
+
+    assert load(*records) == StoredRatings(0, 4)
+
+    assert (Rating.objects.count(), Display.objects.count(), Assignment.objects.count()) == (4, 3, 2)
+    assert study.imports.count() == 1
+
+
+def test_a_longer_file_adds_to_the_assignments_that_are_there() -> None:
+    make_study()
+    load(line(rated_at="2024-05-01T12:00:00Z"))
+
+    later = load(
+        line(rated_at="2024-05-01T12:00:00Z"),
+        line(pair_index=1, rated_at="2024-05-01T13:00:00Z"),
+        line(stage="revised", rating=1),
+        line(instance_id="news-2"),
+    )
+
+    assert later == StoredRatings(3, 1)
+    first, second = Assignment.objects.order_by("pk")
+    assert [display.position for display in first.displays.all()] == [0, 1]
+    assert first.submitted_at is not None
+    assert first.submitted_at.hour == 13
+    assert [slot.number for slot in first.hit.slots.all()] == [1]
+    assert second.hit.position == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (line(), line(rating=1), "line 2: rater r1 rated this pair on line 1 already"),
+        (line(), line(), "line 2: rater r1 rated this pair on line 1 already"),
+        (line(), line(stage="revised", shown_first="b"), "line 2: rater r1 was shown the other text first on line 1"),
+        (line(), line(stage="revised", hit="H2"), "line 2: rater r1 rated this pair on another HIT on line 1"),
+        (line(hit="H"), line(hit="H", instance_id="news-2"), "line 2: HIT 'H' holds pairs of more than one matchup"),
+        (line(), line(pair_index=1, excluded=True), "line 2: excluded differs from this rater's other ratings on the"),
+    ],
+)
+def test_rows_that_contradict_each_other_are_refused(first: Any, second: Any, reason: str) -> None:
+    make_study()
+
+    (problem,) = refused(first, second)
+
+    assert problem.startswith(reason)
+    assert Rating.objects.count() == 0
+
+
+@pytest.mark.parametrize("change", [{"rating": 1}, {"shown_first": "b"}], ids=str)
+def test_a_row_that_contradicts_a_stored_one_is_refused(change: dict[str, Any]) -> None:
+    make_study()
+    load(line())
+
+    assert refused(line(pair_index=1), line(**change)) == [
+        "line 2: rater r1 has another rating of this pair in the study already"
+    ]
+    assert Rating.objects.count() == 1
+
+
+def test_scripted_raters_are_marked_as_programs() -> None:
+    study = make_study()
+
+    load(line(), scripted=True)
+
+    assert list(study.annotators.values_list("code", "kind")) == [("scripted-r1", "scripted")]
+
+
+def test_a_program_never_takes_a_persons_code_nor_the_other_way_round() -> None:
+    make_study()
+    load(line(rater="scripted-2"))
+    load(line(rater="scripted-1"), scripted=True)
+
+    assert refused(line(rater="scripted-2", pair_index=1), scripted=True) == [
+        "line 1: rater scripted-2 is a person in the study, scripted here"
+    ]
+    assert refused(line(rater="scripted-1", pair_index=1)) == [
+        "line 1: rater scripted-1 is scripted in the study, a person here"
+    ]
+
+
+def test_a_batch_that_collects_ratings_here_takes_none_from_a_file() -> None:
+    study = make_study()
+    make_batch(study, name="live")
+
+    assert refused(line(batch="live")) == [
+        "line 1: batch 'live' collects ratings here; give imported ones another batch"
+    ]
+
+
+def test_one_batch_holds_one_configuration() -> None:
+    study = make_study(instances=1)
+    add_instances(study, instances=1, dataset="talk")
+
+    assert refused(line(batch="both"), line(batch="both", instance_id="talk-1")) == [
+        "line 1: batch 'both' holds more than one data set or pair of systems"
+    ]
+    load(line(batch="one"))
+    assert refused(line(batch="one", instance_id="talk-1")) == [
+        "line 1: batch 'one' holds more than one data set or pair of systems"
+    ]
+
+
+def test_ratings_made_here_and_exported_are_known_when_they_come_back() -> None:
+    study = make_study()
+    make_batch(study)
+    from_here = make_annotator(study)
+    load(line(rater="elsewhere", batch="imported"))
+
+    again = load(line(rater="elsewhere", batch="another name"))
+
+    assert again == StoredRatings(0, 1)
+    assert from_here.assignments.count() == 0
+    assert not study.batches.filter(name="another name").exists()
+
+
+def test_a_rating_points_to_the_table_that_was_shown() -> None:
+    study = make_study(instances=1)
+    pair = Pair.objects.get(index=0)
+    table = ComparisonTable.objects.create(study=study, table_id="t", pair=pair, variant="c8", rows=[])
+
+    load(line(stage="revised", table_variant="c8", arm="tables"))
+
+    assert Rating.objects.get().table == table
+
+
+def test_a_scripted_raters_code_says_so_in_exports_too() -> None:
+    study = make_study()
+    row = {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "shown_first": "a"}
+    rows = [{**row, "rater": "bot", "rating": 1}, {**row, "rater": "scripted-2", "rating": 1}]
+    data = "\n".join(map(json.dumps, rows)).encode()
+
+    import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
+    _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
+
+    assert sorted(study.annotators.values_list("code", flat=True)) == ["scripted-2", "scripted-bot"]
+    assert (again.added, again.unchanged) == (0, 2)
+
+
+def test_ratings_without_a_batch_go_to_one_of_each_configuration() -> None:
+    study = make_study(systems=("alpha", "beta", "gamma"))
+    row = {
+        "instance_id": "news-1",
+        "pair_index": 0,
+        "system_a": "alpha",
+        "shown_first": "a",
+        "rater": "r1",
+        "rating": 1,
+    }
+    data = "\n".join(json.dumps({**row, "system_b": other}) for other in ("beta", "gamma")).encode()
+
+    import_ratings(data=data, name="r.jsonl", slug=study.slug)
+    _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug)
+
+    assert sorted(study.batches.values_list("name", flat=True)) == ["news: alpha / beta", "news: alpha / gamma"]
+    assert (again.added, again.unchanged) == (0, 2)

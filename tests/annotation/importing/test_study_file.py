@@ -1,0 +1,295 @@
+"""Study files: what is taken, and what every bad line is told."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from annotation.core import lines
+from annotation.core.errors import BadFile
+from annotation.importing.formats.study_file import InstanceRow, parse_study_file
+from tests.factories import json_lines, study_line
+
+GOOD = json.dumps(study_line("good"))
+
+
+def parse(*text_lines: str | bytes) -> list[InstanceRow]:
+    data = b"\n".join(line if isinstance(line, bytes) else line.encode() for line in text_lines)
+    return parse_study_file(data, "study.jsonl")
+
+
+def reasons(data: bytes, name: str = "study.jsonl") -> list[tuple[int, str]]:
+    with pytest.raises(BadFile) as caught:
+        parse_study_file(data, name)
+    return [(line.number, line.reason) for line in caught.value.lines]
+
+
+def test_a_whole_line_is_read_field_by_field() -> None:
+    line = study_line(
+        "i1",
+        dataset="news",
+        generations={"alpha": ["one", "two"], "beta": ["three"]},
+        gold={"better": "beta"},
+        metadata={"any": ["thing", None, 1.5]},
+    )
+
+    assert parse(json.dumps(line)) == [
+        InstanceRow(
+            number=1,
+            instance_id="i1",
+            dataset="news",
+            source="Source.",
+            generations={"alpha": ["one", "two"], "beta": ["three"]},
+            gold={"better": "beta"},
+            metadata={"any": ["thing", None, 1.5]},
+        )
+    ]
+
+
+def test_unknown_fields_are_kept_under_metadata() -> None:
+    (row,) = parse(json.dumps({**study_line(metadata={"own": 1}), "url": "x", "tokens": [1, 2]}))
+
+    assert row.metadata == {"url": "x", "tokens": [1, 2], "own": 1}
+
+
+def test_a_line_without_a_data_set_gets_the_one_given() -> None:
+    data = json_lines([study_line("a"), study_line("b", dataset="own")])
+
+    assert [row.dataset for row in parse_study_file(data, "f", dataset="given")] == ["given", "own"]
+
+
+def test_byte_order_mark_crlf_and_blank_lines_are_passed_over() -> None:
+    data = b"\xef\xbb\xbf" + GOOD.encode() + b"\r\n\r\n   \n" + json.dumps(study_line("later")).encode()
+
+    assert [(row.number, row.instance_id) for row in parse_study_file(data, "f")] == [(1, "good"), (4, "later")]
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [{"better": "alpha"}, {"better": "tie"}, {"scores": {"alpha": 1, "beta": 2.5}}, {"scores": {"alpha": -1}}],
+    ids=json.dumps,
+)
+def test_gold_is_taken(gold: dict[str, object]) -> None:
+    assert parse(json.dumps(study_line(gold=gold)))[0].gold == gold
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        pytest.param("{", "not valid JSON: Expecting property name enclosed in double quotes at column 2", id="cut off"),
+        pytest.param("[1]", "not a JSON object", id="list"),
+        pytest.param("7", "not a JSON object", id="number"),
+        pytest.param('{"instance_id": "a", "instance_id": "b"}', "key 'instance_id' is there more than once", id="key"),
+        pytest.param('{"metadata": {"x": 1, "x": 2}}', "key 'x' is there more than once", id="key inside"),
+        pytest.param('{"metadata": NaN}', "NaN is not a number of JSON", id="NaN"),
+        pytest.param('{"metadata": -Infinity}', "-Infinity is not a number of JSON", id="infinity"),
+        pytest.param('{"metadata": 1e999}', "the number 1e999 is too large", id="beyond a float"),
+        pytest.param('{"metadata": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested more than 100 levels", id="abyss"),
+        pytest.param('{"metadata": ' + "[" * 100 + "]" * 100 + "}", "nested more than 100 levels", id="deep"),
+        pytest.param(study_line(instance_id=""), "instance_id is empty", id="empty id"),
+        pytest.param(study_line(instance_id=7), "instance_id is int, not text", id="number as id"),
+        pytest.param(study_line(instance_id="x" * 201), "instance_id is 201 characters long", id="long id"),
+        pytest.param(study_line(instance_id="a\x00b"), "instance_id holds a NUL", id="NUL in id"),
+        pytest.param(study_line(source=None), "source is missing", id="no source"),
+        pytest.param(study_line(source=" \n"), "source is empty", id="blank source"),
+        pytest.param(study_line(source="a\x00b"), "source holds a NUL", id="NUL in source"),
+        pytest.param(study_line(source="\ud800"), "source holds half of a surrogate", id="surrogate in source"),
+        pytest.param(study_line(dataset=""), "dataset is empty", id="empty data set"),
+        pytest.param(study_line(dataset="x" * 101), "dataset is 101 characters long", id="long data set"),
+        pytest.param(study_line(metadata=[1]), "metadata is not a JSON object", id="metadata list"),
+        pytest.param(study_line(metadata={"k": {"x": ["\x00"]}}), "text under 'metadata' holds", id="NUL in metadata"),
+        pytest.param(study_line(metadata={"k": " \x00 "}), "text under 'metadata' holds", id="NUL and blanks"),
+        pytest.param(study_line(metadata={"\udfff": 1}), "text under 'metadata' holds", id="surrogate as key"),
+        pytest.param({**study_line(), "url": "\x00"}, "text under 'url' holds", id="NUL in an unknown field"),
+        pytest.param(study_line(generations=None), "generations is missing", id="no generations"),
+        pytest.param(study_line(generations=["a"]), "generations is not a JSON object", id="generations list"),
+        pytest.param(study_line(generations={"alpha": ["a"]}), "generations of 1 system(s)", id="one system"),
+        pytest.param(study_line(generations={"alpha": [], "beta": ["b"]}), "'alpha' has no text", id="empty list"),
+        pytest.param(study_line(generations={"alpha": "a", "beta": ["b"]}), "'alpha' has no text", id="no list"),
+        pytest.param(study_line(generations={"alpha": [None], "beta": ["b"]}), "text 1 of system 'alpha' is NoneType", id="null text"),
+        pytest.param(study_line(generations={"alpha": ["\udc00"], "beta": ["b"]}), "half of a surrogate", id="surrogate text"),
+        pytest.param(study_line(generations={"": ["a"], "beta": ["b"]}), "system name '' is empty", id="nameless system"),
+        pytest.param(study_line(generations={"x" * 201: ["a"], "beta": ["b"]}), "is 201 characters long", id="long system"),
+        pytest.param(study_line(gold="alpha"), "gold is neither", id="gold text"),
+        pytest.param(study_line(gold={}), "gold is neither", id="gold empty"),
+        pytest.param(study_line(gold={"better": "alpha", "scores": {}}), "gold is neither", id="gold both"),
+        pytest.param(study_line(gold={"better": "gamma"}), "gold names 'gamma'", id="gold stranger"),
+        pytest.param(study_line(gold={"better": []}), "gold names []", id="gold list"),
+        pytest.param(study_line(gold={"scores": {}}), "gold scores must name systems", id="no scores"),
+        pytest.param(study_line(gold={"scores": {"gamma": 1}}), "gold scores must name systems", id="score of stranger"),
+        pytest.param(study_line(gold={"scores": {"alpha": "1"}}), "gold score of 'alpha' is not a number", id="score text"),
+        pytest.param(study_line(gold={"scores": {"alpha": True}}), "gold score of 'alpha' is not a number", id="score bool"),
+        pytest.param(study_line(gold={"scores": {"alpha": 10**400}}), "gold score of 'alpha' is not", id="score huge"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_listed_with_its_number_and_reason(line: object, reason: str) -> None:
+    text = line if isinstance(line, str) else json.dumps(line)
+
+    (problem,) = reasons(b"\n".join([GOOD.encode(), text.encode()]))
+
+    assert problem[0] == 2
+    assert reason in problem[1]
+
+
+def test_every_bad_line_is_listed_in_the_order_of_the_file() -> None:
+    data = b'{"a"\n' + GOOD.encode() + b"\n\xff\n[]\n" + json.dumps(study_line("good")).encode()
+
+    found = reasons(data)
+
+    assert [number for number, _ in found] == [1, 3, 4, 5]
+    assert found[1][1] == "byte 1 is not valid UTF-8; save the file as UTF-8"
+    assert found[3][1] == "instance_id 'good' is on line 2 already"
+
+
+def test_all_problems_of_one_line_are_told() -> None:
+    found = reasons(json_lines([{"instance_id": "", "generations": {}}]))
+
+    assert found == [
+        (1, "instance_id is empty"),
+        (1, "source is missing"),
+        (1, "generations of 0 system(s); two or more are needed"),
+    ]
+
+
+def test_an_over_long_line_is_named_and_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 200)
+    data = json_lines([study_line("a"), study_line("b", source="x" * 300), study_line("c")])
+
+    ((number, reason),) = reasons(data)
+
+    assert number == 2
+    assert reason.startswith("the line is 3")
+    assert reason.endswith("bytes long; at most 200 are taken")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf"], ids=["empty", "blank", "mark only"])
+def test_a_file_without_instances_is_bad(data: bytes) -> None:
+    assert reasons(data) == [(1, "the file holds no instance")]
+
+
+def test_the_message_lists_every_line_and_says_that_nothing_was_stored() -> None:
+    with pytest.raises(BadFile) as caught:
+        parse(GOOD, "{}", "[]")
+
+    assert str(caught.value).splitlines()[0] == "study.jsonl: 4 bad lines; nothing was stored"
+    assert "  line 3: not a JSON object; each line holds one {…}" in str(caught.value).splitlines()
+
+
+# Wide CSV
+
+
+def wide(*rows: list[str], end: str = "\r\n") -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator=end).writerows(rows)
+    return out.getvalue().encode()
+
+
+HEADER = ["instance_id", "dataset", "source", "alpha/1", "alpha/2", "beta/1"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_wide_csv_says_the_same_as_json_lines(end: str, mark: bytes) -> None:
+    data = mark + wide(HEADER, ["i1", "news", "A source,\nof two lines", "one", "two", "three"], end=end)
+    same = study_line(
+        "i1", dataset="news", source="A source,\nof two lines", generations={"alpha": ["one", "two"], "beta": ["three"]}
+    )
+
+    (from_csv,) = parse_study_file(data, "Study.CSV")
+    (from_json,) = parse(json.dumps(same))
+
+    assert (from_csv.instance_id, from_csv.dataset, from_csv.source, from_csv.generations) == (
+        from_json.instance_id,
+        from_json.dataset,
+        from_json.source,
+        from_json.generations,
+    )
+
+
+def test_columns_are_ordered_by_their_number_not_by_their_place() -> None:
+    header = ["instance_id", "source", *(f"alpha/{n}" for n in (10, 2, 1, 3, 4, 5, 6, 7, 8, 9)), "beta/1"]
+    row = ["i1", "s", *(f"text {n}" for n in (10, 2, 1, 3, 4, 5, 6, 7, 8, 9)), "b"]
+
+    (found,) = parse_study_file(wide(header, row), "f.csv")
+
+    assert found.generations["alpha"] == [f"text {n}" for n in range(1, 11)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        pytest.param(["one", "", "three"], {"alpha": ["one"], "beta": ["three"]}, id="behind the last text: none"),
+        pytest.param(["", "two", "three"], {"alpha": ["", "two"], "beta": ["three"]}, id="before a text: an empty one"),
+        pytest.param(["one", "two", " "], {"alpha": ["one", "two"], "beta": [" "]}, id="the only cell: an empty one"),
+    ],
+)
+def test_empty_cell_is_a_text_where_nothing_else_can_be_meant(cells: list[str], expected: dict[str, list[str]]) -> None:
+    assert parse_study_file(wide(HEADER, ["i1", "", "s", *cells]), "f.csv")[0].generations == expected
+
+
+def test_system_whose_cells_are_all_empty_has_no_text() -> None:
+    assert reasons(wide(HEADER, ["i1", "", "s", "", "", "three"]), "f.csv") == [
+        (2, "system 'alpha' has no text; give a list of one or more")
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\u200b"])
+def test_empty_text_is_kept_as_it_is(text: str) -> None:
+    (row,) = parse(json.dumps(study_line(generations={"alpha": ["a", text], "beta": ["b"]})))
+    assert row.generations == {"alpha": ["a", text], "beta": ["b"]}
+
+
+def test_csv_lines_are_counted_as_an_editor_does_after_quoted_line_ends() -> None:
+    data = wide(
+        HEADER,
+        ["i1", "", "first\nsecond\r\nthird", "one", "two", "three"],
+        ["i2", "", "", "one", "two", "three"],
+        ["i3", "", "s", "", "", "a\nb"],
+        ["i4", "", "", "one", "two", "three"],
+    )
+
+    assert reasons(data, "f.csv") == [
+        (5, "source is empty"),
+        (6, "system 'alpha' has no text; give a list of one or more"),
+        (8, "source is empty"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "number", "reason"),
+    [
+        pytest.param(wide(HEADER, ["i1", "", "s"]), 2, "3 cells under 6 columns", id="short row"),
+        pytest.param(b'instance_id,source,a/1,b/1\ni1,"s,x,y\ni2,s,x,y\n', 2, "unexpected end of data (noticed on line 3)", id="open quote"),
+        pytest.param(b'instance_id,source,a/1,b/1\ni1,"s"x,x,y\n', 2, "not valid CSV", id="text after a quote"),
+        pytest.param(b"instance_id,source,a/1,b/1\ni1,s\x00,x,y\n", 2, "holds a NUL character", id="NUL"),
+        pytest.param(b"instance_id,source,a/1,b/1\ni1,s\xff,x,y\n", 2, "byte 5 is not valid UTF-8", id="UTF-8"),
+        pytest.param(b"instance_id,source,a/1,a/1,b/1\n", 1, "column 'a/1' is there more than once", id="twice"),
+        pytest.param(b"instance_id,source,a/1\ni1,s,x\n", 1, "columns of 1 system(s)", id="one system"),
+        pytest.param(b"instance_id,source,a/1,a/3,b/1\n", 1, "column a/2 is missing", id="gap"),
+        pytest.param(b"instance_id,source,a/1,b/1,b/0\n", 1, "column 'b/0' is not known", id="from nought"),
+        pytest.param(b"instance_id,source,a/1,b/1,c/99999\n", 1, "column 'c/99999' is not known", id="huge number"),
+        pytest.param(b"source,a/1,b/1\ns,x,y\n", 1, "column instance_id is missing", id="no id"),
+        pytest.param(b"instance_id,source,a/1,b/1,note\n", 1, "column 'note' is not known", id="stranger"),
+        pytest.param(b"instance_id,source,a/1,b/1\n", 1, "the file holds no instance", id="header only"),
+    ],
+)  # fmt: skip
+def test_a_bad_csv_names_the_line(data: bytes, number: int, reason: str) -> None:
+    found = reasons(data, "f.csv")
+
+    assert [line for line, _ in found] == [number]
+    assert reason in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        pytest.param("f.csv", b"WorkerId,Input.id1,Answer.pref1\n1,1,1\n", "MTurk batch results", id="mturk"),
+        pytest.param("f.csv", b"instance_id;source;a/1;b/1\n1;2;3;4\n", "separated by semicolons", id="semicolons"),
+        pytest.param("f.jsonl", b'[{"instance_id": "a"},\n{"instance_id": "b"}]', "one JSON array", id="array"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_by_its_name(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(BadFile, match=reason) as caught:
+        parse_study_file(data, name)
+    assert [line.number for line in caught.value.lines][:1] == [1]

@@ -1,0 +1,320 @@
+"""Commands: what they say, and that a refusal is one clear message and a non-zero status."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from annotation.management.commands import compute_separability
+from annotation.models import Batch, ComparisonTable, Rating, RoleGrant, Study
+from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, study_line
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write_file(data: bytes, name: str = "f.jsonl") -> str:
+        (tmp_path / name).write_bytes(data)
+        return str(tmp_path / name)
+
+    return write_file
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    call_command(*arguments)
+    return capsys.readouterr().out.strip()
+
+
+RATING = {
+    "instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "rater": "r", "rating": 1,
+    "shown_first": "a",
+}  # fmt: skip
+TABLE = {
+    "table_id": "t", "instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "pair_index": 0, "variant": "c1",
+    "rows": [{"aspect": "x", "only_a": "", "both": "", "only_b": "y"}],
+}  # fmt: skip
+
+
+def test_import_study_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    path = write(json_lines([study_line("a"), study_line("b", dataset="own")]))
+    arguments = [
+        "import_study",
+        path,
+        "--study",
+        "s",
+        "--dataset",
+        "news",
+        "--title",
+        "T",
+        "--task",
+        "dialogue",
+        "--question",
+        "Q?",
+    ]
+
+    assert run(capsys, *arguments) == "f.jsonl: 2 instances added (study s)"
+    assert run(capsys, *arguments) == "f.jsonl: nothing new; all 2 instances are in study s already"
+
+    study = Study.objects.get()
+    assert (study.title, study.task_kind, study.question) == ("T", "dialogue", "Q?")
+    assert list(study.instances.values_list("dataset", flat=True)) == ["news", "own"]
+
+
+def test_import_mturk_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    row = {("who" if key == "WorkerId" else key): value for key, value in mturk_row().items()}
+    path = write(csv_file([row]), "f.csv")
+    arguments = ["import_mturk", path, "--study", "s", "--system-1", "one", "--system-2", "two", "--dataset", "news"]
+    arguments += ["--column", "worker=who", "--batch", "b"]
+
+    assert run(capsys, *arguments) == "f.csv: 1 instances and 2 ratings added (study s)"
+    assert run(capsys, *arguments) == "f.csv: nothing new; all 2 ratings are in study s already"
+    assert Batch.objects.get().name == "b"
+
+
+@pytest.mark.parametrize("column", ["worker", "worker=", "nobody=x", "=x"])
+def test_import_mturk_explains_the_column_option(write: Any, column: str) -> None:
+    with pytest.raises(CommandError, match=r"--column .*: give FIELD=COLUMN with FIELD one of worker, hit"):
+        call_command(
+            "import_mturk", write(b""), "--study=s", "--system-1=a", "--system-2=b", "--dataset=d", f"--column={column}"
+        )
+
+
+def test_import_ratings_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    study = make_study()
+    path = write(json_lines([RATING, {**RATING, "pair_index": 1}]))
+
+    assert (
+        run(capsys, "import_ratings", path, "--study", "study", "--scripted")
+        == "f.jsonl: 2 ratings added (study study)"
+    )
+    assert run(capsys, "import_ratings", path, "--study", "study", "--scripted").startswith(
+        "f.jsonl: nothing new; all 2"
+    )
+    assert study.annotators.get().kind == "scripted"
+
+
+def test_import_ratings_takes_votes_with_their_texts(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    votes = write(
+        csv_file([{"id": 1, "prompt": 1, "left": "a", "right": "b", "worker": "w", "winner": "tie"}]), "v.csv"
+    )
+    texts = write(json_lines([{"id": 1, "text": "P", "result_x": "x", "result_y": "y"}]), "t.jsonl")
+
+    said = run(capsys, "import_ratings", votes, "--texts", texts, "--study", "s", "--dataset", "d")
+
+    assert said == "v.csv: 1 instances, 1 ratings added (study s)"
+    with pytest.raises(CommandError, match="--scripted goes with long-form ratings"):
+        call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
+
+
+def test_import_tables_says_what_came_of_it(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    make_study()
+    path = write(json_lines([TABLE]))
+
+    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: 1 tables added (study study)"
+    assert run(capsys, "import_tables", path, "--study", "study") == "f.jsonl: nothing new; all 1 tables are in study study already"  # fmt: skip
+    assert ComparisonTable.objects.count() == 1
+
+
+def test_compute_separability_says_what_is_undefined(capsys: pytest.CaptureFixture[str]) -> None:
+    make_study(instances=2, k=1)
+
+    said = run(capsys, "compute_separability", "study", "--group", "0,1")
+    again = run(capsys, "compute_separability", "study", "--group", "0,1")
+
+    assert said == "news: alpha / beta: 2 matchups computed, 2 undefined (a system with one text)"
+    assert again.startswith("news: alpha / beta: 2 matchups unchanged")
+
+
+def test_create_batch_says_what_it_holds(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    make_study(instances=3, k=2)
+    ids = write(b"\xef\xbb\xbfnews-3\r\n\r\n news-1 \r\n", "ids.txt")
+    arguments = [
+        "create_batch",
+        "study",
+        "--name",
+        "b",
+        "--dataset",
+        "news",
+        "--systems",
+        "beta",
+        "alpha",
+        "--pairs",
+        "2",
+    ]
+    arguments += ["--raters", "3", "--select", f"ids:{ids}"]
+
+    said = run(capsys, *arguments)
+    again = run(capsys, *arguments)
+
+    seed = Batch.objects.get().seed
+    assert said == f"batch b: 2 HITs of 2 pairs for 3 raters each = 12 ratings (seed {seed})"
+    assert again == "batch b is there already, made the same way: 2 HITs; nothing was changed"
+
+
+def test_create_batch_for_a_qualification_and_with_hidden_checks(
+    capsys: pytest.CaptureFixture[str], write: Any
+) -> None:
+    gold = {"better": "alpha", "why": "It names the place."}
+    call_command("import_study", write(json_lines([study_line("a", gold=gold), study_line("b")])), "--study", "s")
+    batch = ["create_batch", "s", "--dataset", "default", "--systems", "alpha", "beta", "--pairs", "1", "--seed", "1"]
+    capsys.readouterr()
+
+    call_command(*batch, "--name", "first", "--purpose", "qualification")
+    said = capsys.readouterr()
+    assert said.out.strip() == (
+        "batch first: 1 HITs of 1 pairs for every rater (Qualification: before the first HIT, with feedback) (seed 1)"
+    )
+    assert "1 instances without a gold preference for these systems were left out" in said.err
+    call_command(*batch, "--name", "main", "--gold-rate", "0.1", "--repeat-rate", "0.2")
+    assert "No open gold batch" in capsys.readouterr().err
+    made = Batch.objects.get(name="main")
+    assert (made.purpose, made.gold_rate, made.repeat_rate) == ("rating", 0.1, 0.2)
+    with pytest.raises(CommandError, match=r"together they may be 0\.5 at most"):
+        call_command(*batch, "--name", "more", "--gold-rate", "0.4", "--repeat-rate", "0.2")
+
+
+def test_create_batch_tells_what_was_left_out(capsys: pytest.CaptureFixture[str], write: Any) -> None:
+    call_command("import_study", write(json_lines([study_line("few"), study_line("many", generations={"alpha": ["1", "2"], "beta": ["3", "4"]})])), "--study", "s", "--dataset", "d")  # fmt: skip
+
+    call_command("create_batch", "s", "--name", "b", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "2")
+
+    assert "notice: 1 instances with fewer than 2 pairs were left out" in capsys.readouterr().err
+
+
+def test_create_batch_warns_of_what_a_choice_by_separability_hides(
+    capsys: pytest.CaptureFixture[str], write: Any
+) -> None:
+    lines = [
+        study_line("near", generations={"alpha": ["cat dog", "cat sun"], "beta": ["cat dog", "cat dog"]}),
+        study_line("far", generations={"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}),
+    ]
+    call_command("import_study", write(json_lines(lines)), "--study", "s", "--dataset", "d")
+    call_command("compute_separability", "s", "--similarity", "rouge1")
+    capsys.readouterr()
+
+    batch = ["create_batch", "s", "--dataset", "d", "--systems", "alpha", "beta", "--pairs", "1", "--select"]
+    call_command(*batch, "top:1", "--name", "a")
+    assert "notice: chosen by rouge1; choosing by separability hides instances" in capsys.readouterr().err
+    call_command(*batch, "random:1", "--name", "b")
+    assert capsys.readouterr().err == ""
+
+
+def test_grant_makes_a_user_without_a_password_once(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study(instances=0)
+
+    first = run(capsys, "grant", "ann", "--role", "annotator", "--study", "study")
+    again = run(capsys, "grant", "ann", "--role", "annotator", "--study", "study")
+    everywhere = run(capsys, "grant", "ann", "--role", "researcher")
+
+    assert first.splitlines()[0] == "ann is now annotator in study study"
+    assert "sign in: manage.py login_link ann" in first
+    assert again.splitlines()[0] == "ann was already annotator in study study"
+    assert everywhere.splitlines()[0] == "ann is now researcher in group main"
+    user = User.objects.get()
+    assert not user.has_usable_password()
+    assert not user.is_superuser
+    assert set(RoleGrant.objects.values_list("role", "study")) == {("annotator", study.pk), ("researcher", None)}
+
+
+def test_grant_admin_is_for_all_studies_or_not_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    make_study(instances=0)
+    with pytest.raises(CommandError, match="a site admin is one in all studies"):
+        call_command("grant", "ann", "--role", "admin", "--study", "study")
+    assert User.objects.count() == 0
+
+    run(capsys, "grant", "ann", "--role", "admin")
+    user = User.objects.get()
+    assert (user.is_staff, user.is_superuser) == (True, True)
+    assert run(capsys, "grant", "ann", "--role", "admin").startswith("ann was already admin")
+
+
+@pytest.mark.parametrize("name", ["two words", "x" * 151, ""])
+def test_grant_refuses_a_name_that_no_user_can_have(name: str) -> None:
+    with pytest.raises(CommandError, match="username: "):
+        call_command("grant", name, "--role", "annotator")
+
+    assert User.objects.count() == 0
+
+
+def test_login_link_prints_a_link_for_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    make_user("ann")
+
+    assert run(capsys, "login_link", "ann").startswith("http://localhost:8000/login/link/?sesame=")
+    assert run(capsys, "login_link", "ann", "--base-url", "https://x.org/").startswith("https://x.org/login/link/?")
+    with pytest.raises(CommandError, match=r"there is no user bob; make one: manage\.py grant bob"):
+        call_command("login_link", "bob")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import_ratings", "FILE", "--study", "nowhere"],
+        ["import_tables", "FILE", "--study", "nowhere"],
+        ["compute_separability", "nowhere"],
+        ["create_batch", "nowhere", "--name", "b", "--dataset", "d", "--systems", "a", "b"],
+        ["grant", "ann", "--role", "annotator", "--study", "nowhere"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_an_unknown_study_is_named_with_those_that_exist(write: Any, arguments: list[str]) -> None:
+    make_study("here", instances=0)
+    path = write(json_lines([RATING]))
+
+    with pytest.raises(CommandError) as caught:
+        call_command(*(path if argument == "FILE" else argument for argument in arguments))
+
+    assert str(caught.value) == "there is no study nowhere; known: here"
+    assert User.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import_study", "FILE", "--study", "s"],
+        ["import_mturk", "FILE", "--study", "s", "--system-1", "a", "--system-2", "b", "--dataset", "d"],
+        ["import_ratings", "FILE", "--study", "s"],
+        ["import_ratings", "FILE", "--study", "s", "--texts", "FILE"],
+        ["import_tables", "FILE", "--study", "s"],
+        ["create_batch", "s", "--name", "b", "--dataset", "d", "--systems", "a", "b", "--select", "ids:FILE"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("what", ["missing", "folder"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, arguments: list[str], what: str) -> None:
+    path = str(tmp_path / "none" if what == "missing" else tmp_path)
+    reason = "No such file or directory" if what == "missing" else "Is a directory"
+
+    with pytest.raises(CommandError, match=f"can't be read: {reason}"):
+        call_command(*(argument.replace("FILE", path) for argument in arguments))
+
+
+def test_a_bad_file_is_one_message_with_every_line(write: Any) -> None:
+    path = write(json_lines([study_line("a"), {}, []]))  # type: ignore[list-item]
+
+    with pytest.raises(CommandError) as caught:
+        call_command("import_study", path, "--study", "s")
+
+    assert str(caught.value).splitlines() == [
+        "f.jsonl: 4 bad lines; nothing was stored",
+        "  line 2: instance_id is missing",
+        "  line 2: source is missing",
+        "  line 2: generations is missing",
+        "  line 3: not a JSON object; each line holds one {…}",
+    ]
+    assert Study.objects.count() == Rating.objects.count() == 0
+
+
+def test_a_refusal_ends_the_program_with_a_status_and_no_stack_trace(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.core.management.base.connections.close_all", lambda: None)  # the test's own, too
+
+    with pytest.raises(SystemExit) as caught:
+        compute_separability.Command().run_from_argv(["manage.py", "compute_separability", "nowhere"])
+
+    assert caught.value.code == 1
+    captured = capsys.readouterr()
+    assert captured.err.strip() == "CommandError: there is no study nowhere; known: none yet"

@@ -1,0 +1,114 @@
+"""The first site admin gets in by a link that a terminal shows, and by nothing else."""
+
+import io
+import time
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.core.errors import AnnotationError
+from annotation.members.first_admin import first_admin_link, has_site_admin
+from annotation.models.members import Role
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+class Terminal(io.StringIO):
+    """What a person at the machine reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def start(out: io.StringIO | None = None, err: io.StringIO | None = None) -> tuple[str, str]:
+    """Run what a start of the server runs; return what it wrote to its output and to its errors."""
+    out, err = out or Terminal(), err or io.StringIO()
+    call_command("first_admin", "--base-url", "http://localhost:8000", stdout=out, stderr=err, no_color=True)
+    return out.getvalue(), err.getvalue()
+
+
+def link_in(said: str) -> str:
+    [link] = [word for word in said.split() if "/login/link/" in word]
+    return link.removeprefix("http://localhost:8000")
+
+
+def test_the_link_of_a_fresh_database_signs_a_site_admin_in_once() -> None:
+    link = link_in(start()[0])
+    browser = Client()
+    assert "Sign in as admin" in browser.get(link).text
+    assert browser.post(link).status_code == 302
+    assert browser.get("/admin/").status_code == 200
+    assert Client().post(link).status_code == 403
+
+
+def test_the_link_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    link, later = link_in(start()[0]), time.time() + 24 * 3600 + 60
+    monkeypatch.setattr("sesame.tokens_v2.time", SimpleNamespace(time=lambda: later))
+    assert Client().post(link).status_code == 403
+    assert Client().post(link_in(start()[0])).status_code == 302  # a later start gives another
+
+
+def test_a_second_start_gives_a_link_as_long_as_nobody_has_signed_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, later = link_in(start()[0]), time.time() + 60
+    monkeypatch.setattr("sesame.tokens_v2.time", SimpleNamespace(time=lambda: later))
+    second = link_in(start()[0])
+    assert second != first
+    assert Client().post(second).status_code == 302
+    assert Client().post(first).status_code == 403
+    assert start() == ("", "")
+    assert User.objects.count() == 1
+
+
+def admin_by_command() -> None:
+    call_command("grant", "root", "--role", "admin", stdout=io.StringIO())
+
+
+def admin_with_a_password() -> None:
+    User.objects.create_superuser("admin", password="a long enough one")
+
+
+@pytest.mark.parametrize("make", [admin_by_command, admin_with_a_password])
+def test_nothing_is_printed_or_made_when_there_is_a_site_admin(make: object) -> None:
+    assert callable(make)
+    make()
+    assert start() == ("", "")
+    assert start(io.StringIO()) == ("", "")
+    assert User.objects.count() == 1
+
+
+def test_a_log_gets_the_command_and_no_link() -> None:
+    out, err = start(io.StringIO())
+    assert "manage.py first_admin" in out
+    assert "/login/link/" not in out + err
+    assert not User.objects.exists()
+
+
+def test_a_terminal_behind_a_redirected_output_gets_the_link() -> None:
+    out, err = start(io.StringIO(), Terminal())
+    assert out == ""
+    assert Client().post(link_in(err)).status_code == 302
+
+
+def test_an_account_of_that_name_is_made_nobodys_site_admin() -> None:
+    make_user("admin", Role.ANNOTATOR)
+    with pytest.raises(CommandError, match="another account's; make one under another name"):
+        start()
+    assert not User.objects.filter(is_superuser=True).exists()
+
+
+def test_a_deactivated_site_admin_does_not_count_and_stays_out() -> None:
+    User.objects.create_superuser("admin", is_active=False)
+    assert not has_site_admin()
+    with pytest.raises(AnnotationError, match="another account's"):
+        first_admin_link(base_url="")
+    assert not User.objects.get().is_active
+
+
+def test_a_link_is_for_the_first_one_only() -> None:
+    admin_by_command()
+    with pytest.raises(AnnotationError, match="there is a site admin already"):
+        first_admin_link(base_url="")

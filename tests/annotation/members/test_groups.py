@@ -1,0 +1,472 @@
+"""Groups: who belongs to them, who says so, and that nothing of one shows in another."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
+from annotation.members.accounts import grant_role
+from annotation.members.groups import add_member, create_group, move_study, new_member_link, revoke_role
+from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
+from annotation.models.members import Role, main_group
+from judging.models import Completion, Judge
+from reporting.api import tokens as reporting_services
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user
+from tests.routes import ask, body_of, outcome, routes, session_of
+from tests.whole_study import ROLES, Whole, build_whole_study, member
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+THEIRS = "zanzibar"
+HTMX = {"HX-Request": "true"}
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def group() -> ResearchGroup:
+    return create_group(slug="nlp", name="NLP group")
+
+
+@pytest.fixture
+def study(group: ResearchGroup) -> Study:
+    return make_study("cnndm", instances=1, group=group)
+
+
+@pytest.fixture
+def admin(group: ResearchGroup) -> User:
+    """A study admin of the whole group."""
+    return member("ada", Role.STUDY_ADMIN, group=group)
+
+
+@pytest.fixture
+def root() -> User:
+    return User.objects.create_superuser("root", password="a long enough one")
+
+
+# The wall between groups
+
+
+@pytest.fixture
+def mine() -> Whole:
+    return build_whole_study("ours")
+
+
+@pytest.fixture
+def theirs(mine: Whole) -> Whole:
+    return build_whole_study(THEIRS)
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX, {**HTMX, "HX-Target": "separability"}], ids=["pages", "htmx", "target"])
+def test_no_page_download_or_row_shows_anything_of_another_group(
+    client: Client, mine: Whole, theirs: Whole, headers: dict[str, str]
+) -> None:
+    everything_here = member("everybody", *ROLES, group=mine.group)
+    sessions = [session_of(everything_here), session_of(mine.people[Role.ANNOTATOR])]
+    asked, shown = 0, []
+    for route in routes():
+        methods = ["GET"] if headers else [method for method in ("GET", "POST") if method in route.methods]
+        for session, method in [(session, method) for session in sessions for method in methods]:
+            answer: Any = ask(client, route, method, mine, session, headers=headers)
+            asked += outcome(answer) == "ok"
+            if THEIRS in body_of(answer) or THEIRS in str(answer.headers):
+                shown.append(f"{method} {route.name}")
+    assert shown == []
+    assert asked > 60
+
+
+def test_the_other_group_is_visible_to_those_with_a_role(
+    client: Client, mine: Whole, theirs: Whole, root: User
+) -> None:
+    session = session_of(root)
+    lists = [route for route in routes() if route.address.startswith("/api/v1/") and "<" not in route.address]
+    seen = {route.name for route in lists if THEIRS in body_of(ask(client, route, "GET", mine, session))}
+    of_rows = {"study", "instance", "generation", "batch", "annotator", "comparisontable"}
+    assert {f"api:{one}-list" for one in of_rows | {"judge", "judgerun", "judgment", "rating", "flag"}} <= seen
+
+
+def test_what_two_groups_asked_alike_doesnt_tell_of_the_other(mine: Whole, theirs: Whole) -> None:
+    shared = Completion.objects.filter(judgments__run=mine.run).earliest("pk")
+    theirs.run.judgments.earliest("pk").completions.add(shared)
+    api = APIClient()
+    token = reporting_services.rotate_token(user=mine.people[Role.RESEARCHER], read_only=False)
+    api.credentials(HTTP_AUTHORIZATION=f"Token {token}")
+
+    assert api.get("/api/v1/completions/", {"study": theirs.study.slug}).json()["count"] == 0
+    found = api.get("/api/v1/completions/", {"study": mine.study.slug}).json()
+    assert shared.cache_key in {row["cache_key"] for row in found["results"]}
+    assert THEIRS not in json.dumps(found)
+
+
+def test_a_judge_is_known_to_the_groups_that_it_works_for(mine: Whole, theirs: Whole) -> None:
+    Judge.objects.create(name="fresh", method="coin")
+    reader = browser_of(mine.people[Role.RESEARCHER])
+    page = reverse("judging:judges", args=[mine.study.slug])
+
+    assert [judge.name for judge in reader.get(page).context["run_form"].fields["judge"].queryset] == [
+        "fresh",
+        "ours-judge",
+    ]
+    assert {row["name"] for row in reader.get("/api/v1/judges/").json()["results"]} == {"fresh", "ours-judge"}
+
+    started = reader.post(
+        reverse("judging:start", args=[mine.study.slug]), {"judge": theirs.judge.name, "in_flight": 1}
+    )
+    assert started.status_code == 422
+    new = {"name": theirs.judge.name, "method": "first", "order": "ab"}
+    refused = reader.post(reverse("judging:new-judge", args=[mine.study.slug]), new)
+    assert refused.status_code == 422
+    assert "This name is taken" in refused.text
+    assert "direct" not in str(refused.context["judge_form"].errors)
+
+
+def test_the_api_makes_nothing_in_another_groups_study(mine: Whole, theirs: Whole) -> None:
+    admin = browser_of(mine.people[Role.STUDY_ADMIN])
+    wanted = {
+        "study": theirs.study.slug,
+        "name": "b",
+        "dataset": theirs.batch.dataset,
+        "systems": [theirs.batch.system_a.name, theirs.batch.system_b.name],
+    }
+    before = theirs.study.batches.count()
+    answer = admin.post("/api/v1/batches/", json.dumps(wanted), content_type="application/json")
+    assert answer.status_code == 404
+    taken = admin.post(
+        "/api/v1/studies/", json.dumps({"slug": "x", "group": theirs.group.slug}), content_type="application/json"
+    )
+    assert taken.status_code in (404, 422)
+    assert theirs.study.batches.count() == before
+    assert not Study.objects.filter(slug="x").exists()
+
+
+def test_annotators_of_another_group_get_none_of_its_hits(mine: Whole, theirs: Whole) -> None:
+    outside = member("outside", Role.ANNOTATOR, group=theirs.group)
+    outsider = browser_of(outside)
+    theirs.study.batches.update(status="closed")
+
+    assert "Nothing is open for rating" in outsider.get(reverse("annotation:rate")).text
+    assert outsider.get(reverse("annotation:consent", args=[mine.study.key])).status_code == 404
+    assert not Assignment.objects.filter(annotator__user=outside).exists()
+    mine_too = browser_of(member("inside", Role.ANNOTATOR, group=mine.group))
+    assert mine_too.get(reverse("annotation:rate"))["Location"] == reverse("annotation:consent", args=[mine.study.key])
+
+
+def test_a_role_in_one_study_opens_that_study_only(group: ResearchGroup, study: Study) -> None:
+    make_study("xsum", instances=0, group=group)
+    reader = browser_of(member("rea", Role.RESEARCHER, study=study))
+
+    assert [one.slug for one in reader.get(reverse("annotation:studies")).context["studies"]] == ["cnndm"]
+    assert reader.get(reverse("annotation:study", args=["xsum"])).status_code == 404
+    assert reader.get(reverse("annotation:group", args=["nlp"])).status_code == 404
+    groups = reader.get(reverse("annotation:groups"))
+    assert list(groups.context["groups"]) == []
+    assert "nlp" not in groups.text
+    assert {row["slug"] for row in reader.get("/api/v1/studies/").json()["results"]} == {"cnndm"}
+
+
+# Giving and taking roles
+
+
+def test_a_revoked_role_ends_access_with_the_next_request(group: ResearchGroup, study: Study) -> None:
+    reader = member("rea", Role.RESEARCHER, group=group)
+    browser, api = browser_of(reader), APIClient()
+    api.credentials(HTTP_AUTHORIZATION=f"Token {reporting_services.rotate_token(user=reader, read_only=False)}")
+    pages = [reverse("annotation:study", args=["cnndm"]), reverse("reporting:findings", args=["cnndm"])]
+    assert [browser.get(page).status_code for page in pages] == [200, 200]
+    assert api.get("/api/v1/studies/cnndm/").status_code == 200
+
+    revoke_role(user=reader, role=Role.RESEARCHER, group=group)
+
+    assert [browser.get(page).status_code for page in pages] == [404, 404]
+    assert browser.get(reverse("annotation:studies")).status_code == 403
+    assert api.get("/api/v1/studies/cnndm/").status_code == 403
+
+
+def test_an_annotators_work_ends_with_the_role_and_stays(study: Study) -> None:
+    make_batch(study)
+    annotator = make_annotator(study, "ann")
+    assert annotator.user is not None
+    assignment, browser = claim(annotator), browser_of(annotator.user)
+
+    revoke_role(user=annotator.user, role=Role.ANNOTATOR, study=study)
+
+    assert browser.get(reverse("annotation:hit", args=[assignment.key])).status_code == 404
+    assert browser.get(reverse("annotation:progress")).status_code == 200
+    assert Assignment.objects.get().pk == assignment.pk
+
+
+def test_the_last_site_admin_stays(root: User) -> None:
+    with pytest.raises(AnnotationError, match="root is the last site admin"):
+        revoke_role(user=root, role=Role.ADMIN)
+    second, _ = grant_role(username="second", role=Role.ADMIN)
+    revoke_role(user=root, role=Role.ADMIN, by=second)
+    root.refresh_from_db()
+    assert (root.is_superuser, root.is_staff) == (False, False)
+    with pytest.raises(UnknownName, match="root is not a site admin"):
+        revoke_role(user=root, role=Role.ADMIN)
+    User.objects.create(username="gone", is_superuser=True, is_active=False)  # can't sign in, so is none
+    with pytest.raises(AnnotationError, match="second is the last site admin"):
+        revoke_role(user=second, role=Role.ADMIN)
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.RESEARCHER])
+def test_annotators_and_researchers_give_and_take_no_roles(group: ResearchGroup, study: Study, role: Role) -> None:
+    lower, other = member("low", role, group=group), member("other", Role.RESEARCHER, group=group)
+    browser, wanted = browser_of(lower), {"username": "other", "role": "annotator", "account": "existing"}
+    statuses = {
+        browser.post(reverse("annotation:group", args=["nlp"]), wanted).status_code,
+        browser.post(reverse("annotation:members", args=["cnndm"]), wanted).status_code,
+        browser.post(
+            reverse("annotation:revoke-in-group", args=["nlp"]), {"grant": other.role_grants.get().pk}
+        ).status_code,
+    }
+    assert statuses <= {403, 404}
+    for place in ({"group": group}, {"study": study}):
+        with pytest.raises(UnknownName):
+            add_member(username="other", role="annotator", by=lower, **place)
+        with pytest.raises(UnknownName):
+            revoke_role(user=other, role=Role.RESEARCHER, by=lower, **place)
+    assert list(other.role_grants.values_list("role", flat=True)) == ["researcher"]
+
+
+def test_a_study_admin_makes_no_site_admin(group: ResearchGroup, study: Study, admin: User) -> None:
+    User.objects.create_user("ann")
+    browser = browser_of(admin)
+    for page in (reverse("annotation:group", args=["nlp"]), reverse("annotation:members", args=["cnndm"])):
+        refused = browser.post(page, {"username": "ann", "role": "admin", "account": "existing"})
+        assert refused.status_code == 422
+        assert refused.context["form"].data["username"] == "ann"
+    with pytest.raises(UnknownName, match="it must be one of"):
+        add_member(username="ann", role=Role.ADMIN, group=group, by=admin)
+    with pytest.raises(UnknownName):
+        revoke_role(user=User.objects.create_superuser("root", password="x"), role=Role.ADMIN, by=admin)
+    assert not User.objects.get(username="ann").is_superuser
+
+
+def test_a_study_admin_of_one_study_reaches_neither_the_group_nor_another_study(
+    group: ResearchGroup, study: Study
+) -> None:
+    other = make_study("xsum", instances=0, group=group)
+    local = member("loc", Role.STUDY_ADMIN, study=study)
+    User.objects.create_user("ann")
+    for place in ({"group": group}, {"study": other}):
+        with pytest.raises(UnknownName):
+            add_member(username="ann", role=Role.ANNOTATOR, by=local, **place)
+    assert add_member(username="ann", role=Role.ANNOTATOR, study=study, by=local).changed
+    with pytest.raises(UnknownName):
+        create_group(slug="new", by=local)
+    with pytest.raises(UnknownName):
+        move_study(study=study, group=main_group(), by=local)
+
+
+def test_a_role_goes_to_an_account_that_is_there_or_to_a_new_one_as_was_said(group: ResearchGroup, admin: User) -> None:
+    User.objects.create_user("ann")
+    with pytest.raises(Unacceptable, match="There is no account with the user name anna"):
+        add_member(username="anna", role=Role.RESEARCHER, group=group, by=admin)
+    with pytest.raises(Unacceptable, match="The user name Ann is taken"):
+        add_member(username="Ann", role=Role.RESEARCHER, group=group, must_be_new=True, by=admin)
+    with pytest.raises(AnnotationError, match="username: "):
+        add_member(username="two words", role=Role.RESEARCHER, group=group, must_be_new=True, by=admin)
+    assert set(User.objects.values_list("username", flat=True)) == {"ada", "ann"}
+    first = add_member(username="ann", role=Role.RESEARCHER, group=group, by=admin)
+    again = add_member(username=" ann ", role=Role.RESEARCHER, group=group, by=admin)
+    assert (first.changed, first.is_new, again.changed) == (True, False, False)
+    assert RoleGrant.objects.filter(group=group, role="researcher").count() == 1
+
+
+def test_a_new_account_comes_with_a_link_that_is_shown_once_and_works_once(group: ResearchGroup, admin: User) -> None:
+    browser, page = browser_of(admin), reverse("annotation:group", args=["nlp"])
+    made = browser.post(page, {"username": "new", "role": "researcher", "account": "new"})
+    url = made.context["made"].url
+    assert made.status_code == 200
+    assert f"<code data-link>{url}</code>" in made.text
+    assert "no-store" in made["Cache-Control"]
+    assert url not in browser.get(page).text
+
+    newcomer = Client()
+    assert newcomer.post(url).status_code == 302
+    assert newcomer.get(page).status_code == 200
+    assert Client().get(url).status_code == 403
+
+
+def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
+    group: ResearchGroup, study: Study, admin: User, root: User
+) -> None:
+    new = add_member(username="new", role=Role.RESEARCHER, study=study, must_be_new=True, by=admin).user
+    grant = new.role_grants.get()
+    browser = browser_of(admin)
+    again = browser.post(reverse("annotation:link-in-study", args=["cnndm"]), {"grant": grant.pk})
+    assert Client().post(again.context["made"].url).status_code == 302
+
+    new.refresh_from_db()
+    told = "has signed in before, or has roles elsewhere"
+    with pytest.raises(Unacceptable, match=told):
+        new_member_link(user=new, base_url="http://x", study=study, by=admin)
+    elsewhere = add_member(username="else", role=Role.RESEARCHER, study=study, must_be_new=True, by=admin).user
+    RoleGrant.objects.create(user=elsewhere, role=Role.RESEARCHER, group=main_group())
+    with pytest.raises(Unacceptable, match=told):
+        new_member_link(user=elsewhere, base_url="http://x", study=study, by=admin)
+    with pytest.raises(Unacceptable, match=told):
+        new_member_link(user=root, base_url="http://x", study=study, by=admin)
+    assert new_member_link(user=elsewhere, base_url="http://x", study=study, by=root).startswith("http://x/login/link/")
+
+
+def test_a_grant_of_another_place_is_not_found(group: ResearchGroup, study: Study, admin: User) -> None:
+    stranger = make_user("stranger", Role.RESEARCHER)  # of the main group
+    grant = stranger.role_grants.get()
+    browser = browser_of(admin)
+    for name, slug in (("group", "nlp"), ("study", "cnndm")):
+        for action in ("revoke", "link"):
+            for asked in (grant.pk, "", "x", "9" * 40):
+                answer = browser.post(reverse(f"annotation:{action}-in-{name}", args=[slug]), {"grant": asked})
+                assert answer.status_code == 404
+    assert RoleGrant.objects.filter(pk=grant.pk).exists()
+
+
+def test_taking_ones_own_role_leads_away_from_the_page(group: ResearchGroup, study: Study, admin: User) -> None:
+    grant = admin.role_grants.get()
+    left = browser_of(admin).post(reverse("annotation:revoke-in-group", args=["nlp"]), {"grant": grant.pk})
+    assert left["Location"] == reverse("annotation:home")
+    assert not admin.role_grants.exists()
+
+
+# Pages
+
+
+def test_a_group_lists_its_readers_to_readers_and_its_annotators_to_admins(group: ResearchGroup, admin: User) -> None:
+    reader = member("rea", Role.RESEARCHER, group=group)
+    member("ann", Role.ANNOTATOR, group=group)
+    page = reverse("annotation:group", args=["nlp"])
+    seen, managed = browser_of(reader).get(page), browser_of(admin).get(page)
+
+    assert (
+        "ada" in seen.text,
+        "ann<" in seen.text,
+        "<form method" in seen.text.split("<main")[1].split("</main")[0],
+    ) == (
+        True,
+        False,
+        False,
+    )
+    assert [one.user.username for one in managed.context["annotators"]] == ["ann"]
+    assert "Revoke the role Researcher of rea" in managed.text
+
+
+def test_members_of_a_study_come_with_those_of_its_group_and_without_raters_of_channels(
+    mine: Whole, django_assert_max_num_queries: Any
+) -> None:
+    member("local", Role.RESEARCHER, study=mine.study)
+    ann = member("ann-local", Role.ANNOTATOR, study=mine.study)
+    browser, page = browser_of(mine.people[Role.STUDY_ADMIN]), reverse("annotation:members", args=[mine.study.slug])
+    with django_assert_max_num_queries(25):
+        shown = browser.get(page)
+    assert [grant.user.username for grant in shown.context["readers"]] == ["local"]
+    assert [grant.user for grant in shown.context["annotators"]] == [ann]
+    assert [grant.user.username for grant in shown.context["group_readers"]] == ["ours-researcher", "ours-study-admin"]
+    assert shown.context["channel_raters"] == 1
+    assert "Move the study" not in shown.text
+
+
+def test_navigation_leads_readers_of_a_group_to_it(group: ResearchGroup, study: Study, admin: User) -> None:
+    link = f'href="{reverse("annotation:groups")}"'
+    local, ann = member("loc", Role.RESEARCHER, study=study), member("ann", Role.ANNOTATOR, group=group)
+    shown = {user: link in browser_of(user).get(reverse("annotation:progress")).text for user in (admin, local, ann)}
+    assert shown == {admin: True, local: False, ann: False}
+
+
+def test_site_admins_make_rename_and_see_all_groups(root: User, admin: User, group: ResearchGroup) -> None:
+    browser, page = browser_of(root), reverse("annotation:groups")
+    made = browser.post(page, {"slug": "vision", "name": "Vision"})
+    assert made["Location"] == reverse("annotation:group", args=["vision"])
+    again = browser.post(page, {"slug": "vision", "name": "Vision 2"})
+    assert again.status_code == 422
+    assert again.context["form"]["name"].value() == "Vision 2"
+    assert {one.slug for one in browser.get(page).context["groups"]} == {"main", "nlp", "vision"}
+    assert {one.slug for one in browser_of(admin).get(page).context["groups"]} == {"nlp"}
+    browser.post(reverse("annotation:rename-group", args=["vision"]), {"name": "Seeing"})
+    assert browser.post(reverse("annotation:rename-group", args=["vision"]), {"name": " "}).status_code == 422
+    assert ResearchGroup.objects.get(slug="vision").name == "Seeing"
+    assert browser_of(admin).post(page, {"slug": "x", "name": "X"}).status_code == 403
+
+
+def test_a_moved_study_leaves_its_old_readers_behind(
+    root: User, group: ResearchGroup, study: Study, admin: User
+) -> None:
+    vision = create_group(slug="vision")
+    theirs = member("vis", Role.RESEARCHER, group=vision)
+    member("loc", Role.STUDY_ADMIN, study=study)
+    rater = member("ann", Role.ANNOTATOR, study=study)
+    page = reverse("annotation:study", args=["cnndm"])
+    move = reverse("annotation:move-study", args=["cnndm"])
+    browser = browser_of(root)
+
+    assert browser.post(move, {"group": "vision"}).status_code == 422  # not confirmed
+    assert browser_of(admin).get(page).status_code == 200
+    moved = browser.post(move, {"group": "vision", "confirmed": "on"}, follow=True)
+    assert "roles in the study itself that ended: 1" in moved.text
+    assert browser_of(admin).get(page).status_code == 404
+    assert browser_of(User.objects.get(username="loc")).get(page).status_code == 404
+    assert browser_of(theirs).get(page).status_code == 200
+    assert list(Study.objects.visible_to(rater, Role.ANNOTATOR)) == [study]
+    study.refresh_from_db()
+    assert move_study(study=study, group=vision) == 0
+
+
+# Commands
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_commands_make_groups_and_give_list_and_take_roles(study: Study) -> None:
+    assert run("create_group", "vision", "--name", "Vision lab").startswith("group vision made\n")
+    assert ResearchGroup.objects.get(slug="vision").name == "Vision lab"
+    assert run("grant", "ann", "--role", "study-admin", "--group", "vision").startswith(
+        "ann is now study-admin in group vision"
+    )
+    run("grant", "ann", "--role", "researcher", "--study", "cnndm")
+    assert run("list_members", "--group", "vision") == "ann: study-admin in group vision\n"
+    listed = json.loads(run("list_members", "--study", "cnndm", "--format", "json"))
+    assert listed == [{"user": "ann", "role": "researcher", "in": "study cnndm"}]
+    taken = run("revoke", "ann", "--role", "researcher", "--study", "cnndm")
+    assert taken == "ann is no longer researcher in study cnndm\nstill: study-admin in group vision\n"
+    assert run("move_study", "cnndm", "--group", "vision").startswith("study cnndm is in group vision now; 0 roles")
+    assert run("move_study", "cnndm", "--group", "vision") == "study cnndm is in group vision already\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["create_group", "nlp"], "slug: ", id="taken"),
+        pytest.param(["create_group", "two words"], "slug: ", id="no slug"),
+        pytest.param(["grant", "a", "--role", "annotator", "--group", "x"], "no group x; known: main, nlp", id="group"),
+        pytest.param(["grant", "a", "--role", "admin", "--group", "nlp"], "leave the group out", id="admin in a group"),
+        pytest.param(["revoke", "nobody", "--role", "annotator"], "there is no user nobody", id="user"),
+        pytest.param(["revoke", "ada", "--role", "annotator", "--group", "nlp"], "ada is not annotator", id="not held"),
+        pytest.param(["revoke", "ada", "--role", "admin"], "ada is not a site admin", id="no site admin"),
+        pytest.param(
+            ["revoke", "ada", "--role", "admin", "--group", "nlp"], "leave the study or group out", id="where"
+        ),
+        pytest.param(
+            ["grant", "a", "--role", "annotator", "--group", "nlp", "--study", "s"], "not allowed with", id="both"
+        ),
+    ],
+)
+def test_commands_say_what_is_wrong(admin: User, arguments: list[str], told: str) -> None:
+    main_group()
+    with pytest.raises(CommandError, match=told):
+        run(*arguments)
+    assert not User.objects.filter(username="a").exists()

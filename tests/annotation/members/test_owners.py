@@ -1,0 +1,94 @@
+"""Who a form was made for: what a browser sends under another account is neither taken nor given up."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Assignment, Consent, Rating, Study
+from tests.factories import claim, make_annotator, make_batch, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+HTMX = {"HX-Request": "true"}
+ADDRESSES = ["save-vote", "save-second-vote", "lock", "submit"]
+
+
+@pytest.fixture
+def study() -> Study:
+    """Two HITs of two pairs."""
+    study = make_study(instances=2, k=2)
+    make_batch(study, raters=1)
+    return study
+
+
+def at_work(study: Study, name: str) -> tuple[Client, Assignment, str]:
+    """Return a signed-in browser, its HIT, and the owner that its page names."""
+    annotator = make_annotator(study, name)
+    client = Client()
+    assert annotator.user
+    client.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    assignment = claim(annotator)
+    page = client.get(reverse("annotation:hit", args=[assignment.key]))
+    return client, assignment, page.context["owner"]
+
+
+def vote(assignment: Assignment, **more: str) -> dict[str, str]:
+    """Return what the form of the first pair sends."""
+    display = assignment.displays.select_related("pair").get(position=0)
+    return {"pair_key": display.pair.key, "choice": "left", **more}
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["form", "htmx"])
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_a_form_of_another_account_is_sent_back_to_its_owner(study: Study, name: str, headers: dict[str, str]) -> None:
+    _, assignment, owner = at_work(study, "ann")
+    other, _, others_name = at_work(study, "ben")
+    assert owner != others_name
+    answer: Any = other.post(
+        reverse(f"annotation:{name}", args=[assignment.key]), vote(assignment, owner=owner), headers=headers
+    )
+    assert answer.status_code == 401
+    assert "Somebody else has signed in in this browser" in answer.text
+    assert not Rating.objects.exists()
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_a_strangers_hit_is_still_not_found(study: Study, name: str) -> None:
+    _, assignment, _ = at_work(study, "ann")
+    other, _, own = at_work(study, "ben")
+    for sent in (vote(assignment), vote(assignment, owner=own)):
+        assert other.post(reverse(f"annotation:{name}", args=[assignment.key]), sent).status_code == 404
+
+
+def test_ones_own_vote_is_taken_with_and_without_its_owner(study: Study) -> None:
+    client, assignment, owner = at_work(study, "ann")
+    address = reverse("annotation:save-vote", args=[assignment.key])
+    assert client.post(address, vote(assignment), headers=HTMX).status_code == 200
+    answer = client.post(address, vote(assignment, owner=owner, choice="right"), headers=HTMX)
+    assert answer.status_code == 200
+    assert f'name="owner" value="{owner}"' in answer.text  # and the next one says it too
+    assert Rating.objects.count() == 1
+
+
+def test_every_form_that_saves_or_closes_names_its_owner(study: Study) -> None:
+    client, assignment, owner = at_work(study, "ann")
+    page = client.get(reverse("annotation:hit", args=[assignment.key])).text
+    assert page.count(f'name="owner" value="{owner}"') == 3  # two pairs, and the end of the HIT
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["form", "htmx"])
+def test_a_vote_without_consent_is_asked_to_wait_for_it(study: Study, headers: dict[str, str]) -> None:
+    client, assignment, owner = at_work(study, "ann")
+    Consent.objects.all().delete()
+    address = reverse("annotation:save-vote", args=[assignment.key])
+    answer = client.post(address, vote(assignment, owner=owner), headers=headers)
+    assert (answer.status_code, answer.headers.get("X-Tandem-Wait")) == (409, "consent")
+
+
+def test_other_refusals_ask_for_no_waiting(study: Study) -> None:
+    client, assignment, owner = at_work(study, "ann")
+    Assignment.objects.update(state="returned")
+    address = reverse("annotation:save-vote", args=[assignment.key])
+    answer = client.post(address, vote(assignment, owner=owner), headers=HTMX)
+    assert (answer.status_code, answer.headers.get("X-Tandem-Wait")) == (409, None)

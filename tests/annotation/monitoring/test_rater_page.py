@@ -1,0 +1,204 @@
+"""One rater's page: what it tells, and what a study admin decides there."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.annotators.consent import withdraw
+from annotation.models import Annotator, Assignment, Event, Message, Study
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(instances=4, pay_per_hit="0.50", currency="EUR")
+    make_batch(study, raters=2)
+    return study
+
+
+@pytest.fixture
+def rater(study: Study) -> Annotator:
+    rater = make_annotator(study)
+    rate(claim(rater, timezone.now()), ["left", "none"], at=timezone.now())
+    return rater
+
+
+def client_of(study: Study, role: str, name: str = "") -> Client:
+    client = Client()
+    client.force_login(make_user(name or role, role, study=study), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    return client_of(study, "study-admin")
+
+
+def at(rater: Annotator, more: str = "") -> str:
+    return f"/studies/study/raters/{rater.pk}/{more}"
+
+
+def decide(client: Client, rater: Annotator, action: str, assignment: Assignment | None = None, **fields: str) -> str:
+    """Send one of the page's forms and return the page that follows."""
+    sent = {"action": action, **{f"{action}-{name}": value for name, value in fields.items()}}
+    response = client.post(at(rater), {**sent, **({"assignment": assignment.key} if assignment else {})}, follow=True)
+    assert response.redirect_chain == [(at(rater), 302)]
+    return response.text
+
+
+def test_the_page_shows_a_raters_work_and_no_name(study: Study, rater: Annotator) -> None:
+    user = rater.user
+    assert user is not None
+    user.username, user.last_name = "jane.doe", "Doe"
+    user.save()
+    page = client_of(study, "researcher").get(at(rater)).text
+
+    assert rater.code in page
+    assert "jane" not in page
+    assert "Doe" not in page
+    assert "(left 1)" in page
+    assert "tie 1" in page
+    assert "0.50 EUR" in page
+    assert "submitted" in page
+    assert 'name="action"' not in page  # a researcher decides nothing
+
+
+def test_excluding_and_including_is_done_and_told(rater: Annotator, manager: Client) -> None:
+    page = decide(manager, rater, "exclude", reason="Clicks <b>left</b>.", reopen="on")
+    assert "1 slot is open again." in page
+    assert "Clicks &lt;b&gt;left&lt;/b&gt;." in page
+    rater.refresh_from_db()
+    assert rater.excluded
+
+    page = decide(manager, rater, "include", reason="Was tired.")
+    assert "1 HIT counts again." in page
+    assert "Was tired." in page
+    assert set(Event.objects.filter(annotator=rater).values_list("by__username", flat=True)) == {"study-admin"}
+
+
+def test_a_hit_is_chosen_rejected_and_accepted_again(rater: Annotator, manager: Client) -> None:
+    done = rater.assignments.get()
+    page = manager.get(at(rater, f"?assignment={done.key}")).text
+    assert "Reject this HIT" in page
+    assert "Reject this HIT" not in manager.get(at(rater)).text
+
+    assert "1 slot is open again." in decide(manager, rater, "reject", done, reason="Too quick.", reopen="on")
+    assert "Accept this HIT again" in manager.get(at(rater, f"?assignment={done.key}")).text
+    assert "1 HIT counts again." in decide(manager, rater, "accept", done)
+
+
+def test_a_claim_is_released_and_a_block_lifted(rater: Annotator, manager: Client) -> None:
+    held = claim(rater, timezone.now())
+    assert "Release the HIT" in manager.get(at(rater)).text
+    decide(manager, rater, "release", held)
+    held.refresh_from_db()
+    assert held.state == "expired"
+    assert "Release the HIT" not in manager.get(at(rater)).text
+
+    Annotator.objects.filter(pk=rater.pk).update(blocked_at=timezone.now(), block_reason="0.20 of 5")
+    assert "0.20 of 5" in manager.get(at(rater)).text
+    decide(manager, rater, "unblock")
+    rater.refresh_from_db()
+    assert rater.blocked_at is None
+
+
+def test_a_message_is_sent_and_listed_until_it_is_read(rater: Annotator, manager: Client) -> None:
+    page = decide(manager, rater, "message", text="Please <i>slowly</i>.")
+
+    assert "Please &lt;i&gt;slowly&lt;/i&gt;." in page
+    assert "not read yet" in page
+    assert Message.objects.get().annotator == rater
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "kept"),
+    [
+        ("exclude", {"exclude-reason": "", "exclude-reopen": "on"}, "checked"),
+        ("exclude", {"exclude-reason": "y" * 301}, "y" * 301),
+        ("message", {"message-text": "z" * 1001}, "z" * 1001),
+        ("message", {"message-text": " "}, "message-text"),
+    ],
+)
+def test_a_form_that_lacks_something_keeps_what_was_filled_in(
+    rater: Annotator, manager: Client, action: str, fields: dict[str, str], kept: str
+) -> None:
+    response = manager.post(at(rater), {"action": action, **fields})
+
+    assert response.status_code == 422
+    assert kept in response.text
+    assert "errorlist" in response.text
+    assert f'<details open id="{action}">' in response.text
+    rater.refresh_from_db()
+    assert not rater.excluded
+    assert Message.objects.count() == 0
+
+
+def test_what_cannot_be_decided_is_said_at_the_form(rater: Annotator, manager: Client) -> None:
+    done = rater.assignments.get()
+
+    response = manager.post(at(rater), {"action": "release", "assignment": done.key})
+    assert response.status_code == 409
+    assert "This HIT is no longer claimed" in response.text
+    assert manager.post(at(rater), {"action": "burn"}).status_code == 422
+    assert manager.post(at(rater), {"action": "accept", "assignment": "no\x00ne"}).status_code == 404
+
+
+def test_another_raters_hit_is_none_of_this_ones(study: Study, rater: Annotator, manager: Client) -> None:
+    other = make_annotator(study, "other")
+    theirs = rate(claim(other, timezone.now()), at=timezone.now())
+
+    sent = {"action": "reject", "assignment": theirs.key, "reject-reason": "x"}
+    assert manager.post(at(rater), sent).status_code == 404
+    theirs.refresh_from_db()
+    assert not theirs.excluded
+
+
+def test_readers_read_managers_act_and_strangers_find_nothing(study: Study, rater: Annotator, manager: Client) -> None:
+    sent = {"action": "exclude", "exclude-reason": "x"}
+    researcher, annotator = client_of(study, "researcher"), client_of(study, "annotator")
+    stranger = client_of(make_study("other"), "study-admin", "stranger")
+
+    assert researcher.get(at(rater)).status_code == 200
+    assert researcher.post(at(rater), sent).status_code == 403
+    for client in (annotator, stranger):
+        assert client.get(at(rater)).status_code == 404
+        assert client.post(at(rater), sent).status_code == 404
+    assert Client().get(at(rater)).status_code == 302
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(make_user("strict", "study-admin", study=study), backend=BACKEND)
+    assert strict.post(at(rater), sent).status_code == 403
+    rater.refresh_from_db()
+    assert not rater.excluded
+    withdraw(annotator=rater, at=timezone.now())
+    assert manager.get(at(rater)).status_code == 404
+
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def test_an_excluded_rater_is_told_kindly_that_it_is_over(rater: Annotator, manager: Client) -> None:
+    decide(manager, rater, "exclude", reason="Clicks left.")
+    theirs = Client()
+    assert rater.user is not None
+    theirs.force_login(rater.user, backend=BACKEND)
+
+    page = theirs.get("/rate/").text
+
+    assert "Your work in this study has ended. Thank you." in page
+    assert "Clicks left" not in page
+
+
+def test_the_page_takes_no_more_queries_for_more_work(study: Study, rater: Annotator, manager: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            manager.get(at(rater))
+        return len(captured)
+
+    before = queries()
+    for _ in range(3):
+        rate(claim(rater, timezone.now()), at=timezone.now())
+    assert queries() == before

@@ -1,0 +1,131 @@
+"""The planner's page: bookmarkable, in words, and for those who read the study."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.asserts import assertContains, assertNotContains, assertTemplateUsed
+
+from annotation.models import Study
+from tests.annotation.planning.test_planning import make_pilot
+from tests.factories import make_study, make_user
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/studies/study/plan/"
+ASKED = {"width": "0.2", "pairs": "1, 3", "raters": "1 2", "source": "pilot"}
+
+
+@pytest.fixture
+def reader(client: Client) -> Client:
+    client.force_login(make_user("ada", "researcher"))
+    return client
+
+
+def test_page_opens_with_the_form_alone(reader: Client) -> None:
+    make_study(pay_per_hit="0.50", currency="EUR")
+    page = reader.get(ADDRESS)
+    assertTemplateUsed(page, "annotation/planning/planner.html")
+    assertContains(page, "Work it out")
+    assertNotContains(page, "What each design takes")
+    assert page.context["form"]["source"].initial == "assumed"  # nobody has voted yet
+    assertContains(page, 'placeholder="0.50"')
+
+
+def test_address_holds_the_whole_plan(reader: Client) -> None:
+    make_pilot()
+    page = reader.get(ADDRESS, ASKED)
+    found: dict[str, Any] = page.context["plan"]
+    assert page.status_code == 200
+    assert [(one["pairs"], one["raters"]) for one in found["designs"]] == [(1, 1), (1, 2), (3, 1), (3, 2)]
+    assert found["variance"]["source"] == "pilot"
+    assertContains(page, "Measured on 30 votes of 2 raters on 5 instances")
+    assertContains(page, "raters of an instance")
+    for design in found["designs"]:
+        assertContains(page, f">{design['instances']}*<" if design["enough"] is False else f"{design['instances']}")
+    assertContains(page, "cheapest")
+    assertContains(page, 'value="1, 3"')  # what was filled in stays
+
+
+def test_only_the_width_has_to_be_given(reader: Client) -> None:
+    make_study()
+    found = reader.get(ADDRESS, {"width": "0.3"}).context["plan"]
+    assert (found["measure"], found["level"], len(found["designs"])) == ("win-rate", 0.95, 12)
+    assert found["variance"]["assumptions"]["win_rate"] == 0.5
+
+
+def test_assumptions_and_prices_are_taken_from_the_form(reader: Client) -> None:
+    make_pilot()
+    stated = {"source": "assumed", "win_rate": "0.6", "tie_share": "0.2", "instance": "0.5", "rater": "0.1"}
+    prices = {"pay_per_hit": "2", "judges": "3", "orders": "2", "cost_per_call": "0.01", "source_share": "0"}
+    page = reader.get(ADDRESS, {**ASKED, **stated, **prices})
+    found = page.context["plan"]
+    assert found["variance"]["assumptions"]["shares"] == {"instance": 0.5, "pair": 0.05, "rater": 0.1}
+    assert (found["costs"]["judges"], found["costs"]["orders"], found["costs"]["pay_per_hit"]) == (3, 2, 2.0)
+    assertContains(page, "Judge cost")
+    assertContains(page, "Assumed: a win rate of 0.6 and a share of ties of 0.2.")
+
+
+def test_consistency_is_planned_for_the_pilots_pairs(reader: Client) -> None:
+    make_pilot(k=3)
+    page = reader.get(ADDRESS, {"width": "0.2", "measure": "consistency", "source": "pilot"})
+    assert {one["pairs"] for one in page.context["plan"]["designs"]} == {3}
+    assertContains(page, "one rating set")
+
+
+def test_configuration_and_batches_are_chosen_by_name(reader: Client) -> None:
+    study = make_pilot(systems=("alpha", "beta", "gamma"))
+    assert reader.get(ADDRESS, ASKED).status_code == 422  # three configurations, and none was chosen
+    a, b, c = study.systems.all()
+    chosen = {**ASKED, "configuration": f"{a.pk}-{b.pk}-news", "batches": "batch"}
+    found = reader.get(ADDRESS, chosen).context["plan"]
+    assert found["configuration"]["system_b"] == "beta"
+    assert found["variance"]["pilot"]["batches"] == ["batch"]
+    other = reader.get(ADDRESS, {**chosen, "configuration": f"{a.pk}-{c.pk}-news"})
+    assertContains(other, "The pilot has votes on 0 instances", status_code=422)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param({"width": "2"}, "less than or equal to 1", id="width-above-one"),
+        pytest.param({"width": "0"}, "width must be from 0.001 to 1", id="width-zero"),
+        pytest.param({"width": ""}, "required", id="no-width"),
+        pytest.param({"pairs": "one"}, "Whole numbers", id="pairs-a-word"),
+        pytest.param({"raters": "0"}, "from 1 to", id="no-raters"),
+        pytest.param({"pairs": "<script>"}, "Whole numbers", id="hostile"),
+        pytest.param({"batches": "none"}, "not one of the available choices", id="batch"),
+        pytest.param({"source": "assumed", "win_rate": "0.9", "tie_share": "0.9"}, "at most", id="ties"),
+    ],
+)
+def test_what_makes_no_plan_is_said_at_the_form_which_keeps_it(
+    reader: Client, changes: dict[str, str], words: str
+) -> None:
+    make_study()
+    page = reader.get(ADDRESS, {**ASKED, "level": "0.9", **changes})
+    assertContains(page, words, status_code=422)
+    assertContains(page, 'value="0.9"', status_code=422)
+    assertNotContains(page, "<script>", status_code=422)
+    assert "plan" not in page.context
+
+
+def test_strangers_and_annotators_get_no_page(client: Client) -> None:
+    study = make_study()
+    assert client.get(ADDRESS).status_code == 302
+    for user in (make_user("eve", "researcher", study=make_study("other")), make_user("bob", "annotator", study=study)):
+        client.force_login(user)
+        assert client.get(ADDRESS).status_code == 404
+    client.force_login(make_user("carl", "study-admin", study=study))
+    assert client.get(ADDRESS).status_code == 200
+    assert client.post(ADDRESS, {"width": "0.1"}).status_code == 405
+
+
+def test_number_of_queries_does_not_grow_with_the_study(
+    reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_pilot(instances=12)
+    with django_assert_max_num_queries(30):
+        assert reader.get(ADDRESS, ASKED).status_code == 200
+    assert Study.objects.count() == User.objects.filter(username="ada").count() == 1

@@ -1,0 +1,226 @@
+"""A rater's own page on their data: the file, and deleting; and what admins delete."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.annotators.messages import send_message
+from annotation.models import Annotator, Event, Rating, Study
+from annotation.privacy.erasing import erase_rater
+from annotation.studies.log import log
+from tests.annotation.recruitment.prolific.setup import PID, SESSION, come, rater
+from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.test_webhook import body_of, post
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.whole_study import build_whole_study
+
+pytestmark = pytest.mark.django_db
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(pay_per_hit="0.50", currency="EUR", question="Which one reads better?")
+    make_batch(study, raters=2)
+    return study
+
+
+@pytest.fixture
+def ada(study: Study) -> Annotator:
+    annotator = make_annotator(study, "ada")
+    rate(claim(annotator), ["left", "none"])
+    return annotator
+
+
+def browser_of(user: User | None) -> Client:
+    assert user is not None
+    client = Client()
+    client.force_login(user, backend=BACKEND)
+    return client
+
+
+def file_of(client: Client) -> Any:
+    answer = client.get("/rate/data/file/")
+    assert "attachment" in answer["Content-Disposition"]
+    assert "no-store" in answer["Cache-Control"]
+    return answer.json()
+
+
+# The file
+
+
+def test_the_file_holds_what_a_rater_did_as_they_saw_it(ada: Annotator) -> None:
+    send_message(annotator=ada, text="a line", by=None, at=NOON)
+    found = file_of(browser_of(ada.user))
+    assert found["account"]["username"] == "ada"
+    [told] = found["studies"]
+    assert (told["question"], told["code"]) == ("Which one reads better?", ada.code)
+    assert [one["accepted"] for one in told["consent"]] == [True]
+    assert [one["text"] for one in told["messages"]] == ["a line"]
+    [hit] = told["hits"]
+    assert (hit["pay"], hit["submitted_at"]) == ("0.50", NOON.isoformat())
+    assert [pair["choices"][0]["choice"] for pair in hit["pairs"]] == ["left", "none"]
+    assert [pair["history"][0]["choice"] for pair in hit["pairs"]] == ["left", "none"]
+
+
+def test_the_file_holds_a_platforms_ids_and_messages(channel: Any) -> None:
+    _answer, browser = come(channel)
+    post(channel, body_of("ACTIVE"))
+    [told] = file_of(browser)["studies"]
+    assert told["platform"]["id"] == PID
+    assert [one["id"] for one in told["platform"]["submissions"]] == [SESSION]
+    assert told["platform"]["messages"][0]["body"]["participant_id"] == PID
+    assert told["code"] == rater(channel).code
+
+
+def test_the_file_tells_no_system_arm_or_check() -> None:
+    whole = build_whole_study("mine")
+    annotator = whole.annotator
+    annotator.assignments.filter(pk=whole.open_hit.pk).update(purpose="gold", arm="placebo:mine-variant")
+    Annotator.objects.filter(pk=annotator.pk).update(
+        block_reason="gold 1 of 5", exclusion_reason="failed the gold pairs", blocked_at=NOON
+    )
+    log(study=whole.study, kind=Event.Kind.EXCLUDED, annotator=annotator, reason="failed the gold pairs", at=NOON)
+    text = json.dumps(file_of(browser_of(annotator.user))["studies"])
+    for hidden in ("alpha", "beta", "placebo", "gold", "repeat", "mine-variant", "a_is_left", "seed", "verdict"):
+        assert hidden not in text, hidden
+    assert whole.study.slug not in text
+    assert '"work_ended": true' in text
+
+
+def test_a_repeated_hit_reads_like_any_other(ada: Annotator) -> None:
+    first = ada.assignments.get()
+    again = ada.assignments.create(
+        hit=first.hit, purpose="repeat", repeat_of=first, attempt=2, state="submitted", submitted_at=NOON
+    )
+    hits = file_of(browser_of(ada.user))["studies"][0]["hits"]
+    assert len(hits) == 2
+    assert hits[0].keys() == hits[1].keys()
+    assert first.key not in json.dumps(hits)
+    assert again.key not in json.dumps(hits)
+
+
+def test_another_persons_data_are_in_no_ones_file(ada: Annotator, study: Study) -> None:
+    other = make_annotator(study, "bob")
+    send_message(annotator=other, text="to bob alone", by=None, at=NOON)
+    text = json.dumps(file_of(browser_of(ada.user)))
+    assert other.code not in text
+    assert "bob" not in text
+
+
+def test_the_command_writes_the_same_file(ada: Annotator) -> None:
+    out = StringIO()
+    call_command("export_rater", ada.code, stdout=out)
+    written, own = json.loads(out.getvalue()), file_of(browser_of(ada.user))
+    assert written["studies"] == own["studies"]
+    assert written["account"]["username"] == "ada"
+
+
+# Deleting
+
+
+def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annotator, study: Study) -> None:
+    browser = browser_of(ada.user)
+    at = f"/rate/consent/{study.key}/erase/"
+    assert at in browser.get(f"/rate/consent/{study.key}/withdraw/").text
+    page = browser.get(at).text
+    assert "0.50 EUR" in page
+    assert ada.code in page
+    assert "You are signed out" in page
+    assert browser.post(at).status_code == 422
+    assert Rating.objects.count() == 2
+    done = browser.post(at, {"confirm": "yes"})
+    assert f'under the code <span class="nowrap">{ada.code}</span>' in done.text
+    assert not User.objects.filter(username="ada").exists()
+    assert Rating.objects.count() == 0
+    assert browser.get("/rate/data/").status_code == 302  # signed out
+
+
+def test_a_rater_of_two_studies_deletes_one_and_then_all(ada: Annotator, study: Study) -> None:
+    other = make_study("other", question="And this?")
+    make_batch(other)
+    elsewhere = make_annotator(other, "ada")
+    browser = browser_of(ada.user)
+    assert "Your account: it is used for more than this study" in browser.get(f"/rate/consent/{study.key}/erase/").text
+    left = browser.post(f"/rate/consent/{study.key}/erase/", {"confirm": "yes"}, follow=True)
+    assert left.redirect_chain == [("/rate/data/", 302)]
+    assert "deleted on" in left.text
+    elsewhere.refresh_from_db()
+    assert elsewhere.erased_at is None
+    browser.post("/rate/data/erase/", {"confirm": "yes"})
+    elsewhere.refresh_from_db()
+    assert elsewhere.erased_at is not None
+    assert not User.objects.filter(username="ada").exists()
+
+
+def test_who_has_withdrawn_is_offered_deletion(ada: Annotator, study: Study) -> None:
+    browser = browser_of(ada.user)
+    browser.post(f"/rate/consent/{study.key}/withdraw/", {"confirm": "yes"})
+    assert f"/rate/consent/{study.key}/erase/" in browser.get(f"/rate/consent/{study.key}/withdraw/").text
+
+
+def test_the_consent_page_says_how_long_data_are_kept(ada: Annotator, study: Study) -> None:
+    browser = browser_of(ada.user)
+    at = f"/rate/consent/{study.key}/"
+    assert "days after the study has ended" not in browser.get(at).text
+    Study.objects.filter(pk=study.pk).update(keep_personal_days=90)
+    assert "90 days after the study has ended" in browser.get(at).text
+
+
+def admin_of(study: Study) -> Client:
+    return browser_of(make_user("boss", "study-admin", study=study))
+
+
+@pytest.mark.parametrize(("ratings", "left"), [("delete", 0), ("keep", 2)])
+def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, ratings: str, left: int) -> None:
+    boss = admin_of(study)
+    at = f"/studies/study/raters/{ada.pk}/"
+    assert boss.post(at, {"action": "erase", "erase-ratings": ratings}).status_code == 422
+    assert User.objects.filter(username="ada").exists()
+    told = boss.post(at, {"action": "erase", "erase-ratings": ratings, "erase-sure": "on"}, follow=True)
+    assert told.status_code == 200
+    assert "has been deleted" in told.text
+    assert not User.objects.filter(username="ada").exists()
+    assert Rating.objects.count() == left
+
+
+def test_a_study_admin_reaches_no_other_study(ada: Annotator, study: Study) -> None:
+    other = make_study("other")
+    elsewhere = make_annotator(other, "ada")
+    boss = admin_of(study)
+    assert boss.post(f"/studies/other/raters/{elsewhere.pk}/", {"action": "erase"}).status_code == 404
+    boss.post(f"/studies/study/raters/{ada.pk}/", {"action": "erase", "erase-ratings": "delete", "erase-sure": "on"})
+    elsewhere.refresh_from_db()
+    assert elsewhere.erased_at is None
+    assert User.objects.filter(username="ada").exists()
+
+
+def test_a_researcher_deletes_nothing(ada: Annotator, study: Study) -> None:
+    reader = browser_of(make_user("reader", "researcher", study=study))
+    sent = {"action": "erase", "erase-ratings": "delete", "erase-sure": "on"}
+    assert reader.post(f"/studies/study/raters/{ada.pk}/", sent).status_code == 403
+    assert "Delete their personal data" not in reader.get(f"/studies/study/raters/{ada.pk}/").text
+
+
+def test_djangos_admin_asks_and_then_deletes_also_who_has_withdrawn(ada: Annotator, admin_client: Client) -> None:
+    browser_of(ada.user).post(f"/rate/consent/{ada.study.key}/withdraw/", {"confirm": "yes"})
+    at, sent = "/admin/annotation/annotator/", {"action": "erase", "_selected_action": [ada.pk]}
+    asked = admin_client.post(at, sent)
+    assert ada.code in asked.text
+    assert Rating.objects.count() == 2
+    done = admin_client.post(at, {**sent, "confirm": "yes"}, follow=True)
+    assert "Data of 1 rater deleted" in done.text
+    assert Rating.objects.count() == 0
+
+
+def test_the_log_says_that_data_were_deleted_and_not_whose(ada: Annotator, study: Study) -> None:
+    erase_rater(annotator=ada, by=None, at=NOON)
+    page = admin_of(study).get("/studies/study/log/").text
+    assert "Personal data deleted" in page
+    assert ada.code not in page

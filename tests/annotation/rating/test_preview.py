@@ -1,0 +1,203 @@
+"""The preview: a HIT's page as its rater would see it, of which nothing is recorded, and which can't be used."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.batches.services import set_batch_status
+from annotation.models import Batch, ComparisonTable, Pair, Study
+from annotation.rating.preview_html import disable_controls
+from tests.annotation.study_pages.test_study_pages import signed_in
+from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user
+
+pytestmark = pytest.mark.django_db
+SYSTEMS = ("secret-alpha", "secret-beta")
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(instances=0, ties_allowed=True, contact="me@example.org")
+    return add_instances(study, instances=4, k=3, systems=SYSTEMS)
+
+
+@pytest.fixture
+def batch(study: Study) -> Batch:
+    return make_batch(study, name="secret-batch", systems=SYSTEMS, pairs=3, status="draft")
+
+
+@pytest.fixture
+def reader(study: Study) -> Client:
+    return signed_in(make_user("reader", "researcher", study=study))
+
+
+def address(batch: Batch, query: str = "") -> str:
+    return reverse("annotation:batch-preview", args=[batch.study.slug, batch.pk]) + query
+
+
+def counts() -> dict[str, int]:
+    """Rows of every table; a session is no record of anything seen."""
+    models = [model for model in apps.get_models() if model._meta.app_label != "sessions"]
+    return {model._meta.label: model._default_manager.count() for model in models}
+
+
+def page_of_the_rater(html: str) -> str:
+    """Return the part that is the rater's."""
+    return html[html.index('class="hit-head"') : html.index("</main>")]
+
+
+def controls(html: str) -> Iterator[str]:
+    return (found.group() for found in re.finditer(r"<(?:button|input|select|textarea)\b[^>]*>", html))
+
+
+def test_a_preview_shows_the_texts_of_the_hit_and_records_nothing(reader: Client, batch: Batch) -> None:
+    before = counts()
+    hit = batch.hits.get(position=1)
+
+    response = reader.get(address(batch, "?hit=2"))
+
+    assert response.status_code == 200
+    assert "Preview: nothing is recorded." in response.text
+    assert hit.matchup.instance.source in response.text
+    for pair in hit.pairs.all():
+        assert pair.generation_a.text in response.text
+        assert pair.generation_b.text in response.text
+    assert "HIT 2 of 4" in response.text
+    assert "me@example.org" in response.text
+    assert counts() == before
+
+
+def test_a_preview_names_no_system_and_no_batch(reader: Client, batch: Batch) -> None:
+    text = reader.get(address(batch)).text
+
+    assert "Which one is better?" in text
+    assert "secret" not in text
+
+
+def test_nothing_of_a_preview_can_be_sent(reader: Client, batch: Batch) -> None:
+    html = reader.get(address(batch)).text
+    page = page_of_the_rater(html)
+
+    assert page.count("<form") >= 7  # three votes, three reports, the end of the HIT
+    assert not re.search(r"\s(hx-\w+|action|method|formaction|onclick)=", page)
+    usable = [one for one in controls(page) if " disabled" not in one]
+    assert [re.findall(r'id="([^"]+)"', one) for one in usable] == [["tool-differences"], ["tool-size"]]
+    assert {link[0] for link in re.findall(r'href="([^"]*)"', page)} == {"#"}
+    assert "csrfmiddlewaretoken" in page  # of no use without a form that sends it
+    assert "rate.js" not in html
+    assert "outbox.js" not in html
+
+
+def test_a_preview_is_the_raters_page(study: Study, reader: Client, batch: Batch) -> None:
+    preview = page_of_the_rater(reader.get(address(batch)).text)
+    set_batch_status(batch=batch, status="open")
+    annotator = make_annotator(study)
+    assignment = claim(annotator, timezone.now())
+    assert annotator.user is not None
+    real = page_of_the_rater(signed_in(annotator.user).get(f"/rate/hit/{assignment.key}/").text)
+
+    def plain(html: str) -> list[str]:
+        words = re.sub(r"Text \d+ on news-\d\.|Source of news-\d\.|\d\d:\d\d", "…", re.sub(r"<[^>]*>", " ", html))
+        return words.split()
+
+    assert plain(preview) == plain(real)
+
+
+def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(study: Study, reader: Client) -> None:
+    Study.objects.update(protocol="two-stage", arms=["none", "table:c8", "placebo:c8"])
+    for pair in Pair.objects.select_related("matchup__instance"):
+        name = pair.matchup.instance.instance_id
+        row = {"aspect": name, "only_a": f"A of {pair.pk}", "both": "both", "only_b": f"B of {pair.pk}"}
+        ComparisonTable.objects.create(study=study, table_id=str(pair.pk), pair=pair, variant="c8", rows=[row])
+    batch = make_batch(Study.objects.get(), systems=SYSTEMS, pairs=3)
+    before = counts()
+    instance = batch.hits.get(position=0).matchup.instance
+
+    first = reader.get(address(batch)).text
+    shown = reader.get(address(batch, "?arm=table:c8")).text
+    placebo = reader.get(address(batch, "?arm=placebo:c8")).text
+    bare = reader.get(address(batch, "?arm=none")).text
+
+    assert "Lock my choices and go on" in first
+    assert "only_a" not in first
+    assert f'<th scope="row" role="rowheader" dir="auto">{instance.instance_id}</th>' in shown
+    assert 'Keep: <bdi><span class="if-beside">Left</span><span class="if-stacked">Top</span></bdi>' in shown
+    assert (
+        shown.count("This pair&#x27;s turn comes after the ones above it.")
+        + shown.count("This pair's turn comes after the ones above it.")
+        == 2
+    )
+    assert re.search(r'role="rowheader" dir="auto">(news-\d)<', placebo)[1] != instance.instance_id  # type: ignore[index]
+    assert "Look at the two texts once more." in bare
+    left_text = re.search(
+        r'<span class="if-beside">Left</span><span class="if-stacked">Top</span></bdi></h3>\s*<div class="text"[^>]*>([^<]*)<',
+        shown,
+    )
+    only_left = re.search(r'data-label="Only Top">([AB]) of (\d+)<', shown)
+    assert left_text is not None
+    assert only_left is not None
+    pair = Pair.objects.get(pk=only_left[2])
+    side = pair.generation_a if only_left[1] == "A" else pair.generation_b
+    assert left_text[1] == side.text
+    assert " disabled" in next(one for one in controls(shown) if "data-save" in one)
+    assert counts() == before
+
+
+def test_a_qualification_is_previewed_as_practice(study: Study, reader: Client) -> None:
+    study.instances.update(gold={"better": SYSTEMS[0], "why": "hush"})
+    batch = make_batch(study, systems=SYSTEMS, purpose="qualification")
+
+    text = reader.get(address(batch)).text
+
+    assert "Practice 1 of 4" in text
+    assert "hush" not in text
+    assert "Return this HIT" not in text
+
+
+@pytest.mark.parametrize("query", ["?hit=0", "?hit=5", "?hit=x", "?hit=-1", "?hit=99999999999999999999", "?hit=²", "?arm=none", "?arm=%00"])  # fmt: skip
+def test_a_hit_or_an_arm_that_is_not_there_is_not_found(reader: Client, batch: Batch, query: str) -> None:
+    assert reader.get(address(batch, query)).status_code == 404
+
+
+def test_a_preview_is_for_readers_of_the_study(reader: Client, batch: Batch, study: Study) -> None:
+    stranger = signed_in(make_user("stranger", "study-admin", study=make_study("other")))
+    annotator = signed_in(make_user("annotator", "annotator", study=study))
+
+    assert reader.get(address(batch)).status_code == 200
+    assert stranger.get(address(batch)).status_code == 404
+    assert annotator.get(address(batch)).status_code == 404
+    assert reader.post(address(batch)).status_code == 405
+    assert reader.get(f"/studies/other/batches/{batch.pk}/preview/").status_code == 404
+
+
+def test_hostile_texts_stay_texts(reader: Client, study: Study) -> None:
+    attack = '</textarea></form><script>alert(1)</script><form action="/studies/"><button>x</button>&amp;"\''
+    rows = instance_rows(instances=1, k=1, prefix="bad", source=attack)
+    rows[0].generations.update({"alpha": [attack], "beta": ["x"]})
+    add_instances(study, rows=rows)
+    batch = make_batch(study, pairs=1, select="ids", instance_ids=["bad-1"])
+
+    page = page_of_the_rater(reader.get(address(batch)).text)
+
+    assert "<script>alert" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+    assert "&amp;amp;" in page
+    assert not re.search(r"\saction=", re.sub(r"&lt;.*?&gt;", "", page))
+
+
+def test_disabled_controls_look_the_same_and_send_nothing() -> None:
+    html = (
+        '<form action="/x" method="post" hx-post="/x" class="a"><input name="q" value="&quot;&lt;" required>'
+        '<a href="/away">x</a><a href="#here">y</a><br/><p title="a > b">1 &lt; 2 &#39;&nbsp;</p>'
+        "<script>evil()</script><iframe src='/x'></iframe><button id='k'>ok</button></form>"
+    )
+
+    assert disable_controls(html, usable=frozenset({"k"})) == (
+        '<form class="a"><input name="q" value="&quot;&lt;" required disabled>'
+        '<a>x</a><a href="#here">y</a><br/><p title="a &gt; b">1 &lt; 2 &#39;&nbsp;</p>'
+        '<button id="k">ok</button></form>'
+    )

@@ -1,0 +1,639 @@
+"""What is asked of Prolific, over real HTTP: decided once, paid once, whatever goes wrong on the way."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.core.errors import Unacceptable
+from annotation.models import Channel, PlatformAction, Study, Submission
+from annotation.recruitment.prolific.actions import approve, bonus, reject
+from annotation.recruitment.prolific.client import (
+    ProlificClient,
+    ProlificRefused,
+    ProlificUnreachable,
+    TokenMissing,
+    _retry_after,
+)
+from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings, address_problem
+from annotation.recruitment.prolific.sync import sync
+from tests.annotation.recruitment.prolific import server
+from tests.annotation.recruitment.prolific.server import (
+    BUSY,
+    CUT,
+    FAULT,
+    FAULT_AFTERWARDS,
+    HELD,
+    HELD_AND_DONE,
+    LOST,
+    ProlificServer,
+    Trouble,
+)
+from tests.annotation.recruitment.prolific.setup import (
+    NOON,
+    OTHER_PID,
+    OTHER_SESSION,
+    PID,
+    SESSION,
+    WORDS,
+    client_of,
+    come,
+    make_prolific,
+)
+from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import study as study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def submission(channel: Channel, prolific: ProlificServer) -> Submission:
+    """A submission that awaits review."""
+    come(channel)
+    prolific.add(SESSION, PID, "AWAITING REVIEW")
+    return Submission.objects.get()
+
+
+def state(submission: Submission) -> str:
+    submission.refresh_from_db()
+    return submission.state
+
+
+def hasty(channel: Channel) -> ProlificClient:
+    """A client that waits for no answer for long."""
+    client = client_of(channel)
+    client.seconds, client.tries = 0.2, 2
+    return client
+
+
+# Deciding
+
+
+def test_approval_is_sent_once(channel: Channel, submission: Submission, prolific: ProlificServer) -> None:
+    first = approve(submission=submission, client=client_of(channel), at=NOON)
+    second = approve(submission=submission, client=client_of(channel), at=NOON)
+
+    assert (first.before, second.before) == (False, True)
+    assert prolific.submissions[SESSION]["status"] == "APPROVED"
+    assert prolific.asked("transition") == [{"action": "APPROVE"}]
+    assert state(submission) == "approved"
+    action = PlatformAction.objects.get()
+    assert (action.key, action.state, action.attempts) == (f"approve:{SESSION}", "done", 1)
+
+
+def test_rejection_carries_words_and_category(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    reject(submission=submission, reason=WORDS, category="LOW_EFFORT", client=client_of(channel), at=NOON)
+
+    assert prolific.asked("transition") == [{"action": "REJECT", "message": WORDS, "rejection_category": "LOW_EFFORT"}]
+    assert state(submission) == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("reason", "category"),
+    [
+        pytest.param("x" * 99, "OTHER", id="99 characters"),
+        pytest.param(" " * 200, "OTHER", id="spaces"),
+        pytest.param("x" * 99 + "\x00" * 9, "OTHER", id="nul"),
+        pytest.param("x" * 2001, "OTHER", id="too long"),
+        pytest.param(WORDS, "", id="no category"),
+        pytest.param(WORDS, "RUDE", id="unknown category"),
+    ],
+)
+def test_rejection_that_prolific_would_not_take_is_refused_before_anything_is_sent(
+    channel: Channel, submission: Submission, prolific: ProlificServer, reason: str, category: str
+) -> None:
+    with pytest.raises(Unacceptable):
+        reject(submission=submission, reason=reason, category=category, client=client_of(channel), at=NOON)
+
+    assert prolific.requests == []
+    assert not PlatformAction.objects.exists()
+
+
+def test_reason_of_100_characters_is_long_enough(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    reject(submission=submission, reason="x" * 100, category="OTHER", client=client_of(channel), at=NOON)
+
+    assert state(submission) == "rejected"
+
+
+def test_categories_are_prolifics() -> None:
+    assert list(CATEGORIES) == server.CATEGORIES
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(BUSY, id="429"),
+        pytest.param(FAULT, id="500"),
+        pytest.param(FAULT_AFTERWARDS, id="500 after it took effect"),
+        pytest.param(CUT, id="cut"),
+        pytest.param(LOST, id="answer lost"),
+    ],
+)
+def test_passing_trouble_is_waited_out(
+    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble
+) -> None:
+    prolific.fail(trouble, trouble, on="transition")
+    client = client_of(channel)
+
+    approve(submission=submission, client=client, at=NOON)
+
+    assert prolific.submissions[SESSION]["status"] == "APPROVED"
+    assert client.paused == [1.0, 2.0]  # type: ignore[attr-defined]
+    assert state(submission) == "approved"
+
+
+@pytest.mark.parametrize(
+    ("header", "pause"),
+    [
+        pytest.param("7", 7.0, id="seconds"),
+        pytest.param("86400", 30.0, id="a day, capped"),
+        pytest.param("soon", 1.0, id="nonsense"),
+        pytest.param("-5", 1.0, id="negative"),
+        pytest.param("Wed, 01 May 2024 12:00:00 GMT", 0.0, id="a date gone by"),
+    ],
+)
+def test_retry_after_is_kept_to_up_to_a_limit(
+    channel: Channel, submission: Submission, prolific: ProlificServer, header: str, pause: float
+) -> None:
+    prolific.fail(Trouble(status=429, retry_after=header), on="transition")
+    client = client_of(channel)
+
+    approve(submission=submission, client=client, at=NOON)
+
+    assert client.paused == [pause]  # type: ignore[attr-defined]
+
+
+def test_retry_after_reads_a_date_to_come() -> None:
+    later = timezone.now() + timedelta(seconds=100)
+    wait = _retry_after(later.strftime("%a, %d %b %Y %H:%M:%S GMT"))
+
+    assert wait is not None
+    assert 90 < wait <= 100
+
+
+@pytest.mark.parametrize(
+    ("trouble", "known"),
+    [
+        pytest.param(HELD, "pending", id="no answer in time"),
+        pytest.param(HELD_AND_DONE, "pending", id="done, and no answer in time"),
+        pytest.param(FAULT, "pending", id="500"),
+        pytest.param(BUSY, "failed", id="429: certainly not done"),
+    ],
+)
+def test_lasting_trouble_leaves_the_request_to_be_tried_again(
+    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble, known: str
+) -> None:
+    prolific.fail(trouble, trouble, on="transition")
+    with pytest.raises(ProlificUnreachable):
+        approve(submission=submission, client=hasty(channel), at=NOON)
+    assert PlatformAction.objects.get().state == known
+
+    done = approve(submission=submission, client=client_of(channel), at=NOON)
+
+    assert (done.before, done.action.state, done.action.attempts) == (False, "done", 2)
+    assert state(submission) == "approved"
+
+
+def test_second_try_asks_first_and_sends_nothing_when_it_was_done(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.fail(LOST, LOST, on="transition")
+    with pytest.raises(ProlificUnreachable):
+        approve(submission=submission, client=hasty(channel), at=NOON)
+    sent = len(prolific.asked("transition"))
+
+    approve(submission=submission, client=client_of(channel), at=NOON)
+
+    assert len(prolific.asked("transition")) == sent
+
+
+def test_opposite_waits_until_the_first_is_settled(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.fail(LOST, LOST, on="transition")
+    with pytest.raises(ProlificUnreachable):
+        approve(submission=submission, client=hasty(channel), at=NOON)
+
+    with pytest.raises(Unacceptable, match=f"approve:{SESSION}"):
+        reject(submission=submission, reason=WORDS, category="OTHER", client=client_of(channel), at=NOON)
+
+
+def test_opposite_of_what_was_decided_is_refused(channel: Channel, submission: Submission) -> None:
+    approve(submission=submission, client=client_of(channel), at=NOON)
+    submission.refresh_from_db()
+
+    with pytest.raises(Unacceptable, match="APPROVED"):
+        reject(submission=submission, reason=WORDS, category="OTHER", client=client_of(channel), at=NOON)
+
+
+def test_refusal_is_told_in_prolifics_words_and_may_be_tried_again(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.submissions[SESSION]["status"] = "ACTIVE"
+    with pytest.raises(ProlificRefused, match="that is ACTIVE can't be APPROVED"):
+        approve(submission=submission, client=client_of(channel), at=NOON)
+    assert PlatformAction.objects.get().state == "failed"
+    assert state(submission) == "started"
+
+    prolific.submissions[SESSION]["status"] = "AWAITING REVIEW"
+    approve(submission=submission, client=client_of(channel), at=NOON)
+
+    assert state(submission) == "approved"
+
+
+def test_refusal_of_what_is_so_already_counts_as_done(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.submissions[SESSION]["status"] = "APPROVED"
+    prolific.fail(Trouble(status=400), on="transition")
+
+    approve(submission=submission, client=client_of(channel), at=NOON)
+
+    assert state(submission) == "approved"
+
+
+def test_request_that_another_process_is_sending_is_not_sent(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    busy = {"busy_until": (NOON + timedelta(minutes=5)).isoformat()}
+    channel.actions.create(submission=submission, kind="approve", key=f"approve:{SESSION}", attempts=1, answer=busy)
+
+    with pytest.raises(Unacceptable, match="at this moment"):
+        approve(submission=submission, client=client_of(channel), at=NOON)
+    assert prolific.requests == []
+
+    approve(submission=submission, client=client_of(channel), at=NOON + HOUR)
+    assert state(submission) == "approved"
+
+
+def test_request_is_written_down_before_it_is_sent(
+    channel: Channel, submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+
+    def transition(self: ProlificClient, *args: Any, **words: Any) -> dict[str, Any]:
+        found.extend(PlatformAction.objects.values_list("key", "state", "attempts"))
+        return {}
+
+    monkeypatch.setattr(ProlificClient, "transition", transition)
+    approve(submission=submission, client=client_of(channel), at=NOON)
+
+    assert found == [(f"approve:{SESSION}", "pending", 1)]
+
+
+# The token
+
+
+def test_missing_token_is_told_by_the_name_of_its_variable(
+    channel: Channel, submission: Submission, settings: Any, prolific: ProlificServer
+) -> None:
+    settings.ENDPOINT_KEY = {}.get
+
+    with pytest.raises(TokenMissing, match="PROLIFIC_TOKEN"):
+        approve(submission=submission, client=client_of(channel), at=NOON)
+    assert prolific.requests == []
+    assert not PlatformAction.objects.exists()
+
+
+def test_refused_token_is_never_repeated(channel: Channel, submission: Submission, settings: Any) -> None:
+    settings.ENDPOINT_KEY = {"PROLIFIC_TOKEN": "a-wrong-token"}.get
+
+    with pytest.raises(ProlificRefused) as refusal:
+        approve(submission=submission, client=client_of(channel), at=NOON)
+
+    action = PlatformAction.objects.get()
+    assert "a-wrong-token" not in f"{refusal.value}{action.answer}{action.payload}"
+    assert action.state == "failed"
+
+
+def test_variable_that_is_not_prolifics_is_never_read(study: Study, settings: Any) -> None:
+    settings.ENDPOINT_KEY = {"SECRET_KEY": "the server's own", "DATABASE_URL": "x"}.get
+    channel = make_prolific(study)
+    for name in ("SECRET_KEY", "DATABASE_URL", "AWS_PROLIFIC"):
+        channel.options["token_env"] = channel.options["webhook_secret_env"] = name
+        given = ProlificSettings.of(channel)
+        assert (given.token, given.webhook_secret) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        pytest.param("https://api.prolific.com", True, id="Prolific"),
+        pytest.param("http://api.prolific.com", False, id="without https"),
+        pytest.param("https://api.prolific.com.evil.example", False, id="longer name"),
+        pytest.param("https://evil.example", False, id="elsewhere"),
+        pytest.param("https://api.prolific.com:443", True, id="Prolific's own port"),
+        pytest.param("https://api.prolific.com:8443", False, id="another port"),
+        pytest.param("https://stand-in.example", True, id="allowed by the server"),
+        pytest.param("https://stand-in.example:8443", False, id="allowed at another port"),
+        pytest.param("http://stand-in.example", False, id="allowed, without https"),
+        pytest.param("http://127.0.0.1:8080", True, id="this machine, allowed"),
+        pytest.param("http://127.0.0.1:8081", False, id="this machine, another port"),
+        pytest.param("http://[::1]:8080", True, id="this machine, IPv6"),
+        pytest.param("http://localhost:8080", False, id="this machine, not allowed"),
+        pytest.param("http://169.254.169.254", False, id="metadata"),
+        pytest.param("https://api.prolific.com@evil.example", False, id="user name"),
+        pytest.param("https://api.prolific.com/x", False, id="path"),
+        pytest.param("https://api.prolific.com?x=1", False, id="query"),
+        pytest.param("https://[::1", False, id="garbled"),
+        pytest.param("ftp://127.0.0.1", False, id="another scheme"),
+    ],
+)
+def test_token_goes_to_prolific_and_to_what_the_server_allows(settings: Any, url: str, allowed: bool) -> None:
+    settings.PLATFORM_ALLOWLIST = ["stand-in.example:443", "127.0.0.1:8080", "[::1]:8080", "localhost"]
+    settings.ENDPOINT_ALLOWLIST = ["localhost", "127.0.0.1"]  # that one is for judges
+
+    assert (address_problem(url) is None) is allowed
+
+
+def test_host_that_is_not_allowed_any_more_is_not_asked(
+    channel: Channel, submission: Submission, settings: Any, prolific: ProlificServer
+) -> None:
+    settings.PLATFORM_ALLOWLIST = []
+
+    with pytest.raises(ProlificRefused):
+        approve(submission=submission, client=client_of(channel), at=NOON)
+    assert prolific.requests == []
+
+
+def test_redirect_is_not_followed(channel: Channel, submission: Submission, prolific: ProlificServer) -> None:
+    prolific.fail(Trouble(status=302), on="transition")
+
+    with pytest.raises(ProlificRefused):
+        approve(submission=submission, client=client_of(channel), at=NOON)
+
+
+# Bonuses
+
+
+def pay(submission: Submission, amount: str = "0.75", *, at: Any = NOON, **more: Any) -> Any:
+    client = more.pop("client", None) or client_of(submission.channel)
+    return bonus(submission=submission, amount=amount, client=client, at=at, **more)
+
+
+def test_bonus_is_paid_once(submission: Submission, prolific: ProlificServer) -> None:
+    first, second = pay(submission), pay(submission, "0.75")
+
+    assert (first.before, second.before) == (False, True)
+    assert prolific.paid(SESSION) == [75.0]
+    assert prolific.asked("bonus-payments/")[0] == {
+        "study_id": server.STUDY,
+        "csv_bonuses": f"{SESSION},0.75",
+    }
+
+
+@pytest.mark.parametrize(("text", "line"), [("2", "2.00"), ("0.5", "0.50"), ("0.07", "0.07"), ("5.00", "5.00")])
+def test_amount_is_sent_in_units_with_two_places(
+    submission: Submission, prolific: ProlificServer, text: str, line: str
+) -> None:
+    pay(submission, text)
+
+    assert prolific.asked("bonus-payments/")[0]["csv_bonuses"] == f"{SESSION},{line}"
+    assert prolific.paid(SESSION) == [float(Decimal(text) * 100)]
+
+
+@pytest.mark.parametrize(
+    "amount", ["", "0", "0.00", "-1", "5.01", "1e1", "1,50", "0.123", "NaN", "١", "1\n2", "0.75;x,9", " "]
+)
+def test_amount_that_is_none_or_above_the_cap_is_refused_before_anything_is_sent(
+    submission: Submission, prolific: ProlificServer, amount: str
+) -> None:
+    with pytest.raises(Unacceptable):
+        pay(submission, amount)
+
+    assert prolific.requests == []
+
+
+def test_another_reference_pays_another_bonus(submission: Submission, prolific: ProlificServer) -> None:
+    pay(submission)
+    pay(submission, reference="second")
+    pay(submission, reference="second")
+
+    assert prolific.paid(SESSION) == [75.0, 75.0]
+
+
+def test_reference_that_is_none_is_refused(submission: Submission) -> None:
+    for reference in ("a b", "x" * 21, "ü"):
+        with pytest.raises(Unacceptable):
+            pay(submission, reference=reference)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(LOST, id="answer lost"),
+        pytest.param(FAULT_AFTERWARDS, id="500 after it took effect"),
+        pytest.param(HELD_AND_DONE, id="no answer in time"),
+    ],
+)
+def test_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
+    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble
+) -> None:
+    prolific.fail(trouble, on="/pay/")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+    assert len(prolific.asked("/pay/")) == 1  # not sent again by itself
+
+    assert pay(submission).before is False
+    assert pay(submission).before is True
+    assert prolific.paid(SESSION) == [75.0]
+    assert len(prolific.asked("/pay/")) == 1
+
+
+def test_bonus_that_is_listed_minutes_later_is_waited_for(
+    submission: Submission, channel: Channel, prolific: ProlificServer
+) -> None:
+    prolific.pays_at_once = False
+    prolific.fail(LOST, on="/pay/")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+    with pytest.raises(ProlificUnreachable, match="not sent again"):
+        pay(submission, at=NOON + timedelta(minutes=5))
+
+    prolific.settle()
+    pay(submission, at=NOON + timedelta(minutes=10))
+
+    assert prolific.paid(SESSION) == [75.0]
+    assert PlatformAction.objects.get().state == "done"
+
+
+@pytest.mark.parametrize("trouble", [pytest.param(CUT, id="cut"), pytest.param(FAULT, id="500")])
+def test_bonus_that_never_arrived_is_left_to_a_person_after_an_hour(
+    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble
+) -> None:
+    prolific.fail(trouble, on="/pay/")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+
+    with pytest.raises(ProlificRefused, match="another reference"):
+        pay(submission, at=NOON + HOUR)
+    with pytest.raises(Unacceptable, match="another reference"):
+        pay(submission, at=NOON + 2 * HOUR)
+    assert prolific.paid(SESSION) == []
+
+    pay(submission, reference="again", at=NOON + 2 * HOUR)
+    assert prolific.paid(SESSION) == [75.0]
+
+
+def test_bonus_of_the_same_amount_paid_before_is_not_taken_for_this_one(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.submissions[SESSION]["bonus_payments"].append(75.0)
+    prolific.fail(CUT, on="/pay/")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, at=NOON + timedelta(minutes=1))
+
+
+def test_another_bonus_waits_until_the_first_is_settled(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.fail(LOST, on="/pay/")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+
+    with pytest.raises(Unacceptable, match="isn’t known"):
+        pay(submission, "1.00")
+
+
+@pytest.mark.parametrize("trouble", [BUSY, Trouble(status=429, retry_after="3")])
+def test_bonus_that_was_certainly_not_taken_is_sent_again(
+    submission: Submission, prolific: ProlificServer, trouble: Trouble
+) -> None:
+    prolific.fail(trouble, trouble, on="/pay/")
+
+    pay(submission)
+
+    assert prolific.paid(SESSION) == [75.0]
+
+
+@pytest.mark.parametrize("trouble", [LOST, FAULT, BUSY, CUT])
+def test_trouble_while_a_bonus_is_only_written_down_pays_nothing_twice(
+    submission: Submission, prolific: ProlificServer, trouble: Trouble
+) -> None:
+    prolific.fail(trouble, trouble, on="submissions/bonus-payments")
+
+    pay(submission)
+
+    assert prolific.paid(SESSION) == [75.0]
+
+
+def test_bonus_without_funds_is_told_and_paid_when_there_are(submission: Submission, prolific: ProlificServer) -> None:
+    prolific.funds = 10
+    with pytest.raises(ProlificRefused, match="enough funds"):
+        pay(submission)
+
+    prolific.funds = 1000
+    pay(submission)
+
+    assert prolific.paid(SESSION) == [75.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param({"id": "b1", "amount": 7500}, "another amount", id="pounds for pence"),
+        pytest.param({"id": "../../users/me", "amount": 75}, "no id", id="id that is a path"),
+        pytest.param({"amount": 75}, "no id", id="no id"),
+    ],
+)
+def test_bonus_that_prolific_understood_otherwise_is_not_paid(
+    submission: Submission, prolific: ProlificServer, monkeypatch: pytest.MonkeyPatch, answer: Any, words: str
+) -> None:
+    monkeypatch.setattr(ProlificServer, "_set_up", lambda self, body: answer)
+
+    with pytest.raises(ProlificRefused, match=words):
+        pay(submission)
+    assert prolific.asked("/pay/") == []
+
+
+def test_bonus_for_somebody_who_took_no_part_is_refused(submission: Submission, prolific: ProlificServer) -> None:
+    del prolific.submissions[SESSION]
+
+    with pytest.raises(ProlificRefused):
+        pay(submission)
+    assert PlatformAction.objects.get().state == "failed"
+
+
+# Sync
+
+
+def test_sync_takes_over_all_pages(channel: Channel, prolific: ProlificServer) -> None:
+    come(channel)
+    for number in range(250):
+        prolific.add(f"{number:024x}", f"{number:023x}a", "AWAITING REVIEW")
+    prolific.add(SESSION, PID, "APPROVED")
+    prolific.add(OTHER_SESSION, OTHER_PID, "ACTIVE", study="elsewhere")
+
+    found = sync(channel=channel, client=client_of(channel), at=NOON)
+
+    assert (found.seen, found.new, found.changed) == (251, 250, 1)
+    assert channel.submissions.get(external_id=SESSION).state == "approved"
+    assert not channel.submissions.filter(external_id=OTHER_SESSION).exists()
+    assert len(prolific.requests) == 3
+    again = sync(channel=channel, client=client_of(channel), at=NOON)
+    assert (again.seen, again.new, again.changed) == (251, 0, 0)
+
+
+def test_sync_ends_where_there_is_no_further_page(channel: Channel, prolific: ProlificServer) -> None:
+    for number in range(100):
+        prolific.add(f"{number:024x}", PID, "ACTIVE")
+
+    assert sync(channel=channel, client=client_of(channel), at=NOON).seen == 100
+
+
+def test_sync_stops_at_its_limit(channel: Channel, prolific: ProlificServer) -> None:
+    for number in range(250):
+        prolific.add(f"{number:024x}", PID, "ACTIVE")
+
+    assert sync(channel=channel, client=client_of(channel), at=NOON, most_pages=1).seen == 100
+
+
+def test_sync_leaves_out_what_it_cannot_read(channel: Channel, prolific: ProlificServer) -> None:
+    prolific.add("../x", PID, "ACTIVE")
+    prolific.add(OTHER_SESSION, PID, "BRAND NEW STATUS")
+
+    found = sync(channel=channel, client=client_of(channel), at=NOON)
+
+    assert (found.seen, found.unreadable) == (0, 2)
+    assert not channel.submissions.exists()
+
+
+def test_sync_tells_a_submission_that_is_another_participants(channel: Channel, prolific: ProlificServer) -> None:
+    come(channel)
+    prolific.add(SESSION, OTHER_PID, "ACTIVE")
+
+    sync(channel=channel, client=client_of(channel), at=NOON)
+
+    assert channel.submissions.get().details["problem"] == "other-participant"
+
+
+def test_sync_moves_back_what_prolific_has_taken_back(channel: Channel, prolific: ProlificServer) -> None:
+    come(channel)
+    prolific.add(SESSION, PID, "REJECTED")
+    sync(channel=channel, client=client_of(channel), at=NOON)
+    assert channel.submissions.get().state == "rejected"
+
+    prolific.submissions[SESSION]["status"] = "AWAITING REVIEW"
+    sync(channel=channel, client=client_of(channel), at=NOON)
+
+    assert channel.submissions.get().state == "completed"
+
+
+def test_answer_that_is_no_json_is_trouble(
+    channel: Channel, prolific: ProlificServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProlificServer, "_answer", lambda self, handler, body: (200, ["no object"]))
+
+    with pytest.raises(ProlificUnreachable):
+        sync(channel=channel, client=client_of(channel), at=NOON)

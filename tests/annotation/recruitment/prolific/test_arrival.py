@@ -1,0 +1,498 @@
+"""Participants of Prolific arriving: whose place is whose, what a link needs, and who is turned away."""
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from annotation.annotators.consent import answer_consent
+from annotation.models import Annotator, Channel, Participant, Study, Submission
+from annotation.recruitment.channels import set_open
+from annotation.recruitment.prolific.client import ProlificUnreachable
+from annotation.recruitment.prolific.site import ProlificSettings
+from annotation.recruitment.prolific.submissions import release_browser
+from annotation.recruitment.prolific.tokens import claims_of, is_signed
+from tests.annotation.recruitment.prolific.server import FAULT, STUDY, ProlificServer, encoded, public_key, signed_token
+from tests.annotation.recruitment.prolific.setup import (
+    NOON,
+    OTHER_PID,
+    OTHER_SESSION,
+    PID,
+    SESSION,
+    client_of,
+    come,
+    link,
+    make_prolific,
+    rater,
+)
+from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import study as study
+from tests.factories import claim, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+IDS = {"PROLIFIC_PID": PID, "STUDY_ID": STUDY, "SESSION_ID": SESSION}
+
+
+def nobody_came() -> bool:
+    return not (Participant.objects.exists() or Submission.objects.exists() or Annotator.objects.exists())
+
+
+# The first arrival
+
+
+def test_first_arrival_makes_a_rater_and_leads_on(channel: Channel) -> None:
+    answer, browser = come(channel)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/rate/")
+    assert answer["Referrer-Policy"] == "no-referrer"
+    submission = Submission.objects.get()
+    assert (submission.external_id, submission.state) == (SESSION, "started")
+    assert submission.participant is not None
+    assert submission.participant.external_id == PID
+    assert rater(channel).kind == "prolific"
+    assert browser.get("/rate/")["Location"].startswith("/rate/consent/")
+
+
+def test_nothing_of_the_ids_is_in_the_rater_or_their_cookie(channel: Channel) -> None:
+    answer, _browser = come(channel)
+
+    annotator = rater(channel)
+    assert annotator.user is not None
+    assert PID not in annotator.code + annotator.user.username
+    kept = [morsel for name, morsel in answer.cookies.items() if name.startswith("tandem-")]
+    assert len(kept) == 1
+    assert PID not in kept[0].OutputString()
+    assert SESSION not in kept[0].OutputString()
+    assert (kept[0]["httponly"], kept[0]["samesite"], kept[0]["path"]) == (True, "Lax", f"/join/{channel.key}/")
+
+
+def test_cookie_needs_https_where_the_server_does(channel: Channel, settings: Any) -> None:
+    settings.SESSION_COOKIE_SECURE = True
+
+    answer, _browser = come(channel)
+
+    assert all(answer.cookies[name]["secure"] for name in answer.cookies if name.startswith("tandem-"))
+    assert any(name.startswith("tandem-") for name in answer.cookies)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pytest.param({"pid": ""}, id="no participant"),
+        pytest.param({"session": ""}, id="no submission"),
+        pytest.param({"study": ""}, id="no study"),
+        pytest.param({"pid": "{{%PROLIFIC_PID%}}"}, id="placeholder"),
+        pytest.param({"pid": "<script>alert(1)</script>"}, id="markup"),
+        pytest.param({"pid": "a" * 65}, id="too long"),
+        pytest.param({"pid": "abc%0a"}, id="line break"),
+        pytest.param({"pid": "abc%00"}, id="nul"),
+        pytest.param({"session": "..%2f..%2fadmin"}, id="path"),
+        pytest.param({"pid": "５f1a"}, id="other digits"),
+        pytest.param({"pid": f"{PID}&PROLIFIC_PID={OTHER_PID}"}, id="two participants"),
+    ],
+)
+def test_garbled_link_is_refused_and_makes_nobody_a_rater(channel: Channel, ids: dict[str, str]) -> None:
+    answer, _browser = come(channel, **ids)
+
+    assert answer.status_code == 400
+    assert nobody_came()
+    assert b"<script>alert" not in answer.content
+    assert "PROLIFIC_PID" in answer.content.decode()
+
+
+def test_link_without_any_ids_is_refused(channel: Channel) -> None:
+    assert Client().get(f"/join/{channel.key}/").status_code == 400
+    assert nobody_came()
+
+
+def test_link_for_another_study_is_refused(channel: Channel) -> None:
+    answer, _browser = come(channel, study="60f6acb180a7b59ac0621f9f")
+
+    assert answer.status_code == 403
+    assert nobody_came()
+
+
+def test_nobody_gets_in_while_the_channel_names_no_study(study: Study, prolific: ProlificServer) -> None:
+    channel = make_prolific(study, prolific, study_id="")
+
+    assert come(channel, study="x")[0].status_code == 403
+    assert come(channel, study="")[0].status_code == 400
+    assert nobody_came()
+
+
+def test_shut_channel_takes_nobody_new_and_lets_known_ones_on(channel: Channel) -> None:
+    _answer, browser = come(channel)
+    set_open(channel=channel, is_open=False)
+
+    assert come(channel, pid=OTHER_PID, session=OTHER_SESSION)[0].status_code == 403
+    assert come(channel, browser)[0].status_code == 302
+    assert Participant.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Sec-Purpose": "prefetch;prerender"}, id="prefetch"),
+        pytest.param({"Purpose": "prefetch"}, id="older prefetch"),
+        pytest.param({"User-Agent": "Slackbot-LinkExpanding 1.0"}, id="robot"),
+    ],
+)
+def test_looking_ahead_makes_nobody_a_rater(channel: Channel, headers: dict[str, str]) -> None:
+    answer = Client().get(link(channel), headers=headers)
+
+    assert answer.status_code in (200, 204)
+    assert nobody_came()
+
+
+def test_head_makes_nobody_a_rater(channel: Channel) -> None:
+    Client().head(link(channel))
+
+    assert nobody_came()
+
+
+def test_button_lets_in_who_was_taken_for_a_robot(channel: Channel) -> None:
+    browser = Client(headers={"User-Agent": "PreviewBrowser"})
+    assert "<button>" in browser.get(link(channel)).content.decode()
+
+    assert browser.post(link(channel)).status_code == 302
+    assert Participant.objects.count() == 1
+
+
+def test_somebody_signed_in_is_not_signed_out_by_a_link(channel: Channel) -> None:
+    researcher = make_user("researcher", "researcher")
+    browser = Client()
+    browser.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
+
+    answer, _ = come(channel, browser)
+
+    assert answer.status_code == 200
+    assert browser.session["_auth_user_id"] == str(researcher.pk)
+    assert nobody_came()
+
+
+# Coming back
+
+
+def test_the_same_browser_comes_back_also_without_its_session(channel: Channel) -> None:
+    _answer, browser = come(channel)
+    browser.cookies.pop("sessionid")
+
+    answer, _browser = come(channel, browser)
+
+    assert answer.status_code == 302
+    assert Participant.objects.count() == Submission.objects.count() == 1
+    assert browser.session["_auth_user_id"] == str(rater(channel).user_id)
+
+
+def test_another_browser_is_refused_and_sees_nothing_of_the_work(channel: Channel) -> None:
+    come(channel)
+    annotator = rater(channel)
+    answer_consent(annotator=annotator, accepted=True, at=NOON)
+    hit = claim(annotator)
+
+    answer, stranger = come(channel)
+
+    page = answer.content.decode()
+    assert answer.status_code == 403
+    assert "another browser" in page
+    assert annotator.code not in page
+    assert hit.key not in page
+    assert "sessionid" not in stranger.cookies
+    assert stranger.get(f"/rate/hit/{hit.key}/")["Location"].startswith("/login/")
+
+
+def test_another_participants_id_with_ones_own_cookie_is_refused(channel: Channel) -> None:
+    come(channel)
+    _answer, browser = come(channel, pid=OTHER_PID, session=OTHER_SESSION)
+
+    assert browser.get(link(channel)).status_code == 200  # a button first, for somebody who is signed in
+    assert browser.post(link(channel)).status_code == 403  # it doesn't help
+    assert browser.session["_auth_user_id"] == str(rater(channel, OTHER_PID).user_id)
+
+
+def test_cookie_under_another_participants_name_is_refused(channel: Channel) -> None:
+    _answer, victims = come(channel)
+    _answer, browser = come(channel, pid=OTHER_PID, session=OTHER_SESSION)
+    own = next(name for name in browser.cookies if name.startswith("tandem-"))
+    thief = Client()
+    thief.cookies[next(iter(victims.cookies.keys() - {"sessionid", "csrftoken"}))] = browser.cookies[own].value
+
+    assert come(channel, thief)[0].status_code == 403
+
+
+def test_made_up_cookie_is_refused(channel: Channel) -> None:
+    answer, _browser = come(channel)
+    name = next(name for name in answer.cookies if name.startswith("tandem-"))
+    for value in ("", "1", f"{rater(channel).pk}:", answer.cookies[name].value[:-2] + "xx"):
+        forger = Client()
+        forger.cookies[name] = value
+        assert come(channel, forger)[0].status_code == 403
+
+
+def test_another_participants_submission_is_refused(channel: Channel) -> None:
+    come(channel)
+
+    answer, browser = come(channel, pid=OTHER_PID)
+
+    assert answer.status_code == 403
+    assert "sessionid" not in browser.cookies
+    assert Submission.objects.get().participant == channel.participants.get(external_id=PID)
+    assert not channel.participants.filter(external_id=OTHER_PID).exists()
+
+
+def test_second_submission_of_one_participant_is_its_own_row(channel: Channel) -> None:
+    _answer, browser = come(channel)
+
+    come(channel, browser, session=OTHER_SESSION)
+
+    assert Participant.objects.count() == 1
+    assert sorted(Submission.objects.values_list("external_id", flat=True)) == [SESSION, OTHER_SESSION]
+
+
+def test_two_participants_share_a_browser_each_with_their_own_place(channel: Channel) -> None:
+    _answer, browser = come(channel)
+    browser.post(link(channel, OTHER_PID, OTHER_SESSION))
+    assert browser.session["_auth_user_id"] == str(rater(channel, OTHER_PID).user_id)
+
+    browser.post(link(channel))
+
+    assert browser.session["_auth_user_id"] == str(rater(channel).user_id)
+
+
+def test_released_participant_comes_from_another_browser_and_the_first_is_out(channel: Channel) -> None:
+    _answer, first = come(channel)
+    release_browser(submission=Submission.objects.get())
+
+    assert first.get("/rate/")["Location"].startswith("/login/")
+    answer, second = come(channel)
+    assert answer.status_code == 302
+    assert second.get("/rate/").status_code == 302
+    assert come(channel, first)[0].status_code == 403
+    assert come(channel)[0].status_code == 403  # once only
+
+
+def test_place_of_a_deactivated_account_is_gone(channel: Channel) -> None:
+    _answer, browser = come(channel)
+    User.objects.filter(pk=rater(channel).user_id).update(is_active=False)
+
+    assert come(channel, browser)[0].status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_browser_of_two_at_one_moment_gets_the_place(channel: Channel) -> None:
+    answers: list[int] = []
+    together = threading.Barrier(2)
+
+    def arrive() -> None:
+        try:
+            together.wait()
+            answers.append(come(channel)[0].status_code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=arrive) for _number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(answers) == [302, 403]
+    assert Participant.objects.count() == Submission.objects.count() == 1
+
+
+# Links that Prolific has signed
+
+
+@pytest.fixture
+def signed(study: Study, prolific: ProlificServer) -> Channel:
+    prolific.keys = [public_key()]
+    return make_prolific(study, prolific, proof="signed")
+
+
+def open_signed(channel: Channel, token: str, browser: Client | None = None) -> int:
+    answer = (browser or Client()).get(f"/join/{channel.key}/?prolific_token={token}")
+    return answer.status_code
+
+
+def token_for(claims: dict[str, str] = IDS, **more: Any) -> str:
+    return signed_token(claims, **{"aud": "http://testserver", **more})
+
+
+def test_signed_link_lets_its_participant_in_from_any_browser(signed: Channel) -> None:
+    assert open_signed(signed, token_for()) == 302
+    assert open_signed(signed, token_for()) == 302
+    assert Participant.objects.get().external_id == PID
+
+
+def test_unsigned_link_is_refused_where_signed_ones_are_asked_for(signed: Channel) -> None:
+    assert come(signed)[0].status_code == 403
+    assert nobody_came()
+
+
+def test_known_browser_opens_an_old_link_again(signed: Channel) -> None:
+    browser = Client()
+    open_signed(signed, token_for(), browser)
+
+    assert come(signed, browser)[0].status_code == 302
+    assert come(signed, browser, session=OTHER_SESSION)[0].status_code == 403
+
+
+def test_audience_may_be_the_whole_address(signed: Channel) -> None:
+    assert open_signed(signed, token_for(aud=f"http://testserver/join/{signed.key}/?PROLIFIC_PID={PID}")) == 302
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param(lambda: token_for(seed=2), id="another key"),
+        pytest.param(lambda: token_for(kid="key-2"), id="unknown key"),
+        pytest.param(lambda: token_for(aud="https://elsewhere.example"), id="another audience"),
+        pytest.param(lambda: token_for(aud="http://testserver.evil.example"), id="longer audience"),
+        pytest.param(lambda: token_for(aud="http://testserver/join/other/"), id="another channel"),
+        pytest.param(lambda: token_for(aud=None), id="no audience"),
+        pytest.param(lambda: token_for(exp=int(time.time()) - 3600), id="expired"),
+        pytest.param(lambda: token_for(exp="never"), id="no expiry"),
+        pytest.param(lambda: token_for({**IDS, "STUDY_ID": "other"}), id="another study"),
+        pytest.param(lambda: token_for(header={"alg": "none", "kid": "key-1"}), id="no algorithm"),
+        pytest.param(lambda: token_for(header={"alg": "HS256", "kid": "key-1"}), id="another algorithm"),
+        pytest.param(lambda: token_for(header={"alg": "RS256"}), id="no key id"),
+        pytest.param(lambda: token_for()[:-4], id="cut"),
+        pytest.param(lambda: "a.b.c", id="nonsense"),
+        pytest.param(lambda: "x" * 10_000, id="long"),
+        pytest.param(lambda: ".".join([token_for().split(".")[0], encoded(b"[]"), "AA"]), id="no object"),
+    ],
+)
+def test_token_that_prolific_did_not_sign_for_this_is_refused(signed: Channel, token: Any) -> None:
+    assert open_signed(signed, token()) == 403
+    assert nobody_came()
+
+
+def test_changed_claims_are_refused(signed: Channel) -> None:
+    head, _claims, signature = token_for().split(".")
+    forged = signed_token({**IDS, "PROLIFIC_PID": OTHER_PID}, aud="http://testserver", seed=2).split(".")[1]
+
+    assert open_signed(signed, f"{head}.{forged}.{signature}") == 403
+
+
+def test_address_that_says_otherwise_than_its_token_is_refused(signed: Channel) -> None:
+    answer = Client().get(link(signed, OTHER_PID, prolific_token=token_for()))
+
+    assert answer.status_code == 400
+    assert nobody_came()
+
+
+def test_token_without_the_ids_is_refused(signed: Channel) -> None:
+    assert open_signed(signed, token_for({"PROLIFIC_PID": PID})) == 400
+
+
+def test_keys_are_fetched_once_and_not_for_each_made_up_id(signed: Channel, prolific: ProlificServer) -> None:
+    for number in range(5):
+        open_signed(signed, token_for(kid=f"made-up-{number}"))
+    open_signed(signed, token_for())
+
+    assert len(prolific.asked("jwks.json")) <= 2
+
+
+def test_new_key_is_found(signed: Channel, prolific: ProlificServer) -> None:
+    open_signed(signed, token_for())
+    prolific.keys = [public_key("key-2", seed=2)]
+
+    assert open_signed(signed, token_for(kid="key-2", seed=2)) == 302
+
+
+def test_keys_out_of_reach_ask_for_patience(signed: Channel, prolific: ProlificServer) -> None:
+    prolific.fail(*[FAULT] * 10)
+    channel_client = client_of(signed)
+
+    with pytest.raises(ProlificUnreachable):
+        claims_of(token_for(), client=channel_client, host="testserver", path="/", at=timezone.now())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"e": encoded(b"\x01")}, id="exponent 1"),
+        pytest.param({"e": encoded(b"\x02")}, id="even exponent"),
+        pytest.param({"n": encoded(b"\xff" * 64)}, id="short modulus"),
+        pytest.param({"n": "not base64!"}, id="no number"),
+        pytest.param({"kty": "oct"}, id="no RSA key"),
+    ],
+)
+def test_weak_key_signs_nothing(changes: dict[str, str]) -> None:
+    assert not is_signed(b"text", b"\x00" * 256, public_key(**changes))
+
+
+# Asking Prolific who comes
+
+
+@pytest.fixture
+def asking(study: Study, prolific: ProlificServer) -> Channel:
+    return make_prolific(study, prolific, proof="asked")
+
+
+def test_submission_that_prolific_knows_is_let_in(asking: Channel, prolific: ProlificServer) -> None:
+    prolific.add(SESSION, PID)
+
+    answer, browser = come(asking)
+    assert answer.status_code == 302
+    assert come(asking, browser)[0].status_code == 302
+    assert len(prolific.requests) == 1  # once is enough
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param({}, id="unknown"),
+        pytest.param({"participant": OTHER_PID}, id="another participant"),
+        pytest.param({"participant": PID, "study": "elsewhere"}, id="another study"),
+        pytest.param({"participant": PID, "status": "RETURNED"}, id="returned"),
+    ],
+)
+def test_submission_that_prolific_tells_otherwise_of_is_refused(
+    asking: Channel, prolific: ProlificServer, there: dict[str, str]
+) -> None:
+    if there:
+        prolific.add(SESSION, **there)
+
+    assert come(asking)[0].status_code == 403
+    assert nobody_came()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("PROLIFIC_TOKEN", None, id="no token"),
+        pytest.param("PROLIFIC_TOKEN", "wrong", id="wrong token"),
+    ],
+)
+def test_participant_is_asked_for_patience_when_prolific_cannot_be_asked(
+    asking: Channel, settings: Any, key: str, value: str | None
+) -> None:
+    settings.ENDPOINT_KEY = {key: value}.get
+
+    answer, _browser = come(asking)
+
+    assert answer.status_code == 503
+    assert "again in some minutes" in answer.content.decode()
+    assert nobody_came()
+
+
+def test_proof_is_asked_for_again_for_a_new_submission(asking: Channel, prolific: ProlificServer) -> None:
+    prolific.add(SESSION, PID)
+    _answer, browser = come(asking)
+
+    assert come(asking, browser, session=OTHER_SESSION)[0].status_code == 403
+    assert ProlificSettings.of(asking).proof == "asked"
+
+
+def test_old_token_of_the_past_is_not_taken_by_clock_alone(signed: Channel) -> None:
+    token = token_for(exp=int((timezone.now() - timedelta(seconds=30)).timestamp()))
+
+    assert open_signed(signed, token) == 302  # two clocks may differ by a minute

@@ -1,0 +1,359 @@
+"""Work that outlives Prolific's patience, and people with several submissions: what counts, which code, whose HITs."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from annotation.allocation.claims import release_expired
+from annotation.annotators.consent import answer_consent
+from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study, Submission
+from annotation.rating.completion import completion_message_of
+from annotation.recruitment.base import CompletionMessage
+from annotation.recruitment.prolific.submissions import apply_status
+from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, SESSION, come, rater
+from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import study as study
+from tests.factories import claim, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+THIRD_SESSION = "61015b057bd72ddc7244edbb"
+
+
+def arrive(channel: Channel, pid: str = PID, session: str = SESSION, browser: Client | None = None) -> Client:
+    """Have a participant open their link, who has agreed to take part."""
+    answer, browser = come(channel, browser, pid=pid, session=session)
+    assert answer.status_code == 302, answer.content.decode()
+    answer_consent(annotator=rater(channel, pid), accepted=True, at=timezone.now())
+    return browser
+
+
+def submission(session: str = SESSION) -> Submission:
+    return Submission.objects.get(external_id=session)
+
+
+def told_by(channel: Channel, status: str, session: str = SESSION) -> None:
+    """Take over what a message, sent now, says."""
+    now = timezone.now()
+    apply_status(submission=submission(session), status=status, at=now, said_at=now.timestamp())
+
+
+def end(channel: Channel, pid: str = PID) -> CompletionMessage:
+    told = completion_message_of(annotator=rater(channel, pid), at=timezone.now())
+    assert told is not None
+    return told
+
+
+def send_in(browser: Client, assignment: Assignment) -> str:
+    """Vote on every pair of a HIT and submit it as the page does; return the page that comes then."""
+    here = f"/rate/hit/{assignment.key}/"
+    for display in assignment.displays.all():
+        answer = browser.post(f"{here}vote/", {"pair_key": display.pair.key, "choice": "left"})
+        assert answer.status_code == 302, answer.content.decode()
+    return browser.post(f"{here}submit/", follow=True).content.decode()
+
+
+def at_work(channel: Channel) -> tuple[Client, Assignment]:
+    browser = arrive(channel)
+    return browser, claim(rater(channel), timezone.now())
+
+
+def run_out(assignment: Assignment) -> None:
+    """Let the time of a claim run out."""
+    release_expired(at=timezone.now() + timedelta(days=1))
+    assignment.refresh_from_db()
+    assert assignment.state == "expired"
+
+
+# Late work counts while its place is free
+
+
+@pytest.mark.parametrize("status", ["TIMED-OUT", "AWAITING REVIEW", "SCREENED OUT", "APPROVED"])
+def test_hit_finished_after_a_message_counts_while_its_place_is_free(channel: Channel, status: str) -> None:
+    browser, assignment = at_work(channel)
+    told_by(channel, status)
+    run_out(assignment)
+
+    page = send_in(browser, assignment)
+
+    assert Slot.objects.filter(assignment=assignment).exists()
+    assert "not counted" not in page
+    assert Assignment.objects.counted().get() == assignment
+
+
+def test_participant_who_timed_out_at_prolific_gets_the_code_for_work_that_counts(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    told_by(channel, "TIMED-OUT")
+
+    page = send_in(browser, assignment)
+
+    assert "complete?cc=DONE1" in page
+    assert (submission().state, submission().details["status"]) == ("completed", "TIMED-OUT")
+
+
+def test_begun_hit_is_given_back_to_who_timed_out_at_prolific_and_no_other(channel: Channel) -> None:
+    channel.options["most_hits"] = 3
+    channel.save()
+    browser, assignment = at_work(channel)
+    told_by(channel, "TIMED-OUT")
+
+    assert browser.get("/rate/").headers["Location"] == f"/rate/hit/{assignment.key}/"
+    send_in(browser, assignment)
+    assert Assignment.objects.count() == 1
+
+
+def test_rejected_submission_gets_no_place_back(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    told_by(channel, "TIMED-OUT")
+    told_by(channel, "REJECTED")
+
+    send_in(browser, assignment)
+
+    assert not Assignment.objects.counted().exists()
+
+
+def lost_to_another(channel: Channel) -> tuple[Client, Assignment]:
+    """Have a participant at a HIT time out, and another take its only place."""
+    browser, assignment = at_work(channel)
+    told_by(channel, "TIMED-OUT")
+    arrive(channel, OTHER_PID, OTHER_SESSION)
+    assert claim(rater(channel, OTHER_PID), timezone.now()).hit_id == assignment.hit_id
+    return browser, assignment
+
+
+def test_late_hit_whose_place_is_taken_gets_no_code_for_completion(channel: Channel) -> None:
+    browser, assignment = lost_to_another(channel)
+
+    page = send_in(browser, assignment)
+
+    assert "another rater has taken this HIT" in page
+    assert "not counted" in page
+    assert "DONE1" not in page
+    assert "complete?cc=LATE1" in page
+    assert submission().state == "timed-out"
+
+
+def test_late_hit_that_is_paid_all_the_same_gets_the_code_for_completion(channel: Channel, study: Study) -> None:
+    Study.objects.update(pay_late=True)
+    browser, assignment = lost_to_another(channel)
+
+    page = send_in(browser, assignment)
+
+    assert "not counted" in page
+    assert "complete?cc=DONE1" in page
+
+
+def test_late_hit_of_a_batch_that_was_closed_is_not_said_to_be_anothers(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    told_by(channel, "TIMED-OUT")
+    Batch.objects.update(status="closed")
+
+    page = send_in(browser, assignment)
+
+    assert "another rater" not in page
+    assert "takes no more work" in page
+    assert "not counted" in page
+
+
+def test_news_of_a_time_out_after_the_end_leaves_the_work_waiting_for_a_decision(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    send_in(browser, assignment)
+
+    told_by(channel, "TIMED-OUT")
+
+    assert (submission().state, submission().code) == ("completed", "DONE1")
+    assert end(channel).code == "DONE1"
+
+
+# A code that was shown stays
+
+
+@pytest.mark.parametrize("status", ["AWAITING REVIEW", "TIMED-OUT", "APPROVED", "REJECTED", "RETURNED", "SCREENED OUT"])
+def test_code_that_was_shown_stays_whatever_prolific_says_then(channel: Channel, status: str) -> None:
+    browser, assignment = at_work(channel)
+    assert "DONE1" in send_in(browser, assignment)
+
+    told_by(channel, status)
+
+    assert "DONE1" in browser.get("/rate/").content.decode()
+    again = come(channel, browser)[0]
+    assert again.status_code == 302
+    assert "DONE1" in browser.get("/rate/").content.decode()
+
+
+@pytest.mark.parametrize("status", ["paused", "closed"])
+def test_code_that_was_shown_stays_when_the_batch_ends(channel: Channel, status: str) -> None:
+    browser, assignment = at_work(channel)
+    assert "DONE1" in send_in(browser, assignment)
+
+    Batch.objects.update(status=status)
+
+    assert "DONE1" in browser.get("/rate/").content.decode()
+
+
+def test_code_is_given_when_the_batch_ended_with_the_last_hit(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    Batch.objects.update(status="closed")
+
+    assert "DONE1" in send_in(browser, assignment)
+
+
+def test_code_that_was_shown_stays_when_further_hits_come_free(channel: Channel) -> None:
+    channel.options["most_hits"] = 9
+    channel.save()
+    browser, assignment = at_work(channel)
+    Slot.objects.exclude(assignment=assignment).delete()
+    assert "DONE1" in send_in(browser, assignment)
+    hit = assignment.hit.batch.hits.exclude(pk=assignment.hit_id).first()
+    assert hit is not None
+    Slot.objects.create(hit=hit, batch=hit.batch, number=1, position=hit.position)
+
+    assert "DONE1" in browser.get("/rate/").content.decode()
+
+
+def test_only_completion_takes_the_place_of_a_code_that_was_shown(channel: Channel) -> None:
+    _browser, assignment = at_work(channel)
+    run_out(assignment)
+    Batch.objects.update(status="paused")
+    assert end(channel).code == "LATE1"
+
+    Annotator.objects.update(blocked_at=timezone.now())
+
+    assert end(channel).code == "LATE1"
+
+
+# Several submissions of one person
+
+
+def twice(channel: Channel) -> tuple[Client, Annotator]:
+    """Have a participant rate one HIT for a first submission and two for a second one."""
+    channel.options["most_hits"] = 3
+    channel.save()
+    browser, assignment = at_work(channel)
+    rate(assignment, at=timezone.now())
+    apply_status(submission=submission(), status="AWAITING REVIEW", at=timezone.now())
+    assert end(channel).code == "DONE1"
+    channel.options["code_completed"] = "DONE2"
+    channel.save()
+    arrive(channel, session=OTHER_SESSION, browser=browser)
+    for _hit in range(2):
+        rate(claim(rater(channel), timezone.now()), at=timezone.now())
+    return browser, rater(channel)
+
+
+def test_each_link_shows_its_own_code(channel: Channel) -> None:
+    browser, _annotator = twice(channel)
+    assert "DONE2" in browser.get("/rate/").content.decode()
+
+    for session, code, other in ((SESSION, "DONE1", "DONE2"), (OTHER_SESSION, "DONE2", "DONE1")) * 2:
+        assert come(channel, browser, session=session)[0].status_code == 302
+        page = browser.get("/rate/").content.decode()
+        assert code in page
+        assert other not in page
+
+
+def test_link_of_an_earlier_submission_takes_no_work_from_the_present_one(channel: Channel) -> None:
+    channel.options["most_hits"] = 3
+    channel.save()
+    browser, assignment = at_work(channel)
+    rate(assignment, at=timezone.now())
+    apply_status(submission=submission(), status="AWAITING REVIEW", at=timezone.now())
+    arrive(channel, session=OTHER_SESSION, browser=browser)
+    present = claim(rater(channel), timezone.now())
+
+    come(channel, browser)
+    rate(present, at=timezone.now())
+    end(channel)
+
+    assert rows_of(channel)[OTHER_SESSION][:1] == ["1"]
+    assert submission(OTHER_SESSION).state == "completed"
+
+
+def test_later_submission_without_work_gets_no_code_for_earlier_work(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    send_in(browser, assignment)
+    arrive(channel, session=OTHER_SESSION, browser=browser)
+
+    page = browser.get("/rate/").content.decode()
+
+    assert "DONE1" not in page
+    assert "return your submission" in page
+
+
+def test_later_submission_whose_time_ran_out_gets_the_code_for_that(channel: Channel) -> None:
+    channel.options["most_hits"] = 3
+    channel.save()
+    browser, assignment = at_work(channel)
+    send_in(browser, assignment)
+    apply_status(submission=submission(), status="APPROVED", at=timezone.now())
+    arrive(channel, session=OTHER_SESSION, browser=browser)
+    run_out(claim(rater(channel), timezone.now()))
+    Batch.objects.update(status="closed")
+
+    assert end(channel).code == "LATE1"
+
+
+# What the channel's page shows
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    browser = Client()
+    user = make_user("manager", "study-admin", study=study)
+    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return browser
+
+
+def rows_of(channel: Channel) -> dict[str, list[str]]:
+    """Read the page: submission → HITs done, HITs counted, and why the others aren't."""
+    browser = Client()
+    user = make_user(f"reader-{User.objects.count()}", "researcher", study=channel.study)
+    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    page = browser.get(f"/studies/{channel.study.slug}/channels/{channel.key}/").content.decode()
+    found = {}
+    for row in re.findall(r"<tr>(.*?)</tr>", page.split("<tbody>", 1)[1], re.DOTALL):
+        cells = [
+            " ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL)
+        ]
+        found[cells[0]] = cells[2:4]
+    return found
+
+
+def test_each_row_shows_its_own_hits_and_which_of_them_count(channel: Channel) -> None:
+    _browser, annotator = twice(channel)
+
+    assert rows_of(channel) == {SESSION: ["1", "1"], OTHER_SESSION: ["2", "2"]}
+
+    rejected = annotator.assignments.order_by("submitted_at").last()
+    assert rejected is not None
+    Assignment.objects.filter(pk=rejected.pk).update(excluded=True, exclusion_reason="Too fast.")
+    assert rows_of(channel)[OTHER_SESSION] == ["2", "1 1 × rejected here"]
+
+
+def test_page_says_why_a_late_hit_does_not_count(channel: Channel) -> None:
+    browser, assignment = lost_to_another(channel)
+    send_in(browser, assignment)
+
+    assert rows_of(channel)[SESSION] == ["1", "0 1 × came late: another rater has its place"]
+
+
+def test_page_says_that_an_excluded_raters_hits_do_not_count(channel: Channel) -> None:
+    browser, assignment = at_work(channel)
+    send_in(browser, assignment)
+    Annotator.objects.update(excluded=True, exclusion_reason="Always left.")
+
+    assert rows_of(channel)[SESSION] == ["1", "0 1 × of an excluded rater"]
+
+
+def test_page_costs_the_same_however_many_hits_were_done(
+    channel: Channel, manager: Client, django_assert_max_num_queries: Any
+) -> None:
+    twice(channel)
+
+    with django_assert_max_num_queries(30):
+        manager.get(f"/studies/{channel.study.slug}/channels/{channel.key}/")

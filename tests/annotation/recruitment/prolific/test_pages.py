@@ -1,0 +1,508 @@
+"""A Prolific channel's settings, its page and buttons, its command, and the codes that participants leave with."""
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.allocation.claims import has_work, release_expired
+from annotation.annotators.consent import answer_consent
+from annotation.core.errors import BadFields
+from annotation.models import Annotator, Batch, Channel, Study, Submission
+from annotation.rating.completion import completion_message_of
+from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
+from annotation.recruitment.prolific.submissions import apply_status
+from tests.annotation.recruitment.prolific.server import FAULT, TOKEN, ProlificServer
+from tests.annotation.recruitment.prolific.setup import (
+    CODES,
+    NOON,
+    OTHER_PID,
+    OTHER_SESSION,
+    PID,
+    SECRET,
+    SESSION,
+    WORDS,
+    come,
+    join_and_rate,
+    make_prolific,
+    rater,
+)
+from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import study as study
+from tests.factories import claim, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+LATER = NOON + timedelta(hours=5)
+
+
+def end(channel: Channel, outcome: WorkOutcome | None = None, pid: str = PID) -> CompletionMessage | None:
+    """Return what a participant is told at the end; by what became of their work, unless an outcome is given."""
+    annotator = rater(channel, pid)
+    if outcome is None:
+        return completion_message_of(annotator=annotator, at=NOON)
+    return adapter_of(channel).completion_message(annotator=annotator, outcome=outcome, at=NOON)
+
+
+def submission(session: str = SESSION) -> Submission:
+    return Submission.objects.get(external_id=session)
+
+
+# The end
+
+
+def test_completed_participant_gets_the_code_and_the_way_back(channel: Channel) -> None:
+    join_and_rate(channel)
+
+    told = end(channel)
+
+    assert told is not None
+    assert (told.code, told.url) == ("DONE1", "https://app.prolific.com/submissions/complete?cc=DONE1")
+    assert (submission().state, submission().code) == ("completed", "DONE1")
+    assert submission().ended_at == NOON
+
+
+def test_page_after_the_last_hit_shows_the_code(channel: Channel) -> None:
+    join_and_rate(channel)
+    browser = Client()
+    user = rater(channel).user
+    assert user is not None
+    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+
+    page = browser.get("/rate/").content.decode()
+
+    assert "complete?cc=DONE1" in page
+    assert not [code for code in ("OUT1", "LATE1", "NOCON1") if code in page]
+
+
+def test_no_code_is_given_before_the_work_is_done(channel: Channel) -> None:
+    come(channel)
+    annotator = rater(channel)
+    assert end(channel, WorkOutcome.COMPLETED) == end(channel, WorkOutcome.NOTHING)
+    answer_consent(annotator=annotator, accepted=True, at=NOON)
+    claim(annotator)
+
+    assert [end(channel, outcome) for outcome in WorkOutcome] == [None, None, None, None]
+    assert (submission().code, submission().state) == ("", "started")
+
+
+def test_nothing_to_rate_asks_to_return_the_submission(channel: Channel) -> None:
+    come(channel)
+
+    told = end(channel, WorkOutcome.NOTHING)
+
+    assert told is not None
+    assert (told.code, told.url) == ("", "")
+    assert "return your submission" in told.text
+    assert submission().state == "started"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        pytest.param({}, "NOCON1", id="its own code"),
+        pytest.param({"code_no_consent": ""}, "OUT1", id="as those who are screened out"),
+        pytest.param({"code_no_consent": "", "code_screened_out": ""}, "", id="no code"),
+    ],
+)
+def test_declined_consent_has_its_end(
+    study: Study, prolific: ProlificServer, options: dict[str, str], code: str
+) -> None:
+    channel = make_prolific(study, prolific, **options)
+    come(channel)
+    answer_consent(annotator=rater(channel), accepted=False, at=NOON)
+
+    told = end(channel)
+
+    assert told is not None
+    assert told.code == code
+    assert (submission().state, submission().code) == ("screened-out", code)
+
+
+def test_blocked_participant_is_screened_out(channel: Channel) -> None:
+    come(channel)
+    answer_consent(annotator=rater(channel), accepted=True, at=NOON)
+    Annotator.objects.update(blocked_at=NOON)
+
+    told = end(channel)
+
+    assert told is not None
+    assert told.code == "OUT1"
+
+
+def test_participant_whose_place_is_gone_is_timed_out(channel: Channel, study: Study) -> None:
+    come(channel)
+    answer_consent(annotator=rater(channel), accepted=True, at=NOON)
+    claim(rater(channel))
+    release_expired(study=study, at=LATER)
+
+    told = end(channel)
+
+    assert told is not None
+    assert told.code == "LATE1"
+    assert submission().state == "timed-out"
+
+
+def test_end_is_the_same_however_often_it_is_asked_for(channel: Channel) -> None:
+    join_and_rate(channel)
+    first = end(channel)
+    ended = submission().ended_at
+
+    for outcome in WorkOutcome:
+        assert end(channel, outcome) == first
+    assert (
+        adapter_of(channel).completion_message(annotator=rater(channel), outcome=WorkOutcome.COMPLETED, at=LATER)
+        == first
+    )
+    assert submission().ended_at == ended
+    assert submission().code == "DONE1"
+
+
+def test_who_was_screened_out_may_still_complete(channel: Channel) -> None:
+    come(channel)
+    answer_consent(annotator=rater(channel), accepted=False, at=NOON)
+    end(channel)
+    answer_consent(annotator=rater(channel), accepted=True, at=NOON)
+    rate(claim(rater(channel)))
+
+    told = end(channel)
+
+    assert told is not None
+    assert told.code == "DONE1"
+
+
+def test_second_submission_gets_no_code_for_the_first_ones_work(channel: Channel) -> None:
+    annotator = join_and_rate(channel)
+    end(channel)
+    browser = Client()
+    assert annotator.user is not None
+    browser.force_login(annotator.user, backend="django.contrib.auth.backends.ModelBackend")
+    assert come(channel, browser, session=OTHER_SESSION)[0].status_code == 302
+
+    told = end(channel)
+
+    assert told is not None
+    assert told.code == ""
+    assert submission(OTHER_SESSION).state == "started"
+
+
+def test_returned_submission_gets_no_code(channel: Channel) -> None:
+    join_and_rate(channel)
+    apply_status(submission=submission(), status="RETURNED", at=NOON)
+
+    told = end(channel)
+
+    assert told is not None
+    assert (told.code, told.url) == ("", "")
+    assert submission().state == "returned"
+
+
+def test_participant_has_as_many_hits_as_a_place_pays(channel: Channel, study: Study) -> None:
+    assert channel.options["most_hits"] == 1
+    annotator = join_and_rate(channel)
+    assert Batch.objects.open().exists()
+
+    assert not has_work(annotator)
+
+    channel.options["most_hits"] = 2
+    channel.save()
+    assert has_work(Annotator.objects.get())
+
+
+def test_nobody_gets_another_hit_after_the_code_was_used(channel: Channel) -> None:
+    channel.options["most_hits"] = 3
+    channel.save()
+    annotator = join_and_rate(channel)
+    assert has_work(annotator)
+
+    apply_status(submission=submission(), status="AWAITING REVIEW", at=NOON)
+
+    assert not has_work(annotator)
+
+
+def test_rater_of_no_channel_is_told_nothing(channel: Channel, study: Study) -> None:
+    user = make_user("own")
+    stranger = Annotator.objects.create(study=study, user=user, code="x", kind="account")
+
+    assert adapter_of(channel).completion_message(annotator=stranger, outcome=WorkOutcome.COMPLETED, at=NOON) is None
+
+
+# Settings
+
+
+def test_what_is_left_empty_has_its_meaning(study: Study) -> None:
+    channel = make_prolific(study, most_hits="", bonus_cap="", proof="")
+
+    assert {name: channel.options[name] for name in ("most_hits", "bonus_cap", "proof", "api_url")} == {
+        "most_hits": 1,
+        "bonus_cap": "5.00",
+        "proof": "link",
+        "api_url": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        pytest.param({"code_timed_out": "DONE1"}, "code_timed_out", id="one code for two ends"),
+        pytest.param({"code_completed": "A B"}, "code_completed", id="no code"),
+        pytest.param({"study_id": "../x"}, "study_id", id="no id"),
+        pytest.param({"token_env": "SECRET_KEY"}, "token_env", id="another secret"),
+        pytest.param({"token_env": "abc-the-token-itself"}, "token_env", id="the token itself"),
+        pytest.param({"webhook_secret_env": "DATABASE_URL"}, "webhook_secret_env", id="the database"),
+        pytest.param({"api_url": "https://evil.example"}, "api_url", id="elsewhere"),
+        pytest.param({"api_url": "http://127.0.0.1:1"}, "api_url", id="this machine, not allowed"),
+        pytest.param({"bonus_cap": "-1"}, "bonus_cap", id="no amount"),
+        pytest.param({"proof": "trust"}, "proof", id="unknown proof"),
+        pytest.param({"most_hits": "0"}, "most_hits", id="no HIT"),
+        pytest.param({"proof": "asked", "token_env": ""}, "token_env", id="asked without a token"),
+    ],
+)
+def test_setting_that_cannot_be_taken_is_named(study: Study, options: dict[str, str], field: str) -> None:
+    with pytest.raises(BadFields) as problem:
+        make_prolific(study, **options)
+
+    assert field in problem.value.fields
+    assert "the-token-itself" not in str(problem.value)
+
+
+# The page
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    browser = Client()
+    user = make_user("manager", "study-admin", study=study)
+    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return browser
+
+
+def address(channel: Channel) -> str:
+    return f"/studies/{channel.study.slug}/channels/{channel.key}/"
+
+
+def press(browser: Client, channel: Channel, act: str, **data: str) -> tuple[int, str]:
+    answer = browser.post(address(channel), {"act": act, "submission": SESSION, **data}, follow=True)
+    return answer.status_code, answer.content.decode()
+
+
+def test_page_shows_what_to_enter_at_prolific(manager: Client, channel: Channel, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["tandem.example"]
+
+    page = manager.get(address(channel), secure=True, headers={"Host": "tandem.example"}).content.decode()
+
+    start = f"https://tandem.example/join/{channel.key}/?PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}"
+    assert f"{start}&amp;STUDY_ID={{{{%STUDY_ID%}}}}&amp;SESSION_ID={{{{%SESSION_ID%}}}}" in page
+    assert f"https://tandem.example/hooks/prolific/{channel.key}/" in page
+    assert all(code in page for code in CODES.values())
+    assert TOKEN not in page
+    assert SECRET not in page
+
+
+def test_page_shows_submissions_under_the_raters_codes_and_never_their_ids(manager: Client, channel: Channel) -> None:
+    annotator = join_and_rate(channel)
+    end(channel)
+
+    page = manager.get(address(channel)).content.decode()
+
+    assert annotator.code in page
+    assert SESSION in page
+    assert PID not in page
+    assert "Completed, awaits a decision" in page
+
+
+def test_page_leaves_out_other_studies_submissions(manager: Client, channel: Channel) -> None:
+    channel.submissions.create(external_id=OTHER_SESSION)
+    channel.submissions.create(external_id="61015b057bd72ddc7244edbb", details={"in_study": True})
+
+    page = manager.get(address(channel)).content.decode()
+
+    assert OTHER_SESSION not in page
+    assert "Nobody came with it" in page
+
+
+def test_page_costs_the_same_for_many_submissions(
+    manager: Client, channel: Channel, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(12):
+        come(channel, pid=f"{number:024x}", session=f"{number:023x}a")
+    manager.get(address(channel))
+
+    with django_assert_max_num_queries(30):
+        manager.get(address(channel))
+
+
+def test_reader_sees_neither_codes_nor_buttons(channel: Channel, study: Study) -> None:
+    come(channel)
+    reader = Client()
+    user = make_user("reader", "researcher", study=study)
+    reader.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+
+    page = reader.get(address(channel)).content.decode()
+
+    assert SESSION in page
+    assert "DONE1" not in page
+    assert 'name="act"' not in page
+    assert press(reader, channel, "approve")[0] == 403
+
+
+def test_buttons_do_what_they_say(manager: Client, channel: Channel, prolific: ProlificServer) -> None:
+    come(channel)
+    prolific.add(SESSION, PID, "AWAITING REVIEW")
+
+    assert "Prolific lists 1 submissions" in press(manager, channel, "sync")[1]
+    assert "on its way" in press(manager, channel, "bonus", amount="0.75")[1]
+    assert "done before" in press(manager, channel, "bonus", amount="0.75")[1]
+    assert "Approved." in press(manager, channel, "approve")[1]
+    assert prolific.submissions[SESSION]["status"] == "APPROVED"
+    assert prolific.paid(SESSION) == [75.0]
+
+
+def test_rejection_button_rejects(manager: Client, channel: Channel, prolific: ProlificServer) -> None:
+    come(channel)
+    prolific.add(SESSION, PID, "AWAITING REVIEW")
+
+    status, page = press(manager, channel, "reject", reason=WORDS, category="LOW_EFFORT")
+
+    assert (status, "Rejected." in page) == (200, True)
+    assert prolific.submissions[SESSION]["status"] == "REJECTED"
+
+
+@pytest.mark.parametrize(
+    ("act", "data", "status", "words"),
+    [
+        pytest.param("reject", {"reason": "<b>short", "category": "OTHER"}, 422, "this has 8", id="short reason"),
+        pytest.param("bonus", {"amount": "99"}, 422, "largest bonus", id="above the cap"),
+        pytest.param("approve", {"submission": ""}, 404, "No submission", id="none chosen"),
+        pytest.param("approve", {"submission": "<script>"}, 404, "No submission", id="markup"),
+        pytest.param("delete", {}, 422, "no action", id="unknown button"),
+        pytest.param("approve", {}, 409, "Prolific refuses", id="refused by Prolific"),
+    ],
+)
+def test_trouble_is_told_in_words_and_what_was_filled_in_stays(
+    manager: Client, channel: Channel, act: str, data: dict[str, str], status: int, words: str
+) -> None:
+    come(channel)
+
+    found, page = press(manager, channel, act, **data)
+
+    assert (found, words in page) == (status, True)
+    assert "<script>" not in page.split("<main", 1)[1]
+    if "reason" in data:
+        assert "&lt;b&gt;short</textarea>" in page
+
+
+def test_prolific_out_of_reach_is_told_in_words(
+    manager: Client, channel: Channel, prolific: ProlificServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    come(channel)
+    prolific.fail(*[FAULT] * 5)
+
+    status, page = press(manager, channel, "sync")
+
+    assert (status, "did not answer as it should" in page) == (409, True)
+
+
+def test_another_channels_submission_is_not_found(
+    manager: Client, channel: Channel, study: Study, prolific: ProlificServer
+) -> None:
+    other = make_prolific(study, prolific)
+    come(other)
+    prolific.add(SESSION, PID, "AWAITING REVIEW")
+
+    assert press(manager, channel, "approve")[0] == 404
+    assert prolific.requests == []
+
+
+def test_release_button_lets_another_browser_in(manager: Client, channel: Channel) -> None:
+    come(channel)
+    assert come(channel)[0].status_code == 403
+
+    press(manager, channel, "release")
+
+    assert come(channel)[0].status_code == 302
+
+
+def test_enter_key_decides_nothing(manager: Client, channel: Channel) -> None:
+    come(channel)
+
+    page = manager.get(address(channel)).content.decode()
+
+    form = page[page.index('name="submission"') - 4000 : page.index('value="approve"')]
+    assert form.index("<button disabled hidden>") > 0
+
+
+# The command
+
+
+def run(*words: str) -> Any:
+    out = StringIO()
+    call_command("prolific", *words, stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_command_does_what_the_page_does(channel: Channel, prolific: ProlificServer) -> None:
+    come(channel)
+    come(channel, pid=OTHER_PID, session=OTHER_SESSION)
+    for session, pid in ((SESSION, PID), (OTHER_SESSION, OTHER_PID)):
+        prolific.add(session, pid, "AWAITING REVIEW")
+
+    assert run("sync", "study") == {"seen": 2, "new": 0, "changed": 2, "unreadable": 0}
+    assert run("bonus", "study", SESSION, "--amount", "1")["done_before"] is False
+    assert run("bonus", "study", SESSION, "--amount", "1.00")["done_before"] is True
+    assert run("approve", "study", SESSION) == {
+        "submission": SESSION,
+        "action": f"approve:{SESSION}",
+        "state": "approved",
+        "done_before": False,
+    }
+    assert run("reject", "study", OTHER_SESSION, "--reason", WORDS, "--category", "OTHER")["state"] == "rejected"
+    assert run("release", "study", SESSION) == {"submission": SESSION, "released": True}
+    assert prolific.paid(SESSION) == [100.0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["approve", "study", "unknown"], id="unknown submission"),
+        pytest.param(["approve", "elsewhere", SESSION], id="unknown study"),
+        pytest.param(["sync", "study", "--channel", "x"], id="unknown channel"),
+        pytest.param(["reject", "study", SESSION, "--reason", "no", "--category", "OTHER"], id="short reason"),
+        pytest.param(["bonus", "study", SESSION, "--amount", "0"], id="no amount"),
+    ],
+)
+def test_command_ends_with_words_when_it_cannot(channel: Channel, words: list[str]) -> None:
+    come(channel)
+
+    with pytest.raises(CommandError) as problem:
+        run(*words)
+    assert str(problem.value)
+
+
+def test_command_wants_a_channel_named_where_there_are_several(
+    channel: Channel, study: Study, prolific: ProlificServer
+) -> None:
+    make_prolific(study, prolific)
+
+    with pytest.raises(CommandError, match="Prolific 1, Prolific 2"):
+        run("sync", "study")
+    assert run("sync", "study", "--channel", "Prolific 2")["seen"] == 0
+
+
+def test_way_back_leads_to_prolific_only(channel: Channel) -> None:
+    join_and_rate(channel)
+    channel.options["code_completed"] = "x&y=//evil.example"  # past the form, which refuses it
+    channel.save()
+
+    told = end(channel)
+
+    assert told is not None
+    parts = urlsplit(told.url)
+    assert (parts.scheme, parts.netloc, parts.path) == ("https", "app.prolific.com", "/submissions/complete")
+    assert parts.query == "cc=x%26y%3D%2F%2Fevil.example"

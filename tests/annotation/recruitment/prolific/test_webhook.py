@@ -1,0 +1,416 @@
+"""Messages from Prolific: which are taken, once, in which order, and what they do to the work."""
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from annotation.allocation.claims import has_work
+from annotation.annotators.consent import answer_consent
+from annotation.core.errors import AssignmentClosed
+from annotation.models import Assignment, Channel, Slot, Study, Submission, WebhookEvent
+from annotation.rating.votes import save_vote
+from annotation.recruitment.prolific.webhooks import LARGEST_BODY, signature_of
+from tests.annotation.recruitment.prolific.server import ProlificServer
+from tests.annotation.recruitment.prolific.setup import (
+    NOON,
+    OTHER_PID,
+    OTHER_SESSION,
+    PID,
+    SECRET,
+    SESSION,
+    come,
+    make_prolific,
+    rater,
+)
+from tests.annotation.recruitment.prolific.setup import channel as channel
+from tests.annotation.recruitment.prolific.setup import prolific as prolific
+from tests.annotation.recruitment.prolific.setup import study as study
+from tests.factories import claim
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+CHANGE = "submission.status.change"
+
+
+def now() -> int:
+    return int(timezone.now().timestamp())
+
+
+def body_of(status: str, session: str = SESSION, pid: str = PID, **more: Any) -> bytes:
+    return json.dumps(
+        {"resource_id": session, "event_type": CHANGE, "participant_id": pid, "status": status, **more}
+    ).encode()
+
+
+def post(
+    channel: Channel,
+    body: bytes,
+    *,
+    event: str = "",
+    at: int | None = None,
+    said: int | str | None = None,
+    secret: str = SECRET,
+    **headers: str,
+) -> HttpResponse:
+    """Send a message as Prolific does."""
+    stamp = str(now() if at is None else at)
+    sent = {
+        "X-Prolific-Request-Timestamp": stamp,
+        "X-Prolific-Request-Signature": signature_of(secret, stamp, body),
+        **({"X-Event-ID": event} if event else {}),
+        **({"X-Timestamp": str(said)} if said is not None else {}),
+        **headers,
+    }
+    browser = Client(enforce_csrf_checks=True)
+    address = f"/hooks/prolific/{channel.key}/"
+    return browser.post(address, body, content_type="application/json", headers=sent)  # type: ignore[return-value]
+
+
+def tell(channel: Channel, status: str, **more: Any) -> str:
+    """Send a message that is taken, and return what came of it."""
+    ids = {name: more.pop(name) for name in ("session", "pid") if name in more}
+    answer = post(channel, body_of(status, **ids), **more)
+    assert answer.status_code == 200, answer.content
+    result: str = json.loads(answer.content)["result"]
+    return result
+
+
+def submission() -> Submission:
+    return Submission.objects.get(external_id=SESSION)
+
+
+def at_work(channel: Channel) -> Assignment:
+    """Have the participant come, consent and claim a HIT."""
+    come(channel)
+    annotator = rater(channel)
+    answer_consent(annotator=annotator, accepted=True, at=NOON)
+    return claim(annotator, timezone.now())
+
+
+# Which messages are taken
+
+
+def test_message_is_signed_as_prolific_documents_it() -> None:
+    # printf '100{}' | openssl dgst -sha256 -hmac secret -binary | base64
+    assert signature_of("secret", "100", b"{}") == "8v+xdKBdZ/6HiiC389lGJ1Ea8VIKg30XsOyEpEBW45E="
+
+
+def test_signed_message_is_taken_without_a_session_or_a_form_token(channel: Channel) -> None:
+    come(channel)
+
+    assert tell(channel, "AWAITING REVIEW", event="E1") == "applied"
+    event = WebhookEvent.objects.get()
+    assert event.event_id == "E1"
+    assert event.applied_at is not None
+    assert event.body["message"]["status"] == "AWAITING REVIEW"
+    assert submission().state == "completed"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param({"secret": "another"}, id="another secret"),
+        pytest.param({"X-Prolific-Request-Signature": ""}, id="no signature"),
+        pytest.param({"X-Prolific-Request-Signature": "ümlaut"}, id="signature that is no ASCII"),
+        pytest.param({"X-Prolific-Request-Timestamp": ""}, id="no time"),
+        pytest.param({"X-Prolific-Request-Timestamp": "1e9"}, id="no integer"),
+        pytest.param({"X-Prolific-Request-Timestamp": "9" * 50}, id="time too long"),
+        pytest.param({"X-Prolific-Request-Timestamp": str(now() - 1)}, id="another time than was signed"),
+        pytest.param({"ago": 310}, id="over five minutes ago"),
+        pytest.param({"ago": -330}, id="in over five minutes"),
+        pytest.param({"at": -1}, id="before time"),
+    ],
+)
+def test_message_that_is_not_prolifics_from_now_is_refused(channel: Channel, sent: dict[str, Any]) -> None:
+    come(channel)
+    if "ago" in sent:
+        sent = {"at": now() - sent["ago"]}
+
+    assert post(channel, body_of("APPROVED"), **sent).status_code == 401
+    assert not WebhookEvent.objects.exists()
+    assert submission().state == "started"
+
+
+def test_changed_body_is_refused(channel: Channel) -> None:
+    come(channel)
+    stamp = str(now())
+    signature = signature_of(SECRET, stamp, body_of("ACTIVE"))
+
+    answer = post(channel, body_of("APPROVED"), **{"X-Prolific-Request-Signature": signature})
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"{", id="no JSON"),
+        pytest.param(b"[]", id="no object"),
+        pytest.param(b'{"status": NaN}', id="NaN"),
+        pytest.param(b'{"status": "\\u0000"}', id="nul"),
+        pytest.param(b'{"status": "\\ud800"}', id="half a character"),
+        pytest.param(b"\xff\xfe", id="no UTF-8"),
+        pytest.param(b"[" * 60_000, id="deep"),
+    ],
+)
+def test_signed_nonsense_is_refused(channel: Channel, body: bytes) -> None:
+    assert post(channel, body).status_code == 400
+    assert not WebhookEvent.objects.exists()
+
+
+def test_long_body_is_refused_unread(channel: Channel) -> None:
+    assert post(channel, b" " * (LARGEST_BODY + 1)).status_code == 413
+
+
+def test_only_post_is_taken(channel: Channel) -> None:
+    assert Client().get(f"/hooks/prolific/{channel.key}/").status_code == 405
+
+
+def test_other_channels_have_no_such_address(study: Study, channel: Channel) -> None:
+    other = study.channels.create(kind="anonymous", name="x")
+
+    assert post(other, body_of("ACTIVE")).status_code == 404
+    assert Client().post("/hooks/prolific/unknown/").status_code == 404
+
+
+def test_channel_without_a_secret_takes_nothing(study: Study, prolific: ProlificServer) -> None:
+    channel = make_prolific(study, prolific, webhook_secret_env="")
+
+    assert post(channel, body_of("APPROVED"), secret="").status_code == 503
+    assert not Submission.objects.exists()
+
+
+# Once
+
+
+def test_message_sent_again_under_its_id_changes_nothing(channel: Channel) -> None:
+    come(channel)
+    tell(channel, "AWAITING REVIEW", event="E1", at=now() - 3)
+
+    assert tell(channel, "AWAITING REVIEW", event="E1") == "duplicate"
+    assert WebhookEvent.objects.count() == 1
+
+
+def test_recorded_message_under_another_id_is_known_by_its_body(channel: Channel) -> None:
+    """The id is not signed: whoever has overheard a message could change it."""
+    come(channel)
+    stamp = now() - 2
+    tell(channel, "AWAITING REVIEW", event="E1", at=stamp)
+
+    assert tell(channel, "AWAITING REVIEW", event="E2", at=stamp) == "duplicate"
+    assert tell(channel, "AWAITING REVIEW", at=stamp) == "duplicate"
+    assert WebhookEvent.objects.count() == 1
+
+
+def test_message_without_an_id_is_known_by_its_body(channel: Channel) -> None:
+    come(channel)
+    stamp = now()
+    tell(channel, "AWAITING REVIEW", at=stamp)
+
+    assert tell(channel, "AWAITING REVIEW", at=stamp) == "duplicate"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_message_sent_twice_at_once_is_kept_once(channel: Channel) -> None:
+    come(channel)
+    stamp, results, together = now(), [], threading.Barrier(2)
+
+    def send() -> None:
+        try:
+            together.wait()
+            results.append(tell(channel, "AWAITING REVIEW", event="E1", at=stamp))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=send) for _number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(results) == ["applied", "duplicate"]
+    assert WebhookEvent.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"event_type": "study.status.change"}, id="another event"),
+        pytest.param({"status": "SOMETHING NEW"}, id="unknown status"),
+        pytest.param({"status": None}, id="no status"),
+        pytest.param({"resource_id": "../x"}, id="no id"),
+        pytest.param({"resource_id": 7}, id="a number for an id"),
+        pytest.param({"resource_id": None}, id="nothing for an id"),
+    ],
+)
+def test_message_about_something_else_is_kept_and_changes_nothing(channel: Channel, changes: dict[str, Any]) -> None:
+    body = {"resource_id": SESSION, "event_type": CHANGE, "participant_id": PID, "status": "APPROVED", **changes}
+
+    answer = post(channel, json.dumps(body).encode())
+
+    assert json.loads(answer.content) == {"result": "kept"}
+    assert WebhookEvent.objects.get().applied_at is None
+    assert not Submission.objects.exists()
+
+
+# Before the redirect, and out of order
+
+
+def test_message_before_arrival_becomes_the_participants(channel: Channel) -> None:
+    tell(channel, "ACTIVE", event="E1")
+    assert submission().participant is None
+
+    answer, _browser = come(channel)
+
+    assert answer.status_code == 302
+    assert submission().participant == channel.participants.get()
+    assert Submission.objects.count() == 1
+
+
+def test_message_before_arrival_names_whose_it_is(channel: Channel) -> None:
+    tell(channel, "ACTIVE", event="E1")
+
+    assert come(channel, pid=OTHER_PID)[0].status_code == 403
+    assert not channel.participants.exists()
+
+
+def test_submission_returned_before_arrival_lets_nobody_in(channel: Channel) -> None:
+    tell(channel, "RETURNED")
+
+    answer, _browser = come(channel)
+
+    assert answer.status_code == 403
+    assert "returned this submission" in answer.content.decode()
+
+
+@pytest.mark.parametrize("final", ["APPROVED", "REJECTED", "RETURNED"])
+@pytest.mark.parametrize("late", ["ACTIVE", "AWAITING REVIEW", "TIMED-OUT", "RESERVED", "SCREENED OUT"])
+def test_what_was_decided_is_never_moved_back(channel: Channel, final: str, late: str) -> None:
+    come(channel)
+    tell(channel, final, at=now() - 10)
+    state = submission().state
+
+    assert tell(channel, late, event="later") == "kept"
+    assert submission().state == state
+    assert submission().ended_at is not None
+
+
+def test_older_message_that_comes_later_changes_nothing(channel: Channel) -> None:
+    come(channel)
+    tell(channel, "REJECTED", event="E2", said=now() - 5)
+
+    assert tell(channel, "APPROVED", event="E1", at=now() - 1, said=now() - 60) == "kept"
+    assert submission().state == "rejected"
+    assert tell(channel, "APPROVED", event="E3", said=now()) == "applied"
+    assert submission().state == "approved"
+
+
+def test_time_that_is_not_signed_puts_no_message_ahead(channel: Channel) -> None:
+    come(channel)
+    tell(channel, "REJECTED", event="E1", at=now() - 20, said=now() + 10_000)
+
+    assert tell(channel, "APPROVED", event="E2", at=now() - 10) == "applied"
+
+
+@pytest.mark.parametrize("said", ["", "soon", "nan", "inf", "-1"])
+def test_time_that_is_none_counts_as_the_signed_one(channel: Channel, said: str) -> None:
+    come(channel)
+
+    assert tell(channel, "APPROVED", said=said) == "applied"
+    assert submission().details["said_at"] <= now()
+
+
+def test_start_after_the_end_changes_nothing(channel: Channel) -> None:
+    come(channel)
+    tell(channel, "AWAITING REVIEW", event="E2", said=now())
+
+    assert tell(channel, "ACTIVE", event="E1", said=now()) == "kept"
+    assert submission().state == "completed"
+
+
+# What it does to the work
+
+
+@pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT", "TIMED_OUT"])
+def test_claim_is_free_for_others_at_once(channel: Channel, study: Study, status: str) -> None:
+    assignment = at_work(channel)
+    assert Slot.objects.filter(assignment=assignment).exists()
+
+    tell(channel, status)
+
+    assert not Slot.objects.filter(assignment=assignment).exists()
+    assignment.refresh_from_db()
+    assert assignment.state != "claimed"
+    assert study.events.get(kind="released").assignment == assignment
+
+
+def test_returned_hit_takes_no_further_vote_and_no_other_is_given(channel: Channel) -> None:
+    assignment = at_work(channel)
+    tell(channel, "RETURNED")
+
+    display = assignment.displays.first()
+    assert display is not None
+    with pytest.raises(AssignmentClosed):
+        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
+    assert not has_work(rater(channel))
+    assert submission().state == "returned"
+
+
+def test_who_timed_out_at_prolific_gets_no_other_hit(channel: Channel) -> None:
+    at_work(channel)
+    assert has_work(rater(channel))
+
+    tell(channel, "TIMED-OUT")
+
+    assert not has_work(rater(channel))
+
+
+def test_other_news_release_nothing(channel: Channel) -> None:
+    assignment = at_work(channel)
+
+    for number, status in enumerate(("ACTIVE", "AWAITING REVIEW", "APPROVED")):
+        tell(channel, status, event=f"E{number}", at=now() - 10 + number)
+
+    assert Slot.objects.filter(assignment=assignment).exists()
+
+
+def test_earlier_submission_that_ends_does_not_release_the_work_for_a_later_one(channel: Channel) -> None:
+    _answer, browser = come(channel)
+    come(channel, browser, session=OTHER_SESSION)
+    annotator = rater(channel)
+    answer_consent(annotator=annotator, accepted=True, at=NOON)
+    assignment = claim(annotator, timezone.now())
+
+    tell(channel, "RETURNED")
+
+    assert Slot.objects.filter(assignment=assignment).exists()
+
+
+def test_messages_about_other_studies_of_the_workspace_touch_nobodys_work(channel: Channel) -> None:
+    """A message names no study: only a submission that somebody came with is ours."""
+    assignment = at_work(channel)
+
+    tell(channel, "RETURNED", session=OTHER_SESSION)
+
+    assert Slot.objects.filter(assignment=assignment).exists()
+    assert Submission.objects.get(external_id=OTHER_SESSION).participant is None
+
+
+def test_release_is_told_once(channel: Channel, study: Study) -> None:
+    at_work(channel)
+    tell(channel, "TIMED-OUT", event="E1", at=now() - 9)
+    tell(channel, "RETURNED", event="E2", at=now() - 6)
+    tell(channel, "RETURNED", event="E3", at=now() - 3)
+
+    assert study.events.filter(kind="released").count() == 1
+    assert Assignment.objects.get().state == "returned"
+
+
+def test_window_is_five_minutes(channel: Channel) -> None:
+    assert tell(channel, "ACTIVE", at=now() - 280) == "applied"

@@ -1,0 +1,454 @@
+"""Doors that are open to anybody: the anonymous link with its cookie, and self-registration; and how many may come."""
+
+import json
+import re
+from datetime import timedelta
+from http.cookies import Morsel
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.signing import get_cookie_signer
+from django.test import Client
+from django.utils import timezone
+
+from annotation.annotators.participants import join
+from annotation.models import Annotator, Channel, Consent, Participant, RoleGrant, Study
+from annotation.recruitment.arrival_limits import TooManyArrivals, join_by_link
+from annotation.recruitment.base import WorkOutcome, adapter_of
+from annotation.recruitment.channels import change_channel, make_channel, set_open
+from config.settings import PASSWORD_HASHERS
+from tests.annotation.allocation.test_races import together
+from tests.factories import NOON, make_batch, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+GOOD = "correct horse battery"
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study("secret-name", instances=2, question="Which do you like?", contact="ann@example.org")
+    make_batch(study)
+    return study
+
+
+def opened(study: Study, kind: str = "anonymous", **options: Any) -> Channel:
+    return make_channel(study=study, kind=kind, name=f"Hidden {kind}", options=options, is_open=True)
+
+
+def address(channel: Channel) -> str:
+    return f"/join/{channel.key}/"
+
+
+def cookie_of(client: Client, channel: Channel) -> Morsel[str]:
+    return client.cookies[f"tandem-{channel.key}"]
+
+
+def joined(channel: Channel, **settings: Any) -> Client:
+    """Return a browser whose person opened the link and pressed the button."""
+    client = Client(**settings)
+    client.get(address(channel))
+    response = client.post(address(channel))
+    assert (response.status_code, response["Location"]) == (302, "/rate/")
+    return client
+
+
+def rater_of(client: Client) -> Annotator | None:
+    pk = client.session.get("_auth_user_id")
+    return Annotator.objects.get(user=pk) if pk else None
+
+
+# The anonymous link
+
+
+def test_opening_the_link_makes_nobody_a_rater_and_the_button_does(study: Study) -> None:
+    channel = opened(study)
+    client = Client()
+    page = client.get(address(channel))
+    assert page.status_code == 200
+    assert client.head(address(channel)).status_code == 204
+    assert client.get(address(channel), headers={"Sec-Purpose": "prefetch"}).status_code == 204
+    assert not Annotator.objects.exists()
+
+    landed = client.post(address(channel), follow=True)
+
+    assert landed.redirect_chain[-1][0].startswith("/rate/consent/")
+    rater = rater_of(client)
+    assert rater is not None
+    assert (rater.kind, rater.study) == ("anonymous", study)
+    assert rater.user is not None
+    assert not rater.user.has_usable_password()
+    assert list(RoleGrant.objects.values_list("user", "role", "study")) == [(rater.user.pk, "annotator", study.pk)]
+
+
+def test_the_button_wants_its_pages_token(study: Study) -> None:
+    channel = opened(study)
+    client = Client(enforce_csrf_checks=True)
+    page = client.get(address(channel)).content.decode()
+    token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', page)
+    assert token
+    assert client.post(address(channel)).status_code == 403
+    assert not Annotator.objects.exists()
+    assert client.post(address(channel), {"csrfmiddlewaretoken": token[1]}).status_code == 302
+
+
+def test_the_page_names_neither_study_nor_systems(study: Study) -> None:
+    Study.objects.update(title="Hidden title")
+    told = Client().get(address(opened(study))).content.decode()
+    assert "Which do you like?" in told
+    assert not any(word in told for word in ("secret-name", "Hidden", "alpha", "beta", "news"))
+
+
+def test_the_cookie_is_out_of_reach_and_lasts(study: Study, settings: Any) -> None:
+    channel = opened(study)
+    cookie = cookie_of(joined(channel), channel)
+    assert cookie["httponly"] is True
+    assert cookie["samesite"] == "Lax"
+    assert cookie["path"] == address(channel)
+    assert cookie["max-age"] == 90 * 24 * 3600
+    assert not cookie["secure"]
+    settings.SESSION_COOKIE_SECURE = True
+    assert cookie_of(joined(channel), channel)["secure"] is True
+
+
+def test_the_same_browser_is_the_same_rater_when_its_session_has_ended(study: Study) -> None:
+    channel = opened(study)
+    client = joined(channel)
+    before = rater_of(client)
+    del client.cookies["sessionid"]
+    set_open(channel=channel, is_open=False)  # who is in goes on
+
+    again = client.get(address(channel))
+
+    assert (again.status_code, again["Location"]) == (302, "/rate/")
+    assert rater_of(client) == before
+    assert Participant.objects.count() == 1
+
+
+def test_the_same_browser_is_led_on_while_its_session_lasts_and_the_cookie_comes_back(study: Study) -> None:
+    channel = opened(study)
+    client = joined(channel)
+    before, session = rater_of(client), client.session.session_key
+    del client.cookies[f"tandem-{channel.key}"]
+    assert client.get(address(channel)).status_code == 302
+    del client.cookies["sessionid"]
+    assert client.get(address(channel)).status_code == 302
+    assert rater_of(client) == before
+    assert client.session.session_key != session
+
+
+def test_a_button_that_is_pressed_twice_makes_one_rater(study: Study) -> None:
+    channel = opened(study)
+    client = joined(channel)
+    del client.cookies["sessionid"]  # the second press was sent before the first was answered
+    client.post(address(channel))
+    assert Participant.objects.count() == 1
+
+
+def test_two_browsers_are_two_raters(study: Study) -> None:
+    channel = opened(study)
+    assert rater_of(joined(channel)) != rater_of(joined(channel))
+
+
+def test_a_cookie_that_somebody_made_up_is_ignored(study: Study) -> None:
+    channel, other = opened(study), opened(make_study("other", instances=0))
+    victim = joined(channel)
+    name, value = f"tandem-{channel.key}", cookie_of(victim, channel).value
+    known = Participant.objects.get().external_id
+    elsewhere = joined(other)
+    forged = [
+        known,
+        value[:-1] + ("A" if value[-1] != "A" else "B"),
+        value.replace(known, known[::-1]),
+        get_cookie_signer(salt=name).sign(known),
+        cookie_of(elsewhere, other).value,
+        "\x00",
+        "",
+    ]
+    for one in forged:
+        thief = Client()
+        thief.cookies[name] = one
+        assert thief.get(address(channel)).status_code == 200
+        assert rater_of(thief) is None
+        thief.cookies[name] = one
+        thief.post(address(channel))
+        assert rater_of(thief) != rater_of(victim)
+
+
+def test_an_old_cookie_is_ignored(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = opened(study)
+    client = joined(channel)
+    del client.cookies["sessionid"]
+    later = timezone.now().timestamp() + 91 * 24 * 3600
+    monkeypatch.setattr("django.core.signing.time.time", lambda: later)
+    assert client.get(address(channel)).status_code == 200
+    assert rater_of(client) is None
+
+
+def test_who_is_signed_in_as_somebody_else_is_asked_first(study: Study) -> None:
+    channel = opened(study)
+    client = joined(channel)
+    before = rater_of(client)
+    admin = User.objects.create_superuser("root")
+    client.force_login(admin, backend="django.contrib.auth.backends.ModelBackend")
+
+    page = client.get(address(channel))
+
+    assert page.status_code == 200
+    assert "Another user is signed in" in page.content.decode()
+    assert client.session["_auth_user_id"] == str(admin.pk)
+    client.post(address(channel))
+    assert rater_of(client) == before
+
+
+@pytest.mark.parametrize("kind", ["anonymous", "accounts"])
+@pytest.mark.parametrize("change", ["shut", "archived"])
+def test_nobody_new_gets_in_through_a_shut_channel_or_into_the_archive(study: Study, kind: str, change: str) -> None:
+    channel = opened(study, kind, registration="name")
+    if change == "shut":
+        set_open(channel=channel, is_open=False)
+    else:
+        Study.objects.update(archived_at=NOON)
+    for response in (Client().get(address(channel)), Client().post(address(channel), {"name": "Ann"})):
+        assert response.status_code == 403
+        assert "takes no new raters" in response.content.decode()
+        assert "ann@example.org" in response.content.decode()
+    assert not Annotator.objects.exists()
+
+
+def test_an_account_that_was_switched_off_stays_outside(study: Study) -> None:
+    channel = opened(study)
+    client = joined(channel)
+    User.objects.update(is_active=False)
+    assert client.post(address(channel)).status_code == 403
+    assert Participant.objects.count() == 1
+
+
+def test_who_did_everything_is_told_how_to_come_back(study: Study) -> None:
+    channel = opened(study)
+    rater = rater_of(joined(channel))
+    assert rater is not None
+    completion_message = adapter_of(channel).completion_message(annotator=rater, outcome=WorkOutcome.COMPLETED, at=NOON)
+    assert completion_message is not None
+    assert "the same link" in completion_message.text
+    assert adapter_of(channel).completion_message(annotator=rater, outcome=WorkOutcome.NOTHING, at=NOON) is None
+
+
+# How many may come
+
+
+def test_too_many_from_one_address_are_asked_to_wait_and_others_get_in(study: Study) -> None:
+    channel = opened(study, per_address="2")
+    joined(channel, REMOTE_ADDR="203.0.113.9")
+    joined(channel, REMOTE_ADDR="203.0.113.9")
+    third = Client(REMOTE_ADDR="203.0.113.9")
+    third.get(address(channel))
+
+    refused = third.post(address(channel))
+
+    assert refused.status_code == 429
+    assert 0 < int(refused["Retry-After"]) <= 3601
+    assert "try again later" in refused.content.decode()
+    assert rater_of(third) is None
+    joined(channel, REMOTE_ADDR="203.0.113.10")
+    assert Participant.objects.count() == 3
+
+
+def test_known_raters_are_not_counted(study: Study) -> None:
+    channel = opened(study, per_address="1")
+    client = joined(channel)
+    for _time in range(3):
+        del client.cookies["sessionid"]
+        assert client.post(address(channel)).status_code == 302
+
+
+def test_an_hour_later_there_is_room_again_and_nothing_is_kept_of_the_address(study: Study) -> None:
+    channel = opened(study, per_address="1")
+    join_by_link(channel=channel, external_id="a", address="203.0.113.9", at=NOON)
+    almost = NOON + timedelta(minutes=59)
+    with pytest.raises(TooManyArrivals) as caught:
+        join_by_link(channel=channel, external_id="b", address="203.0.113.9", at=almost)
+    assert caught.value.retry_after == 61
+    join_by_link(channel=channel, external_id="c", address="203.0.113.10", at=almost)
+
+    join_by_link(channel=channel, external_id="b", address="203.0.113.9", at=NOON + timedelta(minutes=61))
+
+    channel.refresh_from_db()
+    assert "203.0" not in json.dumps(channel.options)
+    assert len(channel.options["arrivals"]) == 2  # the first one is forgotten
+    assert channel.participants.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        pytest.param("203.0.113.9", "203.0.113.10", False, id="two"),
+        pytest.param("2001:db8:1:1::5", "2001:db8:1:1:ffff::9", True, id="one network of IPv6"),
+        pytest.param("2001:db8:1:1::5", "2001:db8:1:2::5", False, id="two networks of IPv6"),
+        pytest.param("::ffff:203.0.113.9", "203.0.113.9", True, id="IPv4 in IPv6"),
+        pytest.param("::ffff:203.0.113.9", "::ffff:203.0.113.8", False, id="two IPv4 in IPv6"),
+        pytest.param("nonsense", "203.0.113.9", False, id="no address"),
+        pytest.param(None, "", True, id="none at all"),
+    ],
+)
+def test_addresses_are_told_apart_by_who_has_them(
+    study: Study, first: str | None, second: str | None, same: bool
+) -> None:
+    channel = opened(study, per_address="1")
+    join_by_link(channel=channel, external_id="a", address=first, at=NOON)
+    try:
+        join_by_link(channel=channel, external_id="b", address=second, at=NOON)
+    except TooManyArrivals:
+        assert same
+    else:
+        assert not same
+
+
+def test_a_full_channel_takes_nobody_new_and_says_so(study: Study) -> None:
+    channel = opened(study, most_raters="1")
+    client = joined(channel)
+    other = Client(REMOTE_ADDR="203.0.113.9")
+    other.get(address(channel))
+
+    refused = other.post(address(channel))
+
+    assert refused.status_code == 429
+    assert "Retry-After" not in refused
+    assert "Enough people have joined" in refused.content.decode()
+    assert client.get(address(channel)).status_code == 302
+
+
+def test_saving_the_settings_forgets_no_arrivals(study: Study) -> None:
+    channel = opened(study, per_address="1")
+    join_by_link(channel=channel, external_id="a", address="203.0.113.9", at=NOON)
+    change_channel(channel=channel, name="Renamed", options={"per_address": "1"})  # from a page loaded before
+    with pytest.raises(TooManyArrivals):
+        join_by_link(channel=channel, external_id="b", address="203.0.113.9", at=NOON)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_those_who_come_at_one_moment_are_counted_one_by_one() -> None:
+    channel = opened(make_study("secret-name", instances=0), per_address="3")
+    results = together(
+        [
+            lambda n=n: join_by_link(channel=channel, external_id=str(n), address="203.0.113.9", at=NOON)  # type: ignore[misc]
+            for n in range(8)
+        ]
+    )
+    assert sum(isinstance(result, Participant) for result in results) == 3
+    assert sum(isinstance(result, TooManyArrivals) for result in results) == 5
+    assert Annotator.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_person_who_presses_many_times_at_once_is_one_rater() -> None:
+    channel = opened(make_study("secret-name", instances=0), per_address="1")
+    results = together([lambda: join_by_link(channel=channel, external_id="a", address="x", at=NOON).pk] * 8)
+    assert len(set(results)) == 1
+
+
+# Self-registration
+
+
+@pytest.mark.parametrize("options", [{}, {"registration": "off"}], ids=["from the start", "off"])
+def test_there_is_no_registration_unless_it_was_switched_on(study: Study, options: dict[str, str]) -> None:
+    channel = opened(study, "accounts", **options)
+    assert Client().get(address(channel)).status_code == 404
+    assert Client().post(address(channel), {"name": "Ann"}).status_code == 404
+    assert not Annotator.objects.exists()
+
+
+def test_registering_with_a_password_makes_an_account_to_come_back_with(study: Study, settings: Any) -> None:
+    settings.PASSWORD_HASHERS = PASSWORD_HASHERS
+    channel = opened(study, "accounts", registration="password")
+    client = Client()
+    assert client.get(address(channel)).status_code == 200
+    landed = client.post(address(channel), {"username": "ann", "password1": GOOD, "password2": GOOD}, follow=True)
+
+    assert landed.redirect_chain[-1][0].startswith("/rate/consent/")
+    rater = rater_of(client)
+    assert rater is not None
+    assert rater.participant.channel == channel
+    assert re.fullmatch(r"r-[0-9a-f]{8}", rater.code)
+    assert User.objects.get().password.startswith("argon2")
+    again = Client()
+    again.post("/login/", {"username": "ann", "password": GOOD})
+    assert rater_of(again) == rater
+    assert client.get(address(channel))["Location"] == "/rate/"
+    assert not Consent.objects.exists()
+
+
+def test_registering_with_a_name_only_keeps_it_from_the_ratings(study: Study) -> None:
+    channel = opened(study, "accounts", registration="name")
+    client = Client()
+    client.post(address(channel), {"name": "Ann Smith"})
+    rater = rater_of(client)
+    assert rater is not None
+    assert rater.user is not None
+    assert (rater.user.first_name, rater.user.has_usable_password()) == ("Ann Smith", False)
+    assert "Ann" not in rater.code + rater.user.username + rater.participant.external_id
+
+
+@pytest.mark.parametrize(
+    ("how", "fields", "words"),
+    [
+        pytest.param("password", {"username": "ann", "password1": "abc", "password2": "abc"}, "too short", id="short"),
+        pytest.param(
+            "password", {"username": "ann", "password1": GOOD, "password2": GOOD + "x"}, "match", id="two passwords"
+        ),
+        pytest.param("password", {"username": "TAKEN", "password1": GOOD, "password2": GOOD}, "exists", id="taken"),
+        pytest.param("password", {"username": "a b", "password1": GOOD, "password2": GOOD}, "valid", id="bad name"),
+        pytest.param("name", {"name": " "}, "required", id="empty"),
+        pytest.param("name", {"name": "..."}, "Please write a name", id="no letters"),
+        pytest.param("name", {"name": "x" * 61}, "at most 60", id="long"),
+        pytest.param("name", {"name": "A\x00nn"}, "Null characters", id="nul"),
+    ],
+)
+def test_a_bad_form_says_what_is_wrong_and_keeps_what_was_typed(
+    study: Study, how: str, fields: dict[str, str], words: str
+) -> None:
+    channel = opened(study, "accounts", registration=how)
+    make_user(f"taken@@{channel.key}")
+    response = Client().post(address(channel), fields)
+    assert response.status_code == 422
+    assert words in response.content.decode()
+    assert not Annotator.objects.exists()
+    if how == "password":
+        assert fields["username"] in response.content.decode()
+
+
+def test_a_name_that_is_taken_at_the_same_moment_is_told_as_such(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = opened(study, "accounts", registration="password")
+    taken = make_user(f"ann@@{channel.key}").username
+    monkeypatch.setattr("django.contrib.auth.forms.UserCreationForm.clean_username", lambda form: taken)
+    monkeypatch.setattr(User, "validate_unique", lambda user, exclude: None)
+    response = Client().post(address(channel), {"username": "ann", "password1": GOOD, "password2": GOOD})
+    assert response.status_code == 422
+    assert "just taken" in response.content.decode()
+    assert not Annotator.objects.exists()
+
+
+def test_registering_is_limited_before_any_password_is_looked_at(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = opened(study, "accounts", registration="name", per_address="1")
+    Client().post(address(channel), {"name": "Ann"})
+    change_channel(channel=channel, name="x", options={"registration": "password", "per_address": "1"})
+    monkeypatch.setattr(User, "set_password", None)
+    refused = Client().post(address(channel), {"username": "bob", "password1": GOOD, "password2": GOOD})
+    assert refused.status_code == 429
+    assert Annotator.objects.count() == 1
+
+
+def test_registration_wants_its_pages_token(study: Study) -> None:
+    channel = opened(study, "accounts", registration="name")
+    assert Client(enforce_csrf_checks=True).post(address(channel), {"name": "Ann"}).status_code == 403
+    assert not Annotator.objects.exists()
+
+
+def test_a_cap_of_hits_holds_for_who_registered(study: Study) -> None:
+    channel = opened(study, "accounts", registration="name", most_hits="1")
+    assert join(channel=channel, external_id="x", at=NOON)[0].annotator.kind == "invited"
+    client = Client()
+    client.post(address(channel), {"name": "Ann"})
+    rater = rater_of(client)
+    assert rater is not None
+    assert adapter_of(channel).hits_left(annotator=rater, channel=channel) == 1

@@ -1,0 +1,414 @@
+"""The pages of channels: who sees and who changes them, settings, doors, buttons, links."""
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+import pytest
+from django import forms
+from django.contrib.auth.models import User
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.annotators.consent import answer_consent, withdraw
+from annotation.annotators.participants import join
+from annotation.core.errors import BadFields, ClaimRefused, Unacceptable, UnknownName
+from annotation.models import Annotator, Channel, Invitation, ResearchGroup, RoleGrant, Study
+from annotation.recruitment.base import ADAPTERS, Adapter, Panel
+from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
+from annotation.recruitment.invitations import invite
+from tests.factories import NOON, claim, make_batch, make_study, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+def signed_in(user: User, **settings: Any) -> Client:
+    client = Client(**settings)
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(instances=3)
+    make_batch(study)
+    return study
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    return signed_in(make_user("manager", "study-admin", study=study))
+
+
+def opened(study: Study, kind: str = "accounts", **settings: Any) -> Channel:
+    return make_channel(study=study, kind=kind, name=f"The {kind} one", options=settings, is_open=True)
+
+
+def page_of(channel: Channel) -> str:
+    return f"/studies/{channel.study.slug}/channels/{channel.key}/"
+
+
+class PriceForm(forms.Form):
+    """Settings that JSON has no values for."""
+
+    price = forms.DecimalField()
+    day = forms.DateField(required=False)
+
+
+class WithButton(Adapter):
+    """A kind whose only button says what it was given, or refuses."""
+
+    kind = "accounts"
+    options_form = PriceForm
+    pressed: ClassVar[list[Any]] = []
+
+    def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
+        return HttpResponse("arrived")
+
+    def panel(self, channel: Channel) -> Panel:
+        return Panel("annotation/recruitment/_contact.html", {"words": "from the adapter"})
+
+    def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
+        if action == "refuse":
+            raise Unacceptable("That can’t be taken.")
+        self.pressed.append((channel.pk, action, data["what"], by.username))
+        return f"{data['what']}: done"
+
+
+@pytest.fixture
+def with_button(monkeypatch: pytest.MonkeyPatch) -> WithButton:
+    adapter = WithButton()
+    monkeypatch.setitem(ADAPTERS, "accounts", adapter)
+    monkeypatch.setattr(WithButton, "pressed", [])
+    return adapter
+
+
+# Who sees them
+
+
+def addresses(channel: Channel) -> list[str]:
+    return [f"/studies/{channel.study.slug}/channels/", page_of(channel)]
+
+
+def test_readers_see_the_pages_and_strangers_none(study: Study, manager: Client) -> None:
+    channel = opened(study)
+    elsewhere = ResearchGroup.objects.create(slug="elsewhere", name="Elsewhere")
+    foreign = make_user("foreign")
+    RoleGrant.objects.create(user=foreign, role="study-admin", group=elsewhere)
+    readers = [
+        manager,
+        signed_in(make_user("reader", "researcher", study=study)),
+        signed_in(make_user("r", "researcher")),
+    ]
+    strangers = [
+        signed_in(make_user("other", "researcher", "study-admin", study=make_study("other", instances=0))),
+        signed_in(foreign),
+        signed_in(make_user("rater", "annotator", study=study)),
+    ]
+    for address in addresses(channel):
+        assert [client.get(address).status_code for client in readers] == [200, 200, 200]
+        assert [client.get(address).status_code for client in strangers] == [404, 404, 404]
+        assert Client().get(address)["Location"].startswith("/login/")
+
+
+def test_another_groups_admin_changes_nothing(study: Study) -> None:
+    channel = opened(study)
+    foreign = make_user("foreign")
+    RoleGrant.objects.create(user=foreign, role="study-admin", group=ResearchGroup.objects.create(slug="e", name="E"))
+    client = signed_in(foreign)
+    for data in ({"door": "shut"}, {"name": "Mine"}, {"act": "invite"}):
+        assert client.post(page_of(channel), data).status_code == 404
+    assert client.post(f"{page_of(channel)}links/", {"count": "1", "days": "1"}).status_code == 404
+    assert client.get(f"/studies/{study.slug}/channels/new/accounts/").status_code == 404
+    own = make_study("own", instances=0, group=ResearchGroup.objects.get(slug="e"))
+    assert client.post(f"/studies/{own.slug}/channels/{channel.key}/", {"door": "shut"}).status_code == 404
+    channel.refresh_from_db()
+    assert (channel.is_open, channel.name) == (True, "The accounts one")
+
+
+def test_a_researcher_looks_and_changes_nothing(study: Study) -> None:
+    channel = opened(study)
+    client = signed_in(make_user("reader", "researcher", study=study))
+    page = client.get(page_of(channel)).content.decode()
+    assert 'name="door"' not in page
+    assert "Make links" not in page
+    for data in ({"door": "shut"}, {"name": "Mine"}, {"act": "invite"}):
+        assert client.post(page_of(channel), data).status_code == 403
+    assert client.post(f"{page_of(channel)}links/", {"count": "1", "days": "1"}).status_code == 404
+    assert client.get(f"/studies/{study.slug}/channels/new/accounts/").status_code == 404
+    assert not Invitation.objects.exists()
+    assert Channel.objects.get().is_open
+
+
+def test_changes_want_their_pages_token(study: Study) -> None:
+    channel = opened(study)
+    client = signed_in(make_user("manager", "study-admin", study=study), enforce_csrf_checks=True)
+    assert client.post(page_of(channel), {"door": "shut"}).status_code == 403
+    assert client.post(f"{page_of(channel)}links/", {"count": "1", "days": "1"}).status_code == 403
+    assert client.post(f"/studies/{study.slug}/channels/new/accounts/", {"name": "x"}).status_code == 403
+    token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', client.get(page_of(channel)).content.decode())
+    assert token
+    assert client.post(page_of(channel), {"door": "shut", "csrfmiddlewaretoken": token[1]}).status_code == 302
+    assert not Channel.objects.get().is_open
+
+
+# The list
+
+
+def test_the_list_counts_who_came_and_what_they_did(study: Study, manager: Client) -> None:
+    channel = opened(study, "anonymous")
+    opened(study)
+    raters = [join(channel=channel, external_id=str(n), at=NOON)[0].annotator for n in range(4)]
+    for rater in raters:
+        answer_consent(annotator=rater, accepted=True, at=NOON)
+    rate(claim(raters[0]))
+    rate(claim(raters[0]))
+    rate(claim(raters[1]))
+    claim(raters[1])
+    rate(claim(raters[3]))
+    withdraw(annotator=raters[3], at=NOON)  # nothing of theirs is shown
+
+    page = manager.get(f"/studies/{study.slug}/channels/").content.decode()
+
+    row = re.search(r"The anonymous one</a>.*?</tr>", page, re.DOTALL)
+    assert row
+    assert re.findall(r'class="num">(\d+)<', row[0]) == ["3", "1", "3"]
+    assert "3 joined, 1 at a HIT now, 3 HITs submitted" in manager.get(page_of(channel)).content.decode()
+
+
+def test_the_list_takes_as_many_queries_for_ten_channels_as_for_one(study: Study, manager: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as counted:
+            manager.get(f"/studies/{study.slug}/channels/")
+        return len(counted)
+
+    make_channel(study=study, kind="anonymous", name="0", options={})
+    one = queries()
+    for number in range(1, 10):
+        make_channel(study=study, kind="anonymous", name=str(number), options={})
+    assert queries() == one
+
+
+def test_a_channels_page_takes_as_many_queries_for_many_raters_as_for_one(study: Study, manager: Client) -> None:
+    channel = opened(study)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as counted:
+            manager.get(page_of(channel))
+        return len(counted)
+
+    invite(channel=channel, count=1, base_url="", at=NOON)
+    one = queries()
+    invite(channel=channel, count=20, base_url="", at=NOON)
+    assert queries() == one
+
+
+def test_kinds_are_offered_in_the_order_of_their_use(study: Study, manager: Client) -> None:
+    page = manager.get(f"/studies/{study.slug}/channels/").content.decode()
+    offered = re.findall(r"/channels/new/(\w+)/", page)
+    assert offered == [kind.value for kind in kinds()]
+    order = ["accounts", "anonymous", "prolific", "mturk"]
+    assert offered == [kind for kind in order if kind in offered]
+    assert offered[:2] == ["accounts", "anonymous"]
+
+
+# Making and changing
+
+
+def test_a_channel_is_made_shut_with_its_settings(study: Study, manager: Client) -> None:
+    batch = study.batches.get()
+    address = f"/studies/{study.slug}/channels/new/anonymous/"
+    assert 'value="20"' in manager.get(address).content.decode()  # what a limit begins with
+
+    made = manager.post(address, {"name": " Poster ", "batch": batch.pk, "per_address": "5", "most_hits": "3"})
+
+    channel = Channel.objects.get()
+    assert made["Location"] == page_of(channel)
+    assert (channel.name, channel.kind, channel.batch, channel.is_open) == ("Poster", "anonymous", batch, False)
+    assert channel.options == {"most_hits": 3, "per_address": 5, "most_raters": 500}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        pytest.param({"name": ""}, "required", id="no name"),
+        pytest.param({"name": "Taken"}, "already exists", id="name twice"),
+        pytest.param({"name": "x" * 101}, "at most 100", id="long name"),
+        pytest.param({"name": "x", "per_address": "0"}, "greater than or equal to 1", id="option"),
+        pytest.param({"name": "x", "most_hits": "many"}, "whole number", id="shared option"),
+        pytest.param({"name": "x", "batch": "0"}, "valid choice", id="batch"),
+    ],
+)
+def test_bad_settings_are_shown_at_their_field_and_kept(
+    study: Study, manager: Client, fields: dict[str, str], words: str
+) -> None:
+    make_channel(study=study, kind="accounts", name="Taken", options={})
+    channel = make_channel(study=study, kind="anonymous", name="Mine", options={})
+    for address in (f"/studies/{study.slug}/channels/new/anonymous/", page_of(channel)):
+        response = manager.post(address, {"most_raters": "77", **fields})
+        assert response.status_code == 422
+        assert words in response.content.decode()
+        assert 'value="77"' in response.content.decode()
+    assert Channel.objects.count() == 2
+    channel.refresh_from_db()
+    assert (channel.name, channel.options["most_raters"]) == ("Mine", 500)
+
+
+def test_settings_are_changed_and_what_the_adapter_keeps_stays(study: Study, manager: Client) -> None:
+    channel = opened(study, "anonymous")
+    channel.options = {**channel.options, "kept": [1, 2]}
+    channel.save()
+    manager.post(page_of(channel), {"name": "New", "per_address": "7", "most_raters": "8"})
+    channel.refresh_from_db()
+    assert (channel.name, channel.is_open) == ("New", True)
+    assert channel.options == {"kept": [1, 2], "per_address": 7, "most_raters": 8, "most_hits": None}
+    assert 'value="7"' in manager.get(page_of(channel)).content.decode()
+
+
+def test_another_studys_batch_can_not_be_named(study: Study) -> None:
+    other = make_batch(make_study("other"))
+    with pytest.raises(BadFields, match="another study"):
+        make_channel(study=study, kind="accounts", name="x", options={}, batch=other)
+    channel = opened(study)
+    with pytest.raises(BadFields, match="another study"):
+        change_channel(channel=channel, name="x", options={}, batch=other)
+
+
+def test_a_kind_without_an_adapter_is_unknown(study: Study, manager: Client) -> None:
+    assert manager.get(f"/studies/{study.slug}/channels/new/fax/").status_code == 404
+    with pytest.raises(UnknownName):
+        make_channel(study=study, kind="fax", name="x", options={})
+
+
+def test_the_door_is_opened_and_shut(study: Study, manager: Client) -> None:
+    channel = opened(study)
+    manager.post(page_of(channel), {"door": "shut"})
+    assert not Channel.objects.get().is_open
+    manager.post(page_of(channel), {"door": "open"})
+    assert Channel.objects.get().is_open
+
+
+def test_a_study_in_the_archive_opens_no_door(study: Study, manager: Client) -> None:
+    channel = opened(study)
+    set_open(channel=channel, is_open=False)
+    Study.objects.update(archived_at=NOON)
+    study.refresh_from_db()
+    refused = manager.post(page_of(channel), {"door": "open"})
+    assert refused.status_code == 409
+    assert "in the archive" in refused.content.decode()
+    with pytest.raises(ClaimRefused, match="archive"):
+        make_channel(study=study, kind="accounts", name="x", options={})
+    assert "channels/new" not in manager.get(f"/studies/{study.slug}/channels/").content.decode()
+    assert "The study is archived" in manager.get(page_of(channel)).content.decode()
+
+
+# What adapters bring
+
+
+@pytest.mark.usefixtures("with_button")
+def test_every_kind_has_the_shared_settings_and_values_that_json_can_hold(study: Study) -> None:
+    assert set(options_form_of("accounts").base_fields) == {"price", "day", "most_hits"}
+    channel = opened(study, price="1.50", day="2026-07-01", most_hits="4")
+    channel.refresh_from_db()
+    assert channel.options == {"price": "1.50", "day": "2026-07-01", "most_hits": 4}
+
+
+def test_a_button_is_answered_with_a_line(study: Study, manager: Client, with_button: WithButton) -> None:
+    channel = opened(study, price="1")
+    done = manager.post(page_of(channel), {"act": "approve", "what": "S1"}, follow=True)
+    assert done.redirect_chain == [(page_of(channel), 302)]
+    assert "S1: done" in done.content.decode()
+    assert with_button.pressed == [(channel.pk, "approve", "S1", "manager")]
+
+
+@pytest.mark.usefixtures("with_button")
+def test_a_refused_button_says_why_on_the_same_page(study: Study, manager: Client) -> None:
+    channel = opened(study, price="1")
+    refused = manager.post(page_of(channel), {"act": "refuse"})
+    assert refused.status_code == 422
+    assert "That can’t be taken." in refused.content.decode()
+    assert "The accounts one" in refused.content.decode()
+
+
+def test_a_button_that_a_kind_does_not_have_is_refused(study: Study, manager: Client) -> None:
+    response = manager.post(page_of(opened(study)), {"act": "bonus"})
+    assert response.status_code == 422
+
+
+# Links
+
+
+def test_links_are_made_and_shown_once(study: Study, manager: Client) -> None:
+    channel = opened(study)
+    page = manager.post(f"{page_of(channel)}links/", {"count": "2", "days": "3"})
+    links = re.findall(r"http://testserver(/join/\S+?/)<", page.content.decode())
+    assert len(set(links)) == 2
+    assert "no-store" in page["Cache-Control"]
+    assert Client().get(links[0]).status_code == 302
+    tokens = [link.split("/")[-2] for link in links]
+    assert not any(token in manager.get(page_of(channel)).content.decode() for token in tokens)
+    about_three_days = Invitation.objects.first().expires_at - timezone.now()
+    assert timedelta(days=2, hours=23) < about_three_days <= timedelta(days=3)
+
+
+def test_links_come_as_csv_too(study: Study, manager: Client) -> None:
+    response = manager.post(f"{page_of(opened(study))}links/", {"count": "2", "days": "3", "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(response.content.decode())))
+    assert response["Content-Disposition"] == 'attachment; filename="links.csv"'
+    assert {row["rater"] for row in rows} == set(Annotator.objects.values_list("code", flat=True))
+    assert Client().get(rows[0]["link"].removeprefix("http://testserver")).status_code == 302
+
+
+def test_a_rater_gets_a_new_link_from_the_page(study: Study, manager: Client) -> None:
+    channel = opened(study)
+    [old] = invite(channel=channel, count=1, base_url="", at=timezone.now())
+    page = manager.post(f"{page_of(channel)}links/", {"rater": f" {old.rater} "}).content.decode()
+    [link] = re.findall(r"http://testserver(/join/\S+?/)<", page)
+    assert Client().get(old.link).status_code == 404
+    assert Client().get(link).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        pytest.param({"count": "0", "days": "3"}, "greater than or equal to 1", id="none"),
+        pytest.param({"count": "1001", "days": "3"}, "less than or equal to 1000", id="too many"),
+        pytest.param({"count": "2", "days": "400"}, "less than or equal to 365", id="too long"),
+        pytest.param({"rater": "r-none"}, "No rater r-none", id="nobody"),
+        pytest.param({}, "required", id="nothing"),
+    ],
+)
+def test_links_that_can_not_be_made_are_refused_in_words(
+    study: Study, manager: Client, fields: dict[str, str], words: str
+) -> None:
+    response = manager.post(f"{page_of(opened(study))}links/", fields)
+    assert response.status_code == 422
+    assert words in response.content.decode()
+    assert not Invitation.objects.exists()
+
+
+def test_a_shut_channel_makes_no_links(study: Study, manager: Client) -> None:
+    channel = opened(study)
+    set_open(channel=channel, is_open=False)
+    response = manager.post(f"{page_of(channel)}links/", {"count": "1", "days": "3"})
+    assert response.status_code == 422
+    assert "is shut" in response.content.decode()
+
+
+def test_only_accounts_have_links(study: Study, manager: Client) -> None:
+    response = manager.post(f"{page_of(opened(study, 'anonymous'))}links/", {"count": "1", "days": "3"})
+    assert response.status_code == 404
+
+
+def test_what_raters_call_themselves_is_escaped(study: Study, manager: Client) -> None:
+    channel = opened(study, registration="name")
+    Client().post(f"/join/{channel.key}/", {"name": "<script>alert(1)</script>"})
+    page = manager.get(page_of(channel)).content.decode()
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page

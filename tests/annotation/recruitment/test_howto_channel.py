@@ -1,0 +1,94 @@
+"""The page on adding a recruitment channel, walked through: its module, its line and its test come from the page."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.annotators.payments import PAID_HERE
+from annotation.apps import CHANNEL_ADAPTERS
+from annotation.models import Annotator, Channel, Study
+from annotation.recruitment import base
+from tests.factories import make_study, make_user
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+PAGE = ROOT / "docs" / "howto" / "add_a_recruitment_channel.md"
+MODULE, LINE, TEST = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+CREDIT = "https://pool.example.edu/done?code=XXXX"
+
+pytestmark = pytest.mark.django_db
+
+
+def run(code: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, str(PAGE), "exec"), names)  # the page is ours
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the page's adapter for the length of a test."""
+    monkeypatch.setattr(Channel, "added_kinds", {})
+    monkeypatch.setitem(base.ADAPTERS, "sona", None)
+    monkeypatch.delitem(base.ADAPTERS, "sona")
+    run(MODULE)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=1)
+
+
+@pytest.fixture
+def admin(study: Study) -> Client:
+    client = Client()
+    client.force_login(make_user("boss", "study-admin", study=study))
+    return client
+
+
+def test_test_of_the_page_passes() -> None:
+    names = run(TEST)
+    tests = [name for name in names if name.startswith("test_")]
+    assert tests == ["test_survey_code_makes_one_rater_who_gets_credit"]
+    names[tests[0]]()
+
+
+def test_the_pages_line_is_one_more_than_those_of_the_app() -> None:
+    assert run(LINE)["CHANNEL_ADAPTERS"] == (*CHANNEL_ADAPTERS, "sona")
+    assert base.ADAPTERS["sona"].__class__.__name__ == "Sona"
+
+
+def test_the_channel_is_offered_made_opened_and_shown(study: Study, admin: Client) -> None:
+    offered = admin.get(f"/studies/{study.slug}/channels/").content.decode()
+    assert f'href="/studies/{study.slug}/channels/new/sona/">Sona</a>' in offered
+    assert "Participants of a university’s pool" in offered
+
+    refused = admin.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": ""})
+    assert (refused.status_code, Channel.objects.count()) == (422, 0)
+    made = admin.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
+    channel = Channel.objects.get()
+    assert (channel.kind, channel.is_open, channel.options["credit_url"]) == ("sona", False, CREDIT)
+    assert Client().get(f"/join/{channel.key}/?survey_code=1").status_code == 403
+
+    admin.post(made["Location"], {"door": "open"})
+    assert Client().get(f"/join/{channel.key}/?survey_code=1")["Location"] == "/rate/"
+    page = admin.get(made["Location"]).content.decode()
+    assert "Sona" in page
+    assert Annotator.objects.get().code in page
+    assert f"/join/{channel.key}/" in page
+
+
+def test_its_raters_are_paid_here(study: Study, admin: Client) -> None:
+    admin.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
+    channel = Channel.objects.get()
+    admin.post(f"/studies/{study.slug}/channels/{channel.key}/", {"door": "open"})
+    Client().get(f"/join/{channel.key}/?survey_code=1")
+    assert Annotator.objects.get().kind in PAID_HERE
+
+
+def test_a_kind_without_an_adapter_is_not_offered(study: Study, admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(base.ADAPTERS, "sona")
+    assert "/new/sona/" not in admin.get(f"/studies/{study.slug}/channels/").content.decode()
+    assert admin.get(f"/studies/{study.slug}/channels/new/sona/").status_code == 404

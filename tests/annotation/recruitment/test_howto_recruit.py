@@ -1,0 +1,63 @@
+"""The page on where raters come from, walked through: its commands are taken from the page itself."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.models import Annotator, Channel
+from annotation.recruitment.base import Adapter
+from annotation.recruitment.channels import make_channel
+from tests.factories import make_study
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+PAGE = (ROOT / "docs" / "howto" / "recruit.md").read_text(encoding="utf-8")
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.strip().splitlines()]
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what the page's commands print."""
+    monkeypatch.chdir(ROOT)
+    for command in COMMANDS:
+        program, *arguments = shlex.split(command)
+        assert program == "./manage.py"
+        call_command(*arguments)
+    return capsys.readouterr().out
+
+
+def test_the_pages_links_lead_raters_to_a_hit(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said.count("https://rate.example.org/join/") == 20
+    assert list(Channel.objects.values_list("name", "batch__name")) == [
+        ("Invitations", None),
+        ("Invitations: main", "main"),
+    ]
+    assert Annotator.objects.count() == 45
+
+    links = re.findall(r"(/join/[\w-]+/[\w-]+/)", said)
+    for link in (links[0], links[-1]):  # into every batch, and into one
+        client = Client()
+        consent = client.get(link, follow=True)
+        page = client.post(consent.redirect_chain[-1][0], {"answer": "accept"}, follow=True)
+        assert re.fullmatch(r"/rate/hit/[\w-]+/", page.redirect_chain[-1][0])
+
+    call_command("invite", "talks", "--rater", Annotator.objects.earliest("pk").code)
+    assert Client().get(re.findall(r"(/join/\S+)", capsys.readouterr().out)[0]).status_code == 302
+
+
+def test_the_pages_limits_are_those_that_hold() -> None:
+    channel = make_channel(study=make_study(instances=0), kind="anonymous", name="Poster", options={}, is_open=True)
+    limits = re.findall(r"\((\d+)(?: unless you set another number.*?)?\)", PAGE[PAGE.index("**New raters an hour") :])
+    assert [str(channel.options[name]) for name in ("per_address", "most_raters")] == limits[:2]
+
+
+def test_the_page_names_every_part_of_an_adapter_and_orders_the_kinds() -> None:
+    parts = {name for name in vars(Adapter) if not name.startswith("_")} - {"kind"}
+    assert [name for name in sorted(parts) if f"`{name}`" not in PAGE] == []
+    order = [PAGE.index(word) for word in ("| [accounts]", "| [anonymous link]", "| [Prolific]", "| [Mechanical Turk]")]
+    assert order == sorted(order)

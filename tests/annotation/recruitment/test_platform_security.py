@@ -1,0 +1,520 @@
+"""What other groups and clients can't do through Prolific and MTurk: spend, flood, block, or swap a session."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from annotation.core.errors import BadFields
+from annotation.models import Annotator, Channel, Participant, ResearchGroup, Study, Submission
+from annotation.models.members import main_group
+from annotation.recruitment.channels import change_channel, make_channel
+from annotation.recruitment.mturk.client import KeyMissing, MturkClient
+from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
+from annotation.recruitment.prolific.client import ProlificClient, TokenMissing
+from annotation.recruitment.prolific.site import ProlificSettings
+from annotation.recruitment.prolific.submissions import apply_status, is_over
+from annotation.recruitment.prolific.sync import sync
+from annotation.recruitment.prolific.webhooks import signature_of
+from tests.annotation.recruitment.mturk.server import FAULT as MTURK_FAULT
+from tests.annotation.recruitment.mturk.server import MturkServer
+from tests.annotation.recruitment.mturk.setup import address, make_mturk, mturk
+from tests.annotation.recruitment.prolific.server import FAULT, HELD, ProlificServer
+from tests.annotation.recruitment.prolific.setup import (
+    NOON,
+    PID,
+    SECRET,
+    SESSION,
+    channel,
+    client_of,
+    come,
+    link,
+    make_prolific,
+    prolific,
+    study,
+)
+from tests.factories import make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+__all__ = ["channel", "mturk", "prolific", "study"]
+AWAY = "203.0.113.9"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def group(db: None) -> ResearchGroup:
+    main_group()
+    ResearchGroup.objects.create(slug="lab", name="Lab")
+    return ResearchGroup.objects.create(slug="nlp-lab", name="NLP Lab")
+
+
+def study_of(slug: str) -> Study:
+    return make_study(f"study-{slug}", group=ResearchGroup.objects.get(slug=slug))
+
+
+def open_frame(channel: Channel, worker: str, assignment: str, **more: str) -> HttpResponse:
+    told = address(worker=worker, assignment=assignment)
+    return Client().get(f"/join/{channel.key}/", told, **more)  # type: ignore[return-value]
+
+
+def task_link(channel: Channel, **told: str) -> str:
+    answer = Client().get(f"/join/{channel.key}/", address(**told))
+    found = re.search(rf'href="(/mturk/{channel.key}/task/[^"]+)"', answer.content.decode())
+    assert found
+    return found[1]
+
+
+# Another group's money
+
+VARIABLES = [
+    pytest.param("main", "", True, id="main, plain"),
+    pytest.param("main", "_LAB", False, id="main, a group's"),
+    pytest.param("main", "_NLP_LAB", False, id="main, another group's"),
+    pytest.param("main", "_MAIN", True, id="main, its own"),
+    pytest.param("lab", "", False, id="group, plain"),
+    pytest.param("lab", "_LAB", True, id="group, its own"),
+    pytest.param("lab", "_NLP_LAB", False, id="group, the longer ending is another's"),
+    pytest.param("nlp-lab", "_NLP_LAB", True, id="dashes as underscores"),
+    pytest.param("nlp-lab", "_LAB", False, id="the shorter ending is another's"),
+]
+
+
+@pytest.mark.parametrize(("slug", "ending", "allowed"), VARIABLES)
+@pytest.mark.parametrize("field", ["token_env", "webhook_secret_env"])
+def test_prolific_channel_names_variables_of_its_group_only(
+    group: ResearchGroup, field: str, slug: str, ending: str, allowed: bool
+) -> None:
+    options = {"token_env": "", "webhook_secret_env": "", field: f"PROLIFIC_TOKEN{ending}"}
+
+    if allowed:
+        assert make_prolific(study_of(slug), **options).options[field] == options[field]
+    else:
+        with pytest.raises(BadFields) as refusal:
+            make_prolific(study_of(slug), **options)
+        assert "group" in refusal.value.fields[field][0]
+
+
+@pytest.mark.parametrize(("slug", "ending", "allowed"), VARIABLES)
+@pytest.mark.parametrize("field", ["access_key_env", "secret_key_env"])
+def test_mturk_channel_names_variables_of_its_group_only(
+    group: ResearchGroup, field: str, slug: str, ending: str, allowed: bool
+) -> None:
+    options = {"access_key_env": "", "secret_key_env": "", field: f"MTURK_KEY{ending}"}
+
+    if allowed:
+        assert make_mturk(study=study_of(slug), **options).options[field] == options[field]
+    else:
+        with pytest.raises(BadFields) as refusal:
+            make_mturk(study=study_of(slug), **options)
+        assert "group" in refusal.value.fields[field][0]
+
+
+def test_form_says_at_the_field_whose_variable_it_is(group: ResearchGroup) -> None:
+    theirs = study_of("lab")
+    browser = Client()
+    browser.force_login(make_user("admin", "study-admin", study=theirs))
+
+    answer = browser.post(
+        f"/studies/{theirs.slug}/channels/new/prolific/", {"name": "x", "token_env": "PROLIFIC_TOKEN"}
+    )
+
+    assert answer.status_code == 422
+    assert "ends in _LAB" in answer.content.decode()
+    assert not theirs.channels.exists()
+
+
+def test_token_is_not_read_any_more_when_its_study_has_moved(
+    group: ResearchGroup, channel: Channel, prolific: ProlificServer
+) -> None:
+    assert ProlificSettings.of(channel).token is not None
+    Study.objects.filter(pk=channel.study_id).update(group=group)
+
+    given = ProlificSettings.of(channel)
+    assert (given.token, given.webhook_secret) == (None, None)
+    with pytest.raises(TokenMissing, match="ends in _NLP_LAB"):
+        sync(channel=channel, client=client_of(channel), at=NOON)
+    assert prolific.requests == []
+
+
+def test_key_is_not_read_any_more_when_its_study_has_moved(group: ResearchGroup, mturk: MturkServer) -> None:
+    channel = make_mturk(mturk)
+    assert MturkSettings.of(channel).has_key
+    Study.objects.filter(pk=channel.study_id).update(group=group)
+
+    assert not MturkSettings.of(channel).has_key
+    with pytest.raises(KeyMissing, match="ends in _NLP_LAB"):
+        MturkClient(MturkSettings.of(channel))
+
+
+def test_key_of_another_name_is_never_read(settings: Any) -> None:
+    settings.ENDPOINT_KEY = {"SECRET_KEY": "the server's own"}.get
+    channel = make_mturk()
+    channel.options["access_key_env"] = channel.options["secret_key_env"] = "SECRET_KEY"
+
+    assert MturkSettings.of(channel).key == (None, None)
+
+
+@pytest.mark.parametrize("kind", ["prolific", "mturk"])
+def test_no_channel_pays_above_the_servers_ceiling(settings: Any, kind: str) -> None:
+    study, settings_of = make_study(), {"prolific": ProlificSettings, "mturk": MturkSettings}[kind]
+    assert settings.BONUS_CEILING == 100
+    channel = make_channel(study=study, kind=kind, name="x", options={"bonus_cap": "100"})
+    with pytest.raises(BadFields) as refusal:
+        change_channel(channel=channel, name="x", options={"bonus_cap": "100.01"})
+    assert "At most 100" in refusal.value.fields["bonus_cap"][0]
+
+    channel.options["bonus_cap"] = "9999.99"  # as set before there was a ceiling
+    assert settings_of.of(channel).bonus_cap == Decimal(100)
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://[",
+        "http://[::1",
+        "http://127.0.0.1:99999999",
+        "http://127.0.0.1:abc",
+        "http://127.0.0.1:1/x",
+        "http://127.0.0.1:1?x",
+    ],
+)
+def test_unreadable_stand_in_is_refused_at_its_field(settings: Any, endpoint: str) -> None:
+    settings.PLATFORM_ALLOWLIST = ["127.0.0.1:1"]
+    study = make_study()
+    browser = Client()
+    browser.force_login(make_user("admin", "study-admin", study=study))
+
+    answer = browser.post(f"/studies/{study.slug}/channels/new/mturk/", {"name": "x", "endpoint": endpoint})
+
+    assert answer.status_code == 422
+    assert not study.channels.exists()
+
+
+def test_stand_in_is_one_port_of_one_host(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    settings.PLATFORM_ALLOWLIST = ["127.0.0.1:8001", "[::1]:8001"]
+
+    assert stand_in_problem("http://127.0.0.1:8001") is None
+    assert stand_in_problem("http://[::1]:8001") is None
+    assert "PLATFORM_ALLOWLIST" in str(stand_in_problem("http://127.0.0.1:8002"))
+
+
+def test_stand_in_that_is_not_allowed_any_more_is_not_asked(settings: Any, mturk: MturkServer) -> None:
+    channel = make_mturk(mturk)
+    settings.PLATFORM_ALLOWLIST = []
+
+    with pytest.raises(KeyMissing, match="PLATFORM_ALLOWLIST"):
+        MturkClient(MturkSettings.of(channel))
+    assert open_frame(channel, "AWORKER1", "3ASSIGNMENT1").status_code == 200
+    assert mturk.asked("GetAssignment") == []
+
+
+# How many come
+
+
+def test_one_address_brings_so_many_made_up_participants_an_hour(study: Study) -> None:
+    channel = make_prolific(study, per_address="3")
+
+    answers = [come(channel, pid=f"p{n}", session=f"s{n}")[0] for n in range(5)]
+
+    assert [answer.status_code for answer in answers] == [302, 302, 302, 429, 429]
+    assert int(answers[-1]["Retry-After"]) > 3000
+    assert Participant.objects.count() == 3
+    elsewhere = Client(REMOTE_ADDR=AWAY)
+    assert come(channel, elsewhere, pid="other", session="other")[0].status_code == 302
+
+
+def test_one_address_brings_so_many_made_up_workers_an_hour() -> None:
+    channel = make_mturk(access_key_env="", secret_key_env="", per_address="3")
+
+    answers = [open_frame(channel, f"A{n}X", f"3ASSIGNMENT{n}") for n in range(5)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert int(answers[-1]["Retry-After"]) > 3000
+    assert "https://workersandbox.mturk.com" in answers[-1]["Content-Security-Policy"]
+    assert open_frame(channel, "AOTHER", "3OTHER", REMOTE_ADDR=AWAY).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["prolific", "mturk"])
+def test_limits_hold_where_none_are_set(kind: str) -> None:
+    channel = make_channel(study=make_study(), kind=kind, name="x", options={})
+
+    assert (channel.options["per_address"], channel.options["most_raters"]) == (60, 5000)
+
+
+def test_whole_channel_takes_so_many_whom_nobody_vouches_for(study: Study) -> None:
+    channel = make_prolific(study, most_raters="2")
+    browsers = [Client(REMOTE_ADDR=f"203.0.113.{n}") for n in range(3)]
+
+    answers = [come(channel, one, pid=f"p{n}", session=f"s{n}")[0] for n, one in enumerate(browsers)]
+
+    assert [answer.status_code for answer in answers] == [302, 302, 429]
+    assert come(channel, browsers[0], pid="p0", session="s0")[0].status_code == 302
+
+
+def test_who_is_known_comes_back_when_their_address_has_had_its_share(study: Study) -> None:
+    channel = make_prolific(study, per_address="1")
+    _answer, browser = come(channel)
+
+    assert come(channel, pid="p2", session="s2")[0].status_code == 429
+    assert come(channel, browser)[0].status_code == 302
+
+
+def test_whom_prolific_vouches_for_is_let_in_above_the_channels_limit(study: Study, prolific: ProlificServer) -> None:
+    channel = make_prolific(study, prolific, proof="asked", most_raters="1")
+    for n in range(2):
+        prolific.add(f"s{n}", f"p{n}")
+
+    assert [come(channel, pid=f"p{n}", session=f"s{n}")[0].status_code for n in range(2)] == [302, 302]
+
+
+# Made-up submissions
+
+
+def test_one_participant_has_no_end_of_submissions(channel: Channel) -> None:
+    _answer, browser = come(channel)
+
+    codes = [come(channel, browser, session=f"made{n}")[0].status_code for n in range(21)]
+
+    assert codes == [302] * 19 + [403] * 2
+    assert Submission.objects.count() == 20
+
+
+def test_one_worker_has_no_end_of_assignments_without_work() -> None:
+    channel = make_mturk(access_key_env="", secret_key_env="")
+
+    codes = [open_frame(channel, "AWORKER1", f"3MADE{n}").status_code for n in range(22)]
+
+    assert codes == [200] * 20 + [409] * 2
+    assert open_frame(channel, "AWORKER1", "3MADE0").status_code == 200
+
+
+def rejected(channel: Channel) -> Client:
+    """Return the browser of a participant whose submission was rejected."""
+    _answer, browser = come(channel)
+    apply_status(submission=Submission.objects.get(), status="REJECTED", at=NOON)
+    return browser
+
+
+def test_made_up_submission_leads_nowhere_after_a_rejection(channel: Channel) -> None:
+    browser = rejected(channel)
+
+    assert come(channel, browser, session="invented")[0].status_code == 403
+    assert Submission.objects.count() == 1
+    assert is_over(Annotator.objects.get())
+
+
+def test_submission_made_up_beforehand_leads_nowhere_after_a_rejection(channel: Channel) -> None:
+    _answer, browser = come(channel)
+    come(channel, browser, session="invented")
+    assert not is_over(Annotator.objects.get())
+    apply_status(submission=Submission.objects.get(external_id=SESSION), status="REJECTED", at=NOON)
+
+    assert come(channel, browser, session="invented")[0].status_code == 403
+    assert is_over(Annotator.objects.get())  # also without coming by the link again
+
+
+def test_submission_that_a_sync_tells_of_leads_on_after_a_rejection(channel: Channel, prolific: ProlificServer) -> None:
+    browser = rejected(channel)
+    prolific.add(SESSION, PID, status="REJECTED")
+    prolific.add("another1", PID)
+    sync(channel=channel, client=client_of(channel), at=NOON)
+
+    assert come(channel, browser, session="another1")[0].status_code == 302
+    assert not is_over(Annotator.objects.get())
+
+
+def test_submission_that_prolific_was_asked_about_leads_on_after_a_rejection(
+    study: Study, prolific: ProlificServer
+) -> None:
+    channel = make_prolific(study, prolific, proof="asked")
+    prolific.add(SESSION, PID)
+    browser = rejected(channel)
+    prolific.add("another1", PID)
+
+    assert come(channel, browser, session="another1")[0].status_code == 302
+    assert come(channel, browser, session="another1")[0].status_code == 302
+    assert not is_over(Annotator.objects.get())
+
+
+# Asking while somebody waits
+
+
+@pytest.fixture
+def asking(study: Study, prolific: ProlificServer) -> Channel:
+    return make_prolific(study, prolific, proof="asked")
+
+
+def test_arrival_asks_prolific_once_and_leaves_it_alone_after_silence(
+    asking: Channel, prolific: ProlificServer
+) -> None:
+    prolific.fail(*[FAULT] * 10)
+
+    codes = [come(asking, pid=f"p{n}", session=f"s{n}")[0].status_code for n in range(3)]
+
+    assert codes == [503] * 3
+    assert len(prolific.requests) == 1
+
+
+def test_arrival_waits_three_seconds_at_most(asking: Channel, prolific: ProlificServer) -> None:
+    prolific.fail(HELD)
+    before = time.monotonic()
+
+    assert come(asking)[0].status_code == 503
+    assert time.monotonic() - before < 4.5  # two and a half, and what a busy machine takes
+
+
+def test_hasty_client_tries_once() -> None:
+    channel = make_prolific(make_study())
+    with socket.socket() as shut:
+        shut.bind(("127.0.0.1", 0))
+        client = ProlificClient(ProlificSettings.of(channel), hasty=True)
+
+    assert (client.tries, client.seconds) == (1, 2.0)
+
+
+def test_refused_submission_is_not_asked_about_again_at_once(asking: Channel, prolific: ProlificServer) -> None:
+    codes = [come(asking)[0].status_code for _ in range(3)]
+
+    assert codes == [403] * 3
+    assert len(prolific.requests) == 1
+
+
+def test_address_has_its_share_of_questions(study: Study, prolific: ProlificServer) -> None:
+    channel = make_prolific(study, prolific, proof="asked", per_address="3")
+
+    codes = [come(channel, pid=f"p{n}", session=f"s{n}")[0].status_code for n in range(5)]
+
+    assert codes == [403, 403, 403, 429, 429]
+    assert len(prolific.requests) == 3
+
+
+def test_robot_has_prolific_asked_nothing(asking: Channel, prolific: ProlificServer) -> None:
+    answer = Client().get(link(asking), headers={"User-Agent": "Slackbot-LinkExpanding 1.0"})
+
+    assert answer.status_code == 200
+    assert prolific.requests == []
+
+
+def test_keys_are_not_asked_for_again_after_silence(study: Study, prolific: ProlificServer) -> None:
+    channel = make_prolific(study, prolific, proof="signed")
+    prolific.fail(*[FAULT] * 10)
+    token = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.e30.e30"
+
+    codes = [Client().get(link(channel, prolific_token=token)).status_code for _ in range(3)]
+
+    assert codes == [503] * 3
+    assert len(prolific.requests) == 1
+
+
+def test_address_has_its_share_of_questions_to_mturk(mturk: MturkServer) -> None:
+    channel = make_mturk(mturk, per_address="3")
+
+    codes = [open_frame(channel, f"A{n}X", f"3MADE{n}").status_code for n in range(5)]
+
+    assert codes == [409, 409, 409, 429, 429]
+    assert len(mturk.asked("GetAssignment")) == 3
+
+
+def test_made_up_assignment_is_not_asked_about_again_at_once(mturk: MturkServer) -> None:
+    channel = make_mturk(mturk)
+
+    codes = [open_frame(channel, "AWORKER1", "3MADE").status_code for _ in range(3)]
+
+    assert codes == [409] * 3
+    assert len(mturk.asked("GetAssignment")) == 1
+
+
+def test_mturk_is_left_alone_after_silence(mturk: MturkServer) -> None:
+    channel = make_mturk(mturk)
+    mturk.fail(MTURK_FAULT, MTURK_FAULT, MTURK_FAULT)
+
+    codes = [open_frame(channel, f"A{n}X", f"3MADE{n}").status_code for n in range(3)]
+
+    assert codes == [200] * 3
+    assert len(mturk.asked("GetAssignment")) == 1
+
+
+# MTurk's link into the rating pages
+
+
+def test_link_swaps_nobodys_session_before_a_button_is_pressed() -> None:
+    channel = make_mturk()
+    boss = make_user("boss", "study-admin", study=channel.study)
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(boss)
+    work = task_link(channel)
+
+    asked = browser.get(work)
+
+    assert asked.status_code == 200
+    assert "is signed in in this browser" in asked.content.decode()
+    assert browser.session["_auth_user_id"] == str(boss.pk)
+    assert browser.post(work).status_code == 403
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', asked.content.decode())
+    assert token is not None
+    assert browser.post(work, {"csrfmiddlewaretoken": token[1]}).status_code == 302
+    assert browser.session["_auth_user_id"] == str(Annotator.objects.get().user_id)
+
+
+def test_preview_of_a_link_uses_it_up_for_nobody() -> None:
+    channel = make_mturk()
+    work = task_link(channel)
+
+    seen = Client().get(work, headers={"User-Agent": "WhatsApp/2.23"})
+
+    assert seen.status_code == 200
+    assert "sessionid" not in seen.cookies
+    assert "opens" not in Submission.objects.get().details
+    browser = Client()
+    assert browser.get(work).status_code == 302  # a fresh browser goes straight on
+    assert browser.get(work).status_code == 302
+
+
+def test_worker_who_is_signed_in_goes_straight_on() -> None:
+    channel = make_mturk()
+    browser = Client()
+    browser.get(task_link(channel))
+
+    assert browser.get(task_link(channel, assignment="3ASSIGNMENT2")).status_code == 302
+
+
+# Messages
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1E400", "[1.5, 2e308]"])
+def test_message_with_a_number_that_is_none_is_refused(channel: Channel, number: str) -> None:
+    body = json.dumps({"event_type": "submission.status.change", "resource_id": SESSION, "status": "ACTIVE"})
+    sent = (body[:-1] + f', "extra": {number}}}').encode()
+    stamp = str(int(timezone.now().timestamp()))
+
+    answer = Client().post(
+        f"/hooks/prolific/{channel.key}/",
+        sent,
+        content_type="application/json",
+        headers={
+            "X-Prolific-Request-Signature": signature_of(SECRET, stamp, sent),
+            "X-Prolific-Request-Timestamp": stamp,
+        },
+    )
+
+    assert answer.status_code == 400
+    assert not Submission.objects.exists()

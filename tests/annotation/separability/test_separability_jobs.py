@@ -1,0 +1,332 @@
+"""Separability in the background and through the API: asked for once, watched, taken up again, and never half-stored."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from threading import Event, active_count
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from annotation.core.errors import AnnotationError
+from annotation.core.processes import is_gone, this_machine, this_process
+from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
+from annotation.separability import jobs
+from annotation.separability import measure as separability_measure
+from annotation.separability import texts as separability_texts
+from annotation.separability.jobs import SeparabilityRequest, run_job
+from annotation.separability.queue import ATTEMPTS, requeue_separability, start_separability
+from annotation.separability.services import compute_separability
+from annotation.separability.tasks import compute_separability_of, separability_state
+from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
+from tests.factories import make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+ROUGE = SeparabilityRequest("rouge1", group="0,1")
+
+
+@pytest.fixture
+def study() -> Study:
+    """Six instances of two systems."""
+    return study_of(*drawn_texts(6))
+
+
+@pytest.fixture
+def researcher(study: Study, client: Client) -> Client:
+    """Sign a researcher of the study in."""
+    client.force_login(make_user("rea", "researcher", study=study))
+    return client
+
+
+def task_of() -> DBTaskResult:
+    """Return the only task."""
+    return DBTaskResult.objects.get()
+
+
+def run_task() -> Any:
+    """Do what the worker does with the only task."""
+    task = task_of()
+    task.claim("worker")
+    return compute_separability_of.func(*task.args_kwargs["args"])
+
+
+# Asking
+
+
+def test_the_same_is_asked_for_once_and_something_else_beside_it(study: Study) -> None:
+    first, is_new = start_separability(study, ROUGE)
+    second, is_new_too = start_separability(study, ROUGE)
+    assert (is_new, is_new_too, second.pk) == (True, False, first.pk)
+    third, _ = start_separability(study, SeparabilityRequest("rouge1", group="0,1", samples=3))
+    assert third.pk != first.pk
+    assert DBTaskResult.objects.count() == SeparabilityJob.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (SeparabilityRequest("vibes"), "unknown similarity 'vibes'"),
+        (SeparabilityRequest("rouge1", group="planet"), "group is 'planet'"),
+        (SeparabilityRequest("rouge1", samples=1), "samples is 1"),
+        (SeparabilityRequest("rouge1", dataset="talk"), "has no talk"),
+    ],
+    ids=str,
+)
+def test_what_can_not_be_computed_is_refused_at_once(study: Study, asked: SeparabilityRequest, message: str) -> None:
+    with pytest.raises(AnnotationError, match=message):
+        start_separability(study, asked)
+    assert not DBTaskResult.objects.exists()
+    assert not SeparabilityJob.objects.exists()
+
+
+def test_what_is_kept_is_what_was_asked_for() -> None:
+    asked = SeparabilityRequest("bleu", "study", "m", 3, 4, 5, "news", ("alpha", "beta"))
+    assert SeparabilityRequest.from_json(asked.as_json()) == asked
+
+
+# Doing
+
+
+def test_the_worker_does_all_that_was_asked_for_and_says_how_far_it_is(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(separability_texts, "READ_AT_ONCE", 2)
+    monkeypatch.setattr(jobs, "PROGRESS_SECONDS", 0.0)
+    seen: list[tuple[str, int, int]] = []
+    plain = separability_measure.AlignmentMeasure.matrices
+
+    def watched(measure: Any, groups: Any) -> Any:
+        job = SeparabilityJob.objects.get()
+        seen.append((job.status, job.done, job.total))
+        assert separability_state(study) == (True, "")
+        return plain(measure, groups)
+
+    monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", watched)
+    job, _ = start_separability(study, SeparabilityRequest("rouge1", group="0,1", samples=3, seed=4))
+    assert run_task() == 1
+    assert seen == [("running", 0, 6), ("running", 2, 6), ("running", 4, 6)]
+    job.refresh_from_db()
+    assert (job.status, job.done, job.total, job.attempts) == ("done", 6, 6, 1)
+    assert job.finished_at is not None
+    run = SeparabilityRun.objects.get()
+    assert (run.samples, run.seed, run.group) == (3, 4, "0,1")
+
+
+def test_a_failure_is_told_and_the_numbers_before_it_stay(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute_separability(study=study, group="0,1")
+    before = stored(study)
+    same = study_of({"alpha": ["a b", "a b"], "beta": ["a b", "a b"]}, slug="same")
+    job, _ = start_separability(same, SeparabilityRequest("rouge1"))
+    with pytest.raises(AnnotationError):
+        run_task()
+    job.refresh_from_db()
+    assert job.status == "failed"
+    assert "every alignment of the normalisation group is 1.0" in job.message
+    assert stored(study) == before
+    assert start_separability(same, SeparabilityRequest("rouge1"))[1]  # it may be asked for again
+
+
+def test_a_worker_that_is_told_to_end_leaves_the_job_to_the_next(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, _ = start_separability(study, ROUGE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(separability_measure.AlignmentMeasure, "matrices", lambda *_: (_ for _ in ()).throw(SystemExit))
+        with pytest.raises(SystemExit):
+            run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.executor) == ("queued", "")
+    assert not Alignment.objects.exists()
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.attempts) == ("done", 1)  # being told to end is no death of which a job is given up
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_sends_heartbeats_while_a_portion_takes_long(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, _ = start_separability(study, ROUGE)
+    heard, plain = Event(), jobs._update
+
+    def note(noted: SeparabilityJob, **values: Any) -> None:
+        plain(noted, **values)
+        if not values:  # a sign of life alone
+            heard.set()
+
+    def taking_long(*_: Any) -> list[Any]:
+        SeparabilityJob.objects.filter(pk=job.pk).update(heartbeat_at=LONG_AGO)
+        heard.clear()
+        assert heard.wait(60)
+        found = SeparabilityJob.objects.get(pk=job.pk)
+        assert found.heartbeat_at
+        assert found.heartbeat_at > LONG_AGO
+        return []
+
+    monkeypatch.setattr(jobs, "_update", note)
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(SeparabilityRequest, "compute", taking_long)
+    before = active_count()
+    run_job(job.pk)
+    assert active_count() == before  # nobody speaks for a job that is over
+    assert SeparabilityJob.objects.get(pk=job.pk).status == "done"
+
+
+# A worker that is gone
+
+
+def dead_process() -> str:
+    """Name a process that has ended."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    return f"{this_machine()}:{ended.stdout.strip()}:x"
+
+
+def held_by(executor: str, *, since: timedelta, study: Study) -> SeparabilityJob:
+    """Make a job that a worker took so long ago, and hasn't been heard of since."""
+    job, _ = start_separability(study, ROUGE)
+    task = task_of()
+    task.claim("worker")
+    then = timezone.now() - since
+    DBTaskResult.objects.filter(pk=task.pk).update(started_at=then)
+    values = {"status": "running", "executor": executor, "heartbeat_at": then, "attempts": 1}
+    SeparabilityJob.objects.filter(pk=job.pk).update(**values)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("executor", "seconds", "is_taken_up"),
+    [
+        pytest.param("dead", 60, True, id="its process has ended"),
+        pytest.param("dead", 1, False, id="it was taken a moment ago"),
+        pytest.param("ours", 60, False, id="it is at work"),
+        pytest.param("another:1:x", 60, False, id="another machine's, heard of lately"),
+        pytest.param("another:1:x", 3600, True, id="another machine's, silent for long"),
+        pytest.param("", 60, False, id="it has yet to begin"),
+        pytest.param("", 3600, True, id="it never began"),
+    ],
+)
+def test_a_job_is_requeued_only_when_its_worker_has_ended(
+    study: Study, executor: str, seconds: int, is_taken_up: bool
+) -> None:
+    name = {"dead": dead_process, "ours": this_process}.get(executor, lambda: executor)()
+    held_by(name, since=timedelta(seconds=seconds), study=study)
+    assert requeue_separability() == int(is_taken_up)
+    assert task_of().status == (TaskResultStatus.READY if is_taken_up else TaskResultStatus.RUNNING)
+    if is_taken_up:
+        assert requeue_separability() == 0
+        assert run_task() == 1
+        assert SeparabilityJob.objects.get().status == "done"
+
+
+def test_a_job_of_which_workers_die_is_given_up(study: Study) -> None:
+    job = held_by(dead_process(), since=timedelta(minutes=1), study=study)
+    SeparabilityJob.objects.update(attempts=ATTEMPTS)
+    assert requeue_separability() == 0
+    job.refresh_from_db()
+    assert job.status == "failed"
+    assert f"{ATTEMPTS} workers in a row" in job.message
+    assert separability_state(study) == (False, job.message)
+
+
+def test_processes_are_known_by_whether_they_run() -> None:
+    assert not is_gone(this_process())
+    assert is_gone(dead_process())
+    assert not is_gone("another-machine:1:x")
+    assert not is_gone("nonsense")
+    assert not is_gone(f"{this_machine()}:1:x")  # may not be ours, but runs
+
+
+# The page
+
+
+def test_the_page_takes_all_settings_and_shows_how_far_it_is(study: Study, researcher: Client) -> None:
+    sent = {"similarity": "rouge1", "group": "0, 1", "samples": "3", "cross": "4", "seed": "5"}
+    assert researcher.post("/studies/study/separability/", sent).status_code == 302
+    job = SeparabilityJob.objects.get()
+    assert SeparabilityRequest.from_json(job.asked) == SeparabilityRequest("rouge1", "0,1", "", 3, 4, 5)
+    assert job.asked_by is not None
+    assert job.asked_by.username == "rea"
+    headers = {"HX-Request": "true", "HX-Target": "separability"}
+    assert "waiting" in researcher.get("/studies/study/", headers=headers).text
+    SeparabilityJob.objects.update(done=3, total=6)
+    assert "3 of 6 matchups" in researcher.get("/studies/study/", headers=headers).text
+    run_task()
+    task_of().delete()
+    assert "rouge1, 3 generations, 4 cross pairs, seed 5" in researcher.get("/studies/study/").text
+
+
+@pytest.mark.parametrize("sent", [{"samples": "1"}, {"samples": "x"}, {"group": "planet"}, {"cross": "0"}], ids=str)
+def test_the_page_refuses_what_can_not_be_computed(study: Study, researcher: Client, sent: dict[str, str]) -> None:
+    answer = researcher.post("/studies/study/separability/", {"similarity": "rouge1", **sent})
+    assert answer.status_code == 409
+    assert not SeparabilityJob.objects.exists()
+
+
+# The API
+
+
+def test_the_api_starts_a_computation_and_shows_it(study: Study, researcher: Client) -> None:
+    address = "/api/v1/studies/study/separability/"
+    asked = {"similarity": "rouge1", "group": "0,1", "samples": 3, "dataset": "news", "systems": ["beta", "alpha"]}
+    answer = researcher.post(address, asked, content_type="application/json")
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["status"] == "queued"
+    assert researcher.post(address, asked, content_type="application/json").json()["id"] == answer.json()["id"]
+    run_task()
+    (job,) = researcher.get(address).json()
+    assert (job["status"], job["done"], job["total"], job["asked"]["samples"]) == ("done", 6, 6, 3)
+
+    (run,) = researcher.get("/api/v1/separability-runs/?study=study&similarity=rouge1").json()["results"]
+    assert (run["system_a"], run["samples"], run["seed"], run["group"]) == ("alpha", 3, 0, "0,1")
+    rows = researcher.get(f"/api/v1/alignments/?study=study&run={run['id']}").json()
+    assert rows["count"] == 6
+    kept = stored(study)["rouge1, 3 generations, seed 0", "alpha / beta", rows["results"][0]["instance_id"]]
+    assert tuple(rows["results"][0][name] for name in ("self_a", "self_b", "cross", "separability")) == kept
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"similarity": "vibes"}, 409),
+        ({"samples": 1}, 422),
+        ({"similarty": "rouge1"}, 422),
+        ({"similarity": "rouge1", "dataset": "talk"}, 404),
+        ({"similarity": "rouge1", "model": "small"}, 409),
+        ({"similarity": "cosine", "model": "/etc"}, 409),
+        ({"similarity": "entities", "model": "antigravity"}, 409),
+    ],
+    ids=str,
+)
+def test_the_api_refuses_what_can_not_be_computed(
+    study: Study, researcher: Client, sent: dict[str, Any], status: int
+) -> None:
+    answer = researcher.post("/api/v1/studies/study/separability/", sent, content_type="application/json")
+    assert answer.status_code == status, answer.text
+    assert not SeparabilityJob.objects.exists()
+
+
+def test_the_api_shows_why_there_is_no_separability(researcher: Client, study: Study) -> None:
+    other = study_of({"alpha": ["cat"], "beta": ["sun", "sea"]}, slug="other")
+    compute_separability(study=other, group="0,1")
+    assert researcher.get("/api/v1/alignments/?study=other").json()["count"] == 0  # not theirs to read
+    researcher.force_login(make_user("ron", "researcher", study=other))
+    (row,) = researcher.get("/api/v1/alignments/?study=other").json()["results"]
+    assert (row["separability"], row["why_undefined"]) == (None, "system A with a single generation")
+
+
+def test_a_finished_job_says_which_texts_its_similarity_can_not_see(client: Client) -> None:
+    texts = {"alpha": ["猫", "cat dog"], "beta": ["日", "sun sea"]}
+    chinese = study_of(texts, {"alpha": ["cat", "cat"], "beta": ["sun", "sun"]}, slug="chinese")
+    client.force_login(make_user("rea", "researcher", study=chinese))
+    pages = []
+    for similarity in ("chrf", "rouge1"):
+        job, _ = start_separability(chinese, SeparabilityRequest(similarity))
+        run_job(job.pk)
+        DBTaskResult.objects.all().delete()  # as the worker leaves nothing under way
+        pages.append(client.get("/studies/chinese/").content.decode())
+    job.refresh_from_db()
+    assert job.message.startswith("2 texts hold no Latin letter or digit, which is all that rouge1 compares")
+    assert ["(chrF) would see them" in page for page in pages] == [False, True]

@@ -1,0 +1,264 @@
+"""Separability from the database: the same numbers as by hand, kept, and computed again only when texts changed."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django_tasks_db.models import DBTaskResult
+
+from annotation.core.errors import AnnotationError, InvalidSelection
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.models import Alignment, Generation, SeparabilityRun, Study
+from annotation.separability.services import (
+    compute_separability,
+    count_ignored_texts,
+    latest_run,
+    latest_runs,
+    require_run,
+)
+from annotation.separability.tasks import compute_separability_of, separability_state
+from annotation.studies.configurations import configuration, configurations, matchup_counts
+from annotation.studies.outcomes import select, separabilities
+from tests.factories import add_instances, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+# ROUGE-1 F is 2·overlap / (words of one + words of the other).
+SAME = {"alpha": ["cat dog", "cat dog"], "beta": ["cat dog", "cat dog"]}  # all 1: δ = 1 − 1
+APART = {"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}  # selves 1, cross 0: δ = 1 − 0
+# AA: cat dog / cat sun → 2·1/4 = .5; BB: sun sea / sun sea → 1; cross: 0, 0, .5, .5 → .25; δ = 1 − .25
+MIXED = {"alpha": ["cat dog", "cat sun"], "beta": ["sun sea", "sun sea"]}
+
+
+def rows(*generations: dict[str, list[str]], dataset: str = "news") -> list[InstanceRow]:
+    return [InstanceRow(n, f"{dataset}-{n}", dataset, "s", texts) for n, texts in enumerate(generations, start=1)]
+
+
+def study_of(*generations: dict[str, list[str]]) -> Study:
+    return add_instances(make_study(instances=0), rows(*generations))
+
+
+def values(study: Study, dataset: str = "news") -> list[float]:
+    found = configuration(study, dataset=dataset, systems=("alpha", "beta"))
+    run = latest_run(found)
+    assert run is not None
+    return separabilities(select(found), run).tolist()
+
+
+def test_values_are_those_by_hand() -> None:
+    study = study_of(SAME, APART, MIXED)
+
+    (result,) = compute_separability(study=study)
+
+    assert (result.changed, result.matchups, result.undefined) == (True, 3, 0)
+    assert (result.run.low, result.run.high, result.run.group) == (0.0, 1.0, "configuration")
+    assert values(study) == pytest.approx([0.0, 1.0, 0.75])
+    raw = Alignment.objects.order_by("matchup__instance__position").values_list("self_a", "self_b", "cross")
+    assert [list(values) for values in raw] == [[1, 1, 1], [1, 1, 0], [0.5, 1, 0.25]]
+
+
+def test_normalisation_is_over_all_alignments_of_the_configuration() -> None:
+    study = study_of(SAME, MIXED)  # alignments from .25 to 1: δ of the second = ((1 − .25) − 0) / .75
+
+    compute_separability(study=study)
+
+    assert values(study) == pytest.approx([0.0, 1.0])
+    run = SeparabilityRun.objects.get()
+    assert (run.low, run.high) == (0.25, 1.0)
+
+
+def test_one_group_for_the_study_uses_the_same_constants_everywhere() -> None:
+    study = study_of(SAME, MIXED)
+    add_instances(study, rows(APART, dataset="talk"))
+
+    results = compute_separability(study=study, group="study")
+
+    assert {(one.run.group, one.run.low, one.run.high) for one in results} == {("study", 0.0, 1.0)}
+    assert values(study) == pytest.approx([0.0, 0.75])
+    assert values(study, "talk") == pytest.approx([1.0])
+
+
+def test_constants_stand_in_for_the_group() -> None:
+    study = study_of(MIXED)
+
+    (result,) = compute_separability(study=study, group="0,0.5")
+
+    assert (result.run.low, result.run.high) == (0.0, 0.5)
+    assert values(study) == pytest.approx([1.5])  # (1 − .25) / .5, and no clipping
+
+
+def test_only_the_configuration_that_is_constant_is_named() -> None:
+    study = study_of(APART, MIXED)
+    add_instances(study, rows(SAME, dataset="talk"))
+
+    with pytest.raises(AnnotationError, match=r"^separability of talk: alpha / beta: every alignment"):
+        compute_separability(study=study)
+    assert len(compute_separability(study=study, group="study")) == 2
+
+
+def test_a_system_with_one_text_has_no_separability_and_no_nought() -> None:
+    study = study_of({"alpha": ["cat"], "beta": ["sun", "sea"]}, MIXED)
+
+    (result,) = compute_separability(study=study)
+
+    first = Alignment.objects.order_by("matchup__instance__position").first()
+    assert first is not None
+    assert (first.self_a, first.self_b, first.cross, first.separability) == (None, 0.0, 0.0, None)
+    assert result.undefined == 1
+    assert np.isnan(values(study)[0])
+    assert values(study)[1] == pytest.approx(0.75)
+
+
+def test_a_constant_group_is_an_error_that_names_it_and_stores_nothing() -> None:
+    study = study_of(SAME)
+
+    with pytest.raises(AnnotationError, match=r"separability of news: alpha / beta: every alignment .* is 1\.0"):
+        compute_separability(study=study)
+
+    assert SeparabilityRun.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"similarity": "vibes"}, "vibes"),
+        ({"group": "planet"}, "group is 'planet'; it must be configuration, study, or MIN,MAX"),
+        ({"group": "1,0"}, "MIN must be below MAX"),
+        ({"group": "nan,1"}, "MIN must be below MAX"),
+        ({"group": "-1e308,1e308"}, "group is '-1e308,1e308'; it has no length that can be counted with"),
+        ({"group": "0,0.0000001"}, "scale 0,0.0000001 does not fit .* from 0 to 1.*Nothing was stored"),
+        ({"group": "0,1e-320"}, "scale 0,1e-320 does not fit .* from 0 to 1.*Nothing was stored"),
+        ({"group": "1,2,3"}, "it must be configuration, study, or MIN,MAX"),
+    ],
+    ids=str,
+)
+def test_unknown_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    study = study_of(APART)
+
+    with pytest.raises(AnnotationError, match=message):
+        compute_separability(study=study, **settings)
+
+    assert not SeparabilityRun.objects.exists()
+
+
+def test_a_study_without_matchups_is_told_what_to_do() -> None:
+    with pytest.raises(AnnotationError, match="study study has no matchups; import instances"):
+        compute_separability(study=make_study(instances=0))
+
+
+def test_the_second_time_changes_nothing() -> None:
+    study = study_of(APART, MIXED)
+    (first,) = compute_separability(study=study)
+
+    (second,) = compute_separability(study=study)
+
+    assert (first.changed, second.changed) == (True, False)
+    assert first.run.pk == second.run.pk
+    assert Alignment.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "computed", "expected"),
+    [
+        pytest.param("text", 1, [1.0, 1.0], id="a text"),  # cat dog / cat cat → 2·1/4 = .5; BB 1; cross 0
+        pytest.param("instance", 1, [1.0, 0.75, 0.0], id="an instance"),
+        pytest.param("group", 0, [0.5, 0.375], id="the group"),  # half of it: the scale is twice as long
+    ],
+)
+def test_only_what_changed_is_computed_again_and_replaces_the_old(
+    change: str, computed: int, expected: list[float]
+) -> None:
+    study = study_of(APART, MIXED)
+    (first,) = compute_separability(study=study)
+    group = "configuration"
+    if change == "text":
+        Generation.objects.filter(text="cat sun").update(text="cat cat")
+    elif change == "instance":
+        add_instances(study, [InstanceRow(9, "later", "news", "s", SAME)])
+    else:
+        group = "-1,1"
+
+    (second,) = compute_separability(study=study, group=group)
+
+    assert (second.changed, second.computed) == (True, computed)
+    assert values(study) == pytest.approx(expected)
+    assert SeparabilityRun.objects.get().group == group
+    assert (second.run.texts_sha256 == first.run.texts_sha256) is (change == "group")
+    assert Alignment.objects.count() == len(expected)
+
+
+def test_the_latest_run_is_found_and_a_missing_one_says_how_to_make_it() -> None:
+    study = study_of(APART, MIXED)
+    add_instances(study, rows(APART, dataset="talk"))
+    news = configuration(study, dataset="news", systems=("beta", "alpha"))
+
+    with pytest.raises(InvalidSelection, match=r"run: manage\.py compute_separability study --similarity rouge1"):
+        require_run(news)
+    compute_separability(study=study)
+
+    assert require_run(news).dataset == "news"
+    assert latest_run(news, "rouge1-length") is None
+    assert {key: run.dataset for key, run in latest_runs(study).items()} == {
+        one.key: one.dataset for one in configurations(study)
+    }
+    assert matchup_counts(study) == {one.key: count for one, count in zip(configurations(study), (2, 1), strict=True)}
+
+
+def test_texts_that_rouge_cannot_see_are_counted_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    study = study_of({"alpha": ["猫", "犬 1"], "beta": ["日", "海"]}, APART)
+
+    call_command("compute_separability", "study", "--similarity", "rouge1")
+
+    assert count_ignored_texts(study, "rouge1") == 3
+    captured = capsys.readouterr()
+    assert "notice: 3 texts hold no Latin letter or digit" in captured.err
+    assert captured.out.strip() == "news: alpha / beta: 2 matchups computed"
+
+
+def test_texts_that_rouge_cannot_see_are_told_also_where_nothing_comes_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study_of({"alpha": ["猫", "犬"], "beta": ["日", "海"]})
+
+    with pytest.raises(CommandError, match=r"constants as --group 0,1") as refused:
+        call_command("compute_separability", "study", "--similarity", "rouge1", "--group", "study")
+
+    assert "(chrF) would see them" in capsys.readouterr().err
+    assert "--group study" not in str(refused.value)
+
+
+def test_the_worker_does_the_same_and_its_state_is_known() -> None:
+    study = study_of(APART, MIXED)
+    assert separability_state(study) == (False, "")
+
+    compute_separability_of.enqueue(study.pk, "rouge1", "configuration")
+
+    assert separability_state(study) == (True, "")
+    assert separability_state(make_study("other")) == (False, "")
+    assert compute_separability_of.func(study.pk, "rouge1", "configuration") == 1
+    assert values(study) == pytest.approx([1.0, 0.75])
+
+
+def test_a_failed_computation_tells_its_reason() -> None:
+    study = study_of(SAME)
+    compute_separability_of.enqueue(study.pk, "rouge1", "configuration")
+
+    result = DBTaskResult.objects.get()
+    result.claim("worker")
+    with pytest.raises(AnnotationError) as caught:
+        compute_separability_of.func(study.pk, "rouge1", "configuration")
+    result.set_failed(caught.value)
+
+    busy, failure = separability_state(study)
+    assert not busy
+    assert "every alignment of the normalisation group is 1.0" in failure
+
+
+def test_many_matchups_take_a_fixed_number_of_queries(django_assert_max_num_queries: Any) -> None:
+    study = study_of(*[APART, MIXED] * 30)
+
+    with django_assert_max_num_queries(14):
+        compute_separability(study=study)
+
+    assert Alignment.objects.count() == 60

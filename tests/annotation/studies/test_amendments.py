@@ -1,0 +1,280 @@
+"""Changes while rating is under way: a reason, a dated row in the log, and a line with the results."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.annotators.consent import withdraw
+from annotation.core.errors import AmendmentNeeded, SettingFixed
+from annotation.models import Annotator, Batch, Event, Study
+from annotation.studies.amendments import rating_has_begun
+from annotation.studies.log import log
+from annotation.studies.log_entries import shown_with_results
+from annotation.studies.services import save_settings
+from reporting.findings.study_findings import findings
+from reporting.findings.text import as_text
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def begun() -> Study:
+    """A study in which a HIT was given out, without a vote yet."""
+    study = make_study(instances=2)
+    make_batch(study)
+    claim(make_annotator(study))
+    return study
+
+
+def amendments() -> list[Event]:
+    return list(Event.objects.filter(kind=Event.Kind.AMENDMENT))
+
+
+def form_data(client: Client, **changes: Any) -> dict[str, Any]:
+    form = client.get("/studies/study/settings/").context["form"]
+    sent = {name: value for name, value in form.initial.items() if value is not None and value is not False}
+    return {**sent, **changes}
+
+
+# When rating has begun
+
+
+def test_rating_begins_with_the_first_hit_that_is_given_out() -> None:
+    study = make_study(instances=2)
+    study.instances.filter(instance_id="news-1").update(gold={"better": "alpha"})
+    make_batch(study, name="q", purpose="qualification", select="ids", instance_ids=["news-1"])
+    make_batch(study)
+    annotator = make_annotator(study)
+    assert claim(annotator).purpose == "qualification"
+    assert not rating_has_begun(study)
+
+    other = make_study("other")
+    make_batch(other)
+    claim(make_annotator(other, "elsewhere"))
+    assert (rating_has_begun(other), rating_has_begun(study)) == (True, False)
+
+    study.batches.filter(name="q").update(status=Batch.Status.CLOSED)
+    annotator.assignments.all().delete()
+    claim(annotator)
+    assert rating_has_begun(study)
+
+
+def test_imported_ratings_do_not_bind_a_study(begun: Study) -> None:
+    begun.batches.update(origin=Batch.Origin.IMPORTED)
+    assert not rating_has_begun(begun)
+    assert save_settings(study=begun, question="Which is clearer?").question == "Which is clearer?"
+    assert amendments() == []
+
+
+# The service
+
+
+def test_a_change_under_way_is_kept_with_its_reason_before_and_after(begun: Study) -> None:
+    user = User.objects.create_user("manager")
+
+    save_settings(
+        study=begun, by=user, at=NOON, reason=" Raters asked what “better” means. ", title="New title",
+        question="Which is clearer?", pay_per_hit=Decimal("1.50"), currency="EUR", language="",
+    )  # fmt: skip
+
+    [event] = amendments()
+    assert (event.reason, event.by, event.happened_at) == ("Raters asked what “better” means.", user, NOON)
+    assert event.changes == {
+        "title": ["study", "New title"],
+        "question": ["Which one is better?", "Which is clearer?"],
+        "pay_per_hit": [None, "1.50"],
+        "currency": ["", "EUR"],
+    }
+
+
+@pytest.mark.parametrize("reason", ["", " \n"])
+def test_a_change_without_a_reason_is_refused_and_nothing_is_stored(begun: Study, reason: str) -> None:
+    with pytest.raises(AmendmentNeeded, match="contact, guidelines: rating has begun") as refusal:
+        save_settings(study=begun, reason=reason, title="Other", guidelines="Look twice.", contact="me")
+
+    assert refusal.value.fields == ["contact", "guidelines"]
+    begun.refresh_from_db()
+    assert (begun.title, begun.guidelines) == ("study", "")
+    assert amendments() == []
+
+
+def test_the_title_and_what_stays_the_same_need_no_reason(begun: Study) -> None:
+    saved = save_settings(study=begun, title="Other", question="Which one is better?\r\n", ties_allowed=True)
+
+    assert saved.title == "Other"
+    assert amendments() == []
+
+
+def test_before_rating_nothing_needs_a_reason_or_is_logged() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    save_settings(study=study, question="Which is clearer?", ties_allowed=False)
+    assert amendments() == []
+
+
+def test_a_reason_opens_nothing_that_votes_have_fixed(begun: Study) -> None:
+    rate(begun.annotators.get().assignments.get(), submit=False)
+    with pytest.raises(SettingFixed, match="ties allowed: votes have been given"):
+        save_settings(study=begun, ties_allowed=False, reason="We want choices.")
+    assert amendments() == []
+
+
+def test_an_amended_consent_text_is_a_new_version(begun: Study) -> None:
+    saved = save_settings(study=begun, consent_text="Another.", reason="The ethics board asked for it.")
+    assert saved.consent_version == 2
+    assert amendments()[0].changes["consent_text"][1] == "Another."
+
+
+# The page and the command
+
+
+def test_the_page_asks_for_a_reason_only_once_rating_has_begun() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    client = signed_in(make_user("manager", "study-admin"))
+    assert "amendment_reason" not in client.get("/studies/study/settings/").text
+
+    claim(make_annotator(study))
+    page = client.get("/studies/study/settings/").text
+    assert page.count('name="amendment_reason"') == 1
+    assert "Rating has begun." in page
+
+    refused = client.post("/studies/study/settings/", form_data(client, question="Which is clearer?"))
+    assert refused.status_code == 422
+    assert "question: rating has begun" in refused.context["form"].errors["amendment_reason"][0]
+    assert "Which is clearer?" in refused.text
+
+    sent = form_data(client, question="Which is clearer?", amendment_reason="Too vague.")
+    assert client.post("/studies/study/settings/", sent).status_code == 302
+    [event] = amendments()
+    assert (event.reason, event.by.username) == ("Too vague.", "manager")  # type: ignore[union-attr]
+    assert client.post("/studies/study/settings/", form_data(client, title="New title")).status_code == 302
+    assert len(amendments()) == 1
+
+
+def test_the_log_shows_an_amendment_to_readers_and_escapes_it(begun: Study) -> None:
+    client = signed_in(make_user("reader", "researcher", study=begun))
+    save_settings(study=begun, guidelines="<script>x</script>" + "long " * 30, contact="me", reason="<b>why</b>")
+
+    page = client.get("/studies/study/log/").text
+
+    assert "The protocol was amended" in page
+    assert "&lt;b&gt;why&lt;/b&gt;" in page
+    assert "<script>x" not in page
+    assert "&lt;script&gt;x&lt;/script&gt;long" in page
+    assert "Nothing yet." not in page
+    assert client.post("/studies/study/log/").status_code == 405
+    stranger = signed_in(make_user("stranger", "study-admin", study=make_study("other", instances=0)))
+    assert stranger.get("/studies/study/log/").status_code == 404
+    assert signed_in(make_user("a", "annotator", study=begun)).get("/studies/study/log/").status_code == 404
+
+
+def test_the_log_takes_a_fixed_number_of_queries(begun: Study, django_assert_max_num_queries: Any) -> None:
+    client = signed_in(make_user("reader", "researcher", study=begun))
+    rater = begun.annotators.get()
+    about: dict[str, Any] = {"batch": begun.batches.get(), "annotator": rater, "assignment": rater.assignments.get()}
+    log(study=begun, kind="released", by=User.objects.create_user("u0"), **about)
+    client.get("/studies/study/log/")
+    with django_assert_max_num_queries(15) as few:
+        client.get("/studies/study/log/")
+    for number in range(1, 60):
+        log(study=begun, kind="released", by=User.objects.create_user(f"u{number}"), **about)
+    with django_assert_max_num_queries(len(few)):
+        page = client.get("/studies/study/log/")
+    assert "Page 1 of 2" in page.text
+
+
+def test_a_reason_from_a_shell(begun: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match="contact: rating has begun"):
+        call_command("configure_study", "study", "contact=me")
+
+    call_command("configure_study", "study", "contact=me", "--reason", "Asked for.")
+    assert capsys.readouterr().out.splitlines() == [
+        "contact: nothing → me",
+        "an amendment: kept in the study's log and shown with the results",
+    ]
+    call_command(
+        "configure_study", "study", "contact=us", "pay_per_hit=2", "currency=eur", "--reason", "x", "--format", "json"
+    )
+    assert json.loads(capsys.readouterr().out) == {
+        "study": "study",
+        "changed": {"contact": ["me", "us"], "pay_per_hit": [None, "2"], "currency": ["", "EUR"]},
+        "amendment": True,
+    }
+    call_command("configure_study", "study", "title=Other", "--format", "json")
+    assert json.loads(capsys.readouterr().out)["amendment"] is False
+    assert len(amendments()) == 2
+
+
+# With the results
+
+
+def test_results_list_what_changed_how_they_came_about(begun: Study) -> None:
+    batch, rater = begun.batches.get(), begun.annotators.get()
+    save_settings(study=begun, at=NOON, question="Which is clearer?", guidelines="word " * 100, reason="Too\x1bvague.")
+    log(study=begun, kind="extended", batch=batch, at=NOON, changes={"raters_per_hit": [2, 3], "hits": 4})
+    log(study=begun, kind="excluded", annotator=rater, at=NOON, reason="Clicked through.")
+    log(study=begun, kind="rejected", assignment=rater.assignments.get(), at=NOON)
+    log(study=begun, kind="paused", batch=batch, at=NOON)
+
+    listed = findings(begun)["amendments"]
+
+    assert [(one["kind"], one["at"], one["reason"]) for one in listed] == [
+        ("amendment", "2024-05-01T12:00:00+00:00", "Too\x1bvague."),
+        ("extended", "2024-05-01T12:00:00+00:00", ""),
+        ("excluded", "2024-05-01T12:00:00+00:00", "Clicked through."),
+        ("rejected", "2024-05-01T12:00:00+00:00", ""),
+    ]
+    told = [one["what"] for one in listed]
+    assert "question: Which one is better? → Which is clearer?" in told[0]
+    assert len(told[0]) < 400
+    assert told[1] == "batch batch; hits: 4; raters_per_hit: 2 → 3"
+    assert told[2] == f"rater {rater.code}"
+    assert told[3].startswith(f"rater {rater.code}; assignment ")
+    text = as_text(findings(begun))
+    assert "changed after rating had begun" in text
+    assert "\x1b" not in text
+    page = signed_in(make_user("reader", "researcher", study=begun)).get("/studies/study/findings/").text
+    assert "Changed after rating had begun" in page
+    assert "Rater excluded" in page
+
+
+def test_a_study_without_amendments_says_nothing_of_them() -> None:
+    study = make_study(instances=1)
+    assert findings(study)["amendments"] == []
+    assert "changed after" not in as_text(findings(study))
+    page = signed_in(make_user("reader", "researcher", study=study)).get("/studies/study/findings/").text
+    assert "Changed after rating had begun" not in page
+
+
+def test_nothing_about_who_has_withdrawn_is_shown(begun: Study) -> None:
+    rater: Annotator = begun.annotators.get()
+    log(study=begun, kind="excluded", annotator=rater, reason="By rater.")
+    log(study=begun, kind="rejected", assignment=rater.assignments.get(), reason="By assignment.")
+    assert len(shown_with_results(begun)) == 2
+
+    withdraw(annotator=rater, at=NOON)
+
+    assert shown_with_results(begun) == []
+    page = signed_in(make_user("reader", "researcher", study=begun)).get("/studies/study/log/").text
+    assert "By rater." not in page
+    assert "By assignment." not in page
+    assert Event.objects.filter(kind__in=["excluded", "rejected"]).count() == 2
+
+
+def test_nobody_is_named_with_the_results(begun: Study) -> None:
+    user = User.objects.create_user("jane.doe@example.org")
+    save_settings(study=begun, by=user, contact="me", reason="Asked for.")
+    assert "jane.doe" not in json.dumps(findings(begun))

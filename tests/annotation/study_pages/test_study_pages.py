@@ -1,0 +1,480 @@
+"""The researcher's and the study admin's pages: who sees them, files in, batches out."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from annotation.allocation.claims import claim_hit
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.models import Batch, ComparisonTable, ImportRecord, Pair, Rating, RoleGrant, Study
+from annotation.separability import forms
+from annotation.separability.encoders import KnownModel
+from annotation.separability.services import compute_separability
+from tests.factories import (
+    add_instances,
+    csv_file,
+    json_lines,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    mturk_row,
+    study_line,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=2)
+
+
+@pytest.fixture
+def researcher(study: Study) -> Client:
+    return signed_in(make_user("researcher", "researcher", study=study))
+
+
+@pytest.fixture
+def manager(study: Study) -> Client:
+    return signed_in(make_user("manager", "study-admin", study=study))
+
+
+def upload(name: str, data: bytes, kind: str, **fields: str) -> dict[str, Any]:
+    return {"kind": kind, "file": SimpleUploadedFile(name, data), **fields}
+
+
+def pages(study: Study, batch: Batch) -> list[str]:
+    instance = study.instances.first()
+    assert instance is not None
+    start = f"/studies/{study.slug}/"
+    return [
+        start,
+        f"{start}instances/",
+        f"{start}instances/{instance.pk}/",
+        f"{start}batches/{batch.pk}/",
+        f"{start}upload/",
+    ]
+
+
+# Who sees what
+
+
+def test_readers_see_every_page_and_strangers_none(study: Study, researcher: Client, manager: Client) -> None:
+    batch = make_batch(study)
+    stranger = signed_in(make_user("stranger", "researcher", "study-admin", study=make_study("other")))
+    annotator = signed_in(make_user("annotator", "annotator", study=study))
+    admin = signed_in(User.objects.create_superuser("root"))
+    everywhere = signed_in(make_user("everywhere", "researcher"))
+
+    for address in pages(study, batch):
+        for client in (researcher, manager, admin, everywhere):
+            assert client.get(address).status_code == 200, address
+        for client in (stranger, annotator):
+            assert client.get(address).status_code == 404, address
+        assert Client().get(address).status_code == 302
+
+
+@pytest.mark.parametrize("address", ["settings/", "batches/new/"])
+def test_only_managers_manage(study: Study, researcher: Client, manager: Client, address: str) -> None:
+    annotator = signed_in(make_user("annotator", "annotator", study=study))
+
+    assert manager.get(f"/studies/study/{address}").status_code == 200
+    for client in (researcher, annotator):
+        assert client.get(f"/studies/study/{address}").status_code == 404
+        assert client.post(f"/studies/study/{address}", {"title": "taken over"}).status_code == 404
+    study.refresh_from_db()
+    assert study.title == "study"
+
+
+def test_the_list_shows_ones_own_studies_only(study: Study, researcher: Client) -> None:
+    make_study("not-yours", title="Not yours")
+
+    page = researcher.get("/studies/")
+
+    assert "/studies/study/" in page.text
+    assert "not-yours" not in page.text
+    assert signed_in(make_user("a", "annotator")).get("/studies/").status_code == 403
+    assert signed_in(make_user("a2", "annotator")).get("/studies/new/").status_code == 403
+
+
+def test_the_first_page_leads_everybody_to_their_work(study: Study, researcher: Client) -> None:
+    assert researcher.get("/").headers["Location"] == "/studies/"
+    assert signed_in(make_user("a", "annotator", study=study)).get("/").headers["Location"] == "/rate/"
+    assert signed_in(User.objects.create_superuser("root")).get("/").headers["Location"] == "/studies/"
+
+
+def test_another_studys_rows_are_not_found_under_ones_own(study: Study, researcher: Client) -> None:
+    other = make_study("other")
+    batch, instance = make_batch(other), other.instances.first()
+    assert instance is not None
+
+    assert researcher.get(f"/studies/study/batches/{batch.pk}/").status_code == 404
+    assert researcher.get(f"/studies/study/instances/{instance.pk}/").status_code == 404
+
+
+# Files
+
+
+def test_a_new_study_is_made_from_a_file_and_belongs_to_who_made_it() -> None:
+    user = make_user("researcher", "researcher", study=make_study("own"))
+    client = signed_in(user)
+    fields = {"slug": "fresh", "title": "Fresh", "task_kind": "dialogue", "question": "Which reply?"}
+
+    response = client.post(
+        "/studies/new/", upload("f.jsonl", json_lines([study_line("a")]), "study", **fields), follow=True
+    )
+
+    assert response.redirect_chain == [("/studies/fresh/", 302)]
+    assert "f.jsonl: 1 instances added (study fresh)" in response.text
+    made = Study.objects.get(slug="fresh")
+    assert (made.title, made.task_kind, made.question) == ("Fresh", "dialogue", "Which reply?")
+    assert RoleGrant.objects.get(study=made).role == "study-admin"
+    assert client.get("/studies/fresh/settings/").status_code == 200
+
+
+def test_a_name_that_is_taken_is_refused_without_touching_that_study(study: Study) -> None:
+    client = signed_in(make_user("other", "researcher", study=make_study("own")))
+
+    response = client.post(
+        "/studies/new/", upload("f.jsonl", json_lines([study_line("a")]), "study", slug="study", task_kind="free")
+    )
+
+    assert response.status_code == 422
+    assert "This name is taken." in response.text
+    assert study.instances.count() == 2
+    assert not RoleGrant.objects.filter(study=study).exists()
+
+
+def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, researcher: Client) -> None:
+    data = json_lines([study_line("new"), {"instance_id": "<script>alert(1)</script>"}])
+
+    response = researcher.post("/studies/study/upload/", upload("bad<b>.jsonl", data, "study"))
+
+    assert response.status_code == 422
+    assert "2 bad lines; nothing was stored" in response.text
+    assert "line 2: source is missing" in response.text
+    assert "<script>alert" not in response.text
+    assert "bad<b>" not in response.text
+    assert study.instances.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "data", "fields", "said"),
+    [
+        ("study", "f.jsonl", json_lines([study_line("a")]), {}, "f.jsonl: 1 instances added"),
+        (
+            "mturk",
+            "f.csv",
+            csv_file([mturk_row()]),
+            {"dataset": "d", "system_1": "one", "system_2": "two"},
+            "f.csv: 2 ratings on 1 new instances added",
+        ),
+        (
+            "ratings",
+            "r.jsonl",
+            json_lines(
+                [
+                    {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "rater": "r",
+                     "rating": 0, "shown_first": "a"}
+                ]
+            ),
+            {},
+            "r.jsonl: 1 ratings added",
+        ),
+        (
+            "tables",
+            "t.jsonl",
+            json_lines(
+                [
+                    {"table_id": "t", "instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "pair_index": 0,
+                     "variant": "c1", "rows": [{"aspect": "x", "only_a": "", "both": "", "only_b": "y"}]}
+                ]
+            ),
+            {},
+            "t.jsonl: 1 comparison tables added",
+        ),
+    ],
+    ids=["study", "mturk", "ratings", "tables"],
+)  # fmt: skip
+def test_every_kind_of_file_is_read_once(
+    study: Study, researcher: Client, kind: str, name: str, data: bytes, fields: dict[str, str], said: str
+) -> None:
+    first = researcher.post("/studies/study/upload/", upload(name, data, kind, **fields), follow=True)
+    again = researcher.post("/studies/study/upload/", upload(name, data, kind, **fields), follow=True)
+
+    assert first.redirect_chain == [("/studies/study/", 302)]
+    assert said in first.text
+    assert f"{name}: nothing new" in again.text
+    assert ImportRecord.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"kind": "mturk", "file": b"x"}, "MTurk results need this."),
+        ({"kind": "poem", "file": b"x"}, "Select a valid choice"),
+        ({"kind": "study"}, "This field is required"),
+        ({"kind": "study", "file": b""}, "The submitted file is empty"),
+    ],
+    ids=["mturk names", "kind", "no file", "empty"],
+)
+def test_a_form_that_lacks_something_says_so(
+    study: Study, researcher: Client, fields: dict[str, Any], problem: str
+) -> None:
+    sent = {**fields, **({"file": SimpleUploadedFile("f", fields["file"])} if "file" in fields else {})}
+
+    response = researcher.post("/studies/study/upload/", sent)
+
+    assert response.status_code == 422
+    assert problem in response.text
+
+
+def test_a_file_too_large_for_a_request_is_sent_to_the_command_line(
+    study: Study, researcher: Client, settings: Any
+) -> None:
+    settings.UPLOAD_MAX_BYTES = 2**20
+
+    response = researcher.post("/studies/study/upload/", upload("f", b"x" * (2**20 + 1), "study"))
+
+    assert response.status_code == 422
+    assert "Larger than 1 MB; split it, or read it with manage.py import_study" in response.text
+
+
+# Settings
+
+
+def test_settings_are_changed_and_the_same_consent_text_is_no_new_version(study: Study, manager: Client) -> None:
+    form = manager.get("/studies/study/settings/").context["form"]
+    sent = {name: form.initial[name] for name in form.fields if form.initial[name] is not None}
+    # As a browser sends it.
+    sent["consent_text"] = sent["consent_text"].replace("\n", "\r\n")
+
+    response = manager.post("/studies/study/settings/", {**sent, "question": "Which is clearer?"})
+
+    assert response.status_code == 302
+    study.refresh_from_db()
+    assert (study.question, study.consent_version) == ("Which is clearer?", 1)
+    manager.post("/studies/study/settings/", {**sent, "consent_text": "Another."})
+    study.refresh_from_db()
+    assert (study.consent_text, study.consent_version) == ("Another.", 2)
+    assert manager.post("/studies/study/settings/", {**sent, "title": ""}).status_code == 422
+
+
+# Separability
+
+
+def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study, researcher: Client) -> None:
+    for _ in range(2):
+        assert researcher.post("/studies/study/separability/", {"similarity": "rouge1"}).status_code == 302
+    assert DBTaskResult.objects.count() == 1
+    busy = researcher.get("/studies/study/", headers={"HX-Request": "true", "HX-Target": "separability"})
+    assert "Being computed by the worker" in busy.text
+    assert "<html" not in busy.text
+    DBTaskResult.objects.all().delete()
+
+    add_instances(study, [InstanceRow(1, "x", "news", "s", {"alpha": ["a b", "a b"], "beta": ["c", "d"]})])
+    compute_separability(study=study)
+    done = researcher.get("/studies/study/")
+    assert "Being computed" not in done.text
+    assert "configuration [0.000, 1.000]" in done.text
+    assert researcher.post("/studies/study/separability/", {"similarity": "vibes"}).status_code == 404
+    assert researcher.get("/studies/study/separability/").status_code == 405
+
+
+# Batches
+
+
+def batch_fields(**changes: str) -> dict[str, str]:
+    return {"name": "b", "configuration": "0", "pairs": "2", "raters": "3", "how": "all", "seed": "", **changes}
+
+
+def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
+    response = manager.post("/studies/study/batches/new/", batch_fields(seed="7"), follow=True)
+
+    batch = Batch.objects.get()
+    assert response.redirect_chain == [(f"/studies/study/batches/{batch.pk}/", 302)]
+    assert "Batch b made." in response.text
+    assert "0 of 6 slots filled, 0 being worked on" in response.text
+    assert batch.seed == 7
+    again = manager.post("/studies/study/batches/new/", batch_fields(seed=""), follow=True)
+    assert "was there already, made the same way" in again.text
+    assert Batch.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "problem"),
+    [
+        ({"pairs": "0"}, 422, "greater than or equal to 1"),
+        ({"raters": "1001"}, 422, "less than or equal to 1000"),
+        ({"configuration": "5"}, 422, "Select a valid choice"),
+        ({"seed": "-1"}, 422, "greater than or equal to 0"),
+        ({"gold_rate": "0.6"}, 422, "less than or equal to 0.5"),
+        ({"gold_rate": "0.3", "repeat_rate": "0.3"}, 422, "together they may be 0.5 at most"),
+        ({"purpose": "fun"}, 422, "Select a valid choice"),
+        ({"purpose": "gold"}, 422, "2 without a gold preference for these systems"),
+        ({"how": "best"}, 422, "Select a valid choice"),
+        ({"how": "random", "number": "99"}, 422, "random:99 of news"),
+    ],
+    ids=str,
+)
+def test_a_batch_that_cannot_be_made_says_why(
+    study: Study, manager: Client, change: dict[str, str], status: int, problem: str
+) -> None:
+    response = manager.post("/studies/study/batches/new/", batch_fields(**change))
+
+    assert response.status_code == status
+    assert problem in response.text
+    assert 'value="' + batch_fields()["name"] in response.text  # what was filled in is still there
+    assert Batch.objects.count() == 0
+
+
+def test_a_batch_page_counts_slots_and_its_state_is_the_managers(
+    study: Study, researcher: Client, manager: Client
+) -> None:
+    batch = make_batch(study)
+    claim_hit(annotator=make_annotator(study), at=timezone.now())
+    address = f"/studies/study/batches/{batch.pk}/"
+
+    assert "0 of 4 slots filled, 1 being worked on" in researcher.get(address).text
+    assert "Pause" not in researcher.get(address).text
+    assert researcher.post(f"{address}status/", {"status": "paused"}).status_code == 404
+    assert manager.post(f"{address}status/", {"status": "paused"}).status_code == 302
+    batch.refresh_from_db()
+    assert batch.status == "paused"
+    assert manager.post(f"{address}status/", {"status": "burnt"}).status_code == 409
+
+
+# Errors, text, queries
+
+
+def test_a_domain_error_is_a_card_for_htmx(study: Study, manager: Client) -> None:
+    address = f"/studies/study/batches/{make_batch(study).pk}/status/"
+    response = manager.post(address, {"status": "bogus"}, headers={"HX-Request": "true"})
+
+    assert response.status_code == 409
+    assert "<html" not in response.text
+    assert 'role="alert"' in response.text
+
+
+def test_hostile_text_is_escaped_on_every_page() -> None:
+    attack = "<script>alert('x')</script>"
+    study = make_study("study", instances=0, title=attack, question=attack, source_label=attack)
+    row = InstanceRow(1, attack, attack, attack, {attack: [attack, "b"], f"{attack}2": [attack, "c d"]})
+    add_instances(study, [row])
+    ComparisonTable.objects.create(
+        study=study, table_id=attack, pair=Pair.objects.get(index=0), variant=attack,
+        rows=[{"aspect": attack, "only_a": attack, "both": attack, "only_b": attack}],
+    )  # fmt: skip
+    ImportRecord.objects.create(study=study, kind="study", file_name=attack, sha256="0" * 64, counts={attack: attack})
+    batch = make_batch(study, name=attack, dataset=attack, systems=(attack, f"{attack}2"))
+    compute_separability(study=study)
+    client = signed_in(make_user("manager", "study-admin", study=study))
+    start = "/studies/study/"
+
+    for address in [*pages(study, batch), "/studies/", f"{start}settings/", f"{start}batches/new/"]:
+        response = client.get(address)
+        assert response.status_code == 200
+        assert "<script>alert" not in response.text, address
+    assert client.get(start).text.count("&lt;script&gt;alert") > 5
+
+
+def queries(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+def test_no_page_takes_more_queries_for_a_larger_study(study: Study) -> None:
+    admin = signed_in(User.objects.create_superuser("root"))
+    batch = make_batch(study)
+    addresses = [*pages(study, batch), "/studies/", "/studies/study/batches/new/"]
+    before = {address: queries(admin, address) for address in addresses}
+
+    add_instances(study, instances=40, prefix="more")
+    for number in range(6):
+        add_instances(study, instances=2, dataset=f"set-{number}", systems=("alpha", f"system-{number}"))
+        make_study(f"study-{number}", instances=1)
+        make_batch(study, name=f"b{number}", dataset=f"set-{number}", systems=("alpha", f"system-{number}"))
+    add_instances(
+        study, [InstanceRow(1, "x", "news", "s", {name: ["a b", "c", "d"] for name in ("alpha", "beta", "c", "d")})]
+    )
+    compute_separability(study=study, group="0,1")
+    large = make_batch(study, name="large")
+    instance = study.instances.get(instance_id="x")
+    addresses[2] = f"/studies/study/instances/{instance.pk}/"
+    addresses[3] = f"/studies/study/batches/{large.pk}/"
+
+    more = {address: queries(admin, address) - less for address, less in zip(addresses, before.values(), strict=True)}
+
+    # One more at most: an instance page looks up the runs of its alignments once there are any.
+    assert {address: count for address, count in more.items() if count > 1} == {}
+
+
+def test_every_object_has_its_place_in_the_admin(study: Study) -> None:
+    admin = signed_in(User.objects.create_superuser("root"))
+    batch = make_batch(study)
+    claim_hit(annotator=make_annotator(study), at=timezone.now())
+    compute_separability(study=study, group="0,1")
+    index = admin.get("/admin/").text
+    names = (
+        *("alignment", "annotator", "assignment", "batch", "comparisontable", "consent", "display", "generation"),
+        *("hit", "hitpair", "importrecord", "instance", "matchup", "pair", "rating", "rolegrant", "separabilityrun"),
+        *("slot", "study", "system", "armdraw", "votechange", "flag", "qualificationresult"),
+    )
+
+    for name in names:
+        assert f"/admin/annotation/{name}/" in index
+        assert admin.get(f"/admin/annotation/{name}/").status_code == 200
+    for name in ("batch", "annotator", "assignment", "rating", "system", "armdraw", "votechange", "flag"):
+        assert admin.get(f"/admin/annotation/{name}/add/").status_code == 403
+    assert admin.post(f"/admin/annotation/batch/{batch.pk}/delete/", {"post": "yes"}).status_code == 403
+    page = admin.get(f"/admin/annotation/study/{study.pk}/change/")
+    assert 'name="title"' in page.text
+    for name in ("consent_text", "protocol", "arms", "ties_allowed", "question", "pay_per_hit", "archived_at"):
+        assert f'name="{name}"' not in page.text
+    assert Rating.objects.count() == 0
+
+
+@pytest.mark.parametrize("name", ["matchup", "rating", "display", "separabilityrun", "consent", "slot", "pair"])
+def test_admin_lists_do_not_ask_per_row(study: Study, name: str) -> None:
+    admin = signed_in(User.objects.create_superuser("root"))
+    make_batch(study)
+    compute_separability(study=study, group="0,1")
+    make_annotator(study, "first")
+    admin.get(f"/admin/annotation/{name}/")
+    before = queries(admin, f"/admin/annotation/{name}/")
+
+    add_instances(study, instances=30, prefix="more")
+    for number in range(5):
+        make_annotator(study, f"r{number}")
+        add_instances(study, instances=1, dataset=f"d{number}")
+    compute_separability(study=study, group="0,1")
+
+    assert queries(admin, f"/admin/annotation/{name}/") <= before + 1
+
+
+def test_page_suggests_the_models_that_are_installed(
+    researcher: Client, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [KnownModel("small", True, "an extra"), KnownModel('my"<model>', False, "MODEL_FOLDER")]
+    monkeypatch.setattr(forms, "list_installed", lambda: listed)
+    page = researcher.get(f"/studies/{study.slug}/").content.decode()
+    suggested = page.split('<datalist id="known-models">')[1].split("</datalist>")[0].strip()
+    assert suggested == (
+        '<option value="small">an extra</option><option value="my&quot;&lt;model&gt;">MODEL_FOLDER</option>'
+    )
+    assert 'list="known-models"' in page

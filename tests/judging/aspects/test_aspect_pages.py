@@ -1,0 +1,288 @@
+"""The page of a task's aspects: who sees it, changing them, distilling by a worker, and that nothing gets out."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from annotation.models import Study
+from judging.aspects import distillation
+from judging.aspects.aspect_sets import edit_aspects
+from judging.aspects.jobs import ATTEMPTS, STALE_AFTER, last_distillation, queue_distilling, requeue_distilling
+from judging.core.errors import BadSettings
+from judging.endpoints.retrying import RetryingClient
+from judging.jobs.stopping import StopFlag
+from judging.models import AspectSet, Completion, Endpoint
+from tests.fakes import Body, ScriptedClient, StandIn
+from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer
+from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+PAGE = "/studies/tea/aspects/"
+BUILT_IN = "coverage of the main points"
+ASKED = {"endpoint": "stand-in", "pairs": 4, "seed": 0}
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=5)
+
+
+@pytest.fixture
+def endpoint(study: Study) -> Endpoint:
+    return make_endpoint(price_prompt=Decimal(1), price_completion=Decimal(2))
+
+
+@pytest.fixture
+def researcher(client: Client, study: Study) -> Client:
+    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def page(client: Client) -> str:
+    return client.get(PAGE).content.decode()
+
+
+def finish(client: ScriptedClient) -> dict[str, Any]:
+    """Do the last task as a worker does; return what it keeps."""
+    task = DBTaskResult.objects.latest("enqueued_at")
+    study, endpoint, pairs, seed, params, max_cost, by = task.args_kwargs["args"]
+    result = distillation.distil_queued(
+        study,
+        endpoint,
+        pairs=pairs,
+        seed=seed,
+        params=params,
+        max_cost=max_cost,
+        by=by,
+        since=task.enqueued_at,
+        make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep),
+    )
+    task.set_successful(result)
+    return result
+
+
+@pytest.mark.parametrize(("role", "status"), [("", 404), ("annotator", 404), ("researcher", 200), ("study-admin", 200)])
+def test_page_is_for_those_who_read_the_study(client: Client, study: Study, role: str, status: int) -> None:
+    client.force_login(make_user("sam", role, study), backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(PAGE).status_code == status
+    for name in ("edit-aspects", "estimate-aspects", "distil-aspects"):
+        answered = client.post(reverse(f"judging:{name}", args=["tea"]), {})
+        assert answered.status_code == (404 if status == 404 else 422), name
+        assert client.get(reverse(f"judging:{name}", args=["tea"])).status_code == 405
+    assert not AspectSet.objects.exists()
+
+
+def test_tasks_own_aspects_are_shown_first_and_the_judges_page_leads_there(researcher: Client) -> None:
+    shown = page(researcher)
+    assert "These hold: summarization (built in)" in shown
+    assert shown.count(BUILT_IN) == 2  # in the list, and in the form
+    assert PAGE in researcher.get("/studies/tea/judges/").content.decode()
+
+
+def test_list_is_saved_as_the_next_version(researcher: Client) -> None:
+    sent = {"aspects": "tone\r\n\r\n order ", "seen": 0}
+    answered = researcher.post(f"{PAGE}edit/", sent, follow=True)
+    shown = answered.content.decode()
+    assert answered.redirect_chain == [(PAGE, 302)]
+    assert "summarization.v1 holds now." in shown
+    assert "Edited from summarization (built in) by" in shown
+    version = AspectSet.objects.get()
+    assert (version.aspects, version.made_by["by"]) == (["tone", "order"], "rea")
+    again = researcher.post(f"{PAGE}edit/", {"aspects": "tone\norder", "seen": 1}, follow=True)
+    assert "summarization.v1 is this list already." in again.content.decode()
+    researcher.post(f"{PAGE}edit/", {"aspects": "order", "seen": 1})
+    assert list(AspectSet.objects.values_list("version", "aspects")) == [(1, ["tone", "order"]), (2, ["order"])]
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"aspects": "", "seen": 0}, "This field is required"),
+        ({"aspects": "tone\nTone", "seen": 0}, "This aspect is there twice: Tone"),
+        ({"aspects": "x" * 201, "seen": 0}, "at most 200 characters"),
+        ({"aspects": "\n".join(map(str, range(21))), "seen": 0}, "these are 21"),
+        ({"aspects": "tone\x00", "seen": 0}, "Null characters"),
+        ({"aspects": "tone", "seen": 7}, "Somebody has changed the aspects in the meantime"),
+    ],
+)
+def test_list_that_cant_be_kept_is_said_to_and_still_there(researcher: Client, sent: dict[str, Any], told: str) -> None:
+    answered = researcher.post(f"{PAGE}edit/", sent)
+    assert answered.status_code == 422
+    assert told in answered.content.decode()
+    assert sent["aspects"].partition("\n")[0].strip("\x00") in answered.content.decode()
+    assert not AspectSet.objects.exists()
+
+
+@pytest.mark.parametrize(("cap", "told"), [("0.000001", True), ("1000", False), ("", False)])
+def test_estimate_above_the_cap_says_so(researcher: Client, endpoint: Endpoint, cap: str, told: bool) -> None:
+    shown = researcher.post(f"{PAGE}estimate/", {**ASKED, "max_cost": cap}).content.decode()
+    assert ("That is above the cap of 0.000001" in " ".join(shown.split())) is told
+
+
+def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: Endpoint) -> None:
+    plain = researcher.post(f"{PAGE}estimate/", ASKED)
+    card = researcher.post(f"{PAGE}estimate/", ASKED, headers=HTMX)
+    for answered in (plain, card):
+        shown = answered.content.decode()
+        assert "About <strong>9 calls</strong>; 0 answers are there already." in shown
+        assert f'formaction="{PAGE}distil/"' in shown
+    assert card.content.decode().lstrip().startswith('<article id="distil"')
+    assert not Completion.objects.exists()
+    assert not DBTaskResult.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"endpoint": "nobody"}, {"pairs": 0}, {"pairs": 10_001}, {"seed": -1}, {"max_cost": "much"}, {"params": "n=2"}],
+)
+@pytest.mark.parametrize("name", ["estimate", "distil"])
+def test_what_cant_be_asked_is_said(researcher: Client, endpoint: Endpoint, name: str, change: dict[str, Any]) -> None:
+    assert researcher.post(f"{PAGE}{name}/", {**ASKED, **change}).status_code == 422
+    assert not DBTaskResult.objects.exists()
+
+
+def test_cap_without_prices_is_refused_beside_the_form(researcher: Client, study: Study) -> None:
+    make_endpoint()
+    answered = researcher.post(f"{PAGE}distil/", {**ASKED, "max_cost": "1"})
+    assert answered.status_code == 422
+    assert "prices of endpoint stand-in are unknown" in answered.content.decode()
+
+
+def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endpoint: Endpoint, study: Study) -> None:
+    sent = {**ASKED, "params": "max_tokens=300"}
+    assert researcher.post(f"{PAGE}distil/", sent).headers["Location"] == PAGE
+    assert "Waiting for a worker: 4 pairs at stand-in." in page(researcher)
+    assert 'hx-trigger="every 2s, wake"' in page(researcher)
+    twice = researcher.post(f"{PAGE}distil/", ASKED, follow=True).content.decode()
+    assert "A worker is at it already." in twice
+    assert DBTaskResult.objects.count() == 1
+    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now())
+    assert "A worker is at it: 4 pairs" in page(researcher)
+    client = Answering()
+    assert finish(client) == {"version": "summarization.v1", "new": True, "calls": 9, "cached": 0}
+    assert {body["max_tokens"] for body in client.bodies} == {300}
+    part = researcher.get(PAGE, headers=HTMX).content.decode()
+    assert part.lstrip().startswith("<section")
+    assert "hx-trigger" not in part
+    assert "The last time summarization.v1 came of it." in part
+    shown = page(researcher)
+    assert "These hold: summarization.v1" in shown
+    assert all(f'<li dir="auto">{aspect}</li>' in shown for aspect in FIVE)
+    assert "8 texts were looked at; 0 of them gave nothing readable." in shown
+    assert AspectSet.objects.get().made_by["by"] == "rea"
+    assert "max_tokens=300" in shown
+    researcher.post(f"{PAGE}distil/", sent)
+    assert finish(ScriptedClient()) == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
+    assert "The last time it was summarization.v1 again." in page(researcher)
+
+
+def test_why_nothing_came_of_it_is_said_and_escaped(researcher: Client, endpoint: Endpoint) -> None:
+    researcher.post(f"{PAGE}distil/", ASKED)
+    assert "error" in finish(ScriptedClient(then="<script>alert(1)</script>"))
+    shown = page(researcher)
+    assert "The last time nothing came of it: aspects could be read of 0 of 8 texts" in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "<script>alert" not in shown
+    assert researcher.post(f"{PAGE}distil/", ASKED).status_code == 302
+    assert DBTaskResult.objects.count() == 2
+
+
+def test_what_a_model_or_a_researcher_wrote_is_escaped(researcher: Client, study: Study, endpoint: Endpoint) -> None:
+    edit_aspects(study, aspects=["<img src=x onerror=alert(1)>", "</textarea><b>"], by="<i>sam</i>")
+    AspectSet.objects.create(
+        group=study.group,
+        task="summarization",
+        version=2,
+        aspects=["<u>"],
+        made_by={"how": "distilled", "model": "<s>"},
+    )
+    shown = page(researcher)
+    for part in ("<img src=x", "</textarea><b>", "<i>sam", "<u>", "<s>"):
+        assert part not in shown
+
+
+def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = StopFlag()
+
+    class Stopping(Answering):
+        async def complete(self, body: Body) -> Any:
+            if len(self.bodies) == 4:
+                stop.set()
+            return await super().complete(body)
+
+    monkeypatch.setattr(distillation, "WORKER_STOP", stop)
+    assert queue_distilling(study, endpoint=endpoint, pairs=10, max_cost=Decimal(1), by="rea")
+    with pytest.raises(SystemExit):
+        finish(Stopping())
+    kept = Completion.objects.count()
+    assert 4 <= kept < 20
+    monkeypatch.setattr(distillation, "WORKER_STOP", StopFlag())
+    client = Answering()
+    result = finish(client)
+    assert (result["version"], len(client.bodies)) == ("summarization.v1", 21 - kept)
+    # All of it was paid since it was asked for, by either worker.
+    made_by = AspectSet.objects.get().made_by
+    assert (made_by["calls"], made_by["cached"], made_by["prompt_tokens"]) == (21, 0, 21 * 11)
+
+
+def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: Endpoint) -> None:
+    queue_distilling(study, endpoint=endpoint, pairs=4)
+    long_ago = timezone.now() - STALE_AFTER - timedelta(seconds=1)
+    assert requeue_distilling() == 0
+    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now(), worker_ids=["a"])
+    assert requeue_distilling() == 0
+    DBTaskResult.objects.update(started_at=long_ago)
+    answered = Completion.objects.create(base_url=endpoint.base_url, request={}, kind="aspects-extract")
+    assert requeue_distilling() == 0
+    assert not queue_distilling(study, endpoint=endpoint)
+    Completion.objects.filter(pk=answered.pk).update(created_at=long_ago)
+    assert requeue_distilling() == 1
+    work = last_distillation(study)
+    assert work is not None
+    assert work.waiting
+    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
+    assert requeue_distilling() == 0
+    work = last_distillation(study)
+    assert work is not None
+    assert work.error == "unexpected: builtins.RuntimeError"
+
+
+def test_other_studies_work_is_not_this_ones(study: Study, endpoint: Endpoint) -> None:
+    queue_distilling(make_study("second"), endpoint=endpoint)
+    assert last_distillation(study) is None
+    with pytest.raises(BadSettings):
+        queue_distilling(make_study("empty", instances=0), endpoint=endpoint)
+
+
+def test_page_takes_few_queries_however_many_versions(
+    researcher: Client, study: Study, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(10):
+        edit_aspects(study, aspects=[f"aspect {number}"], by="rea")
+    with django_assert_max_num_queries(20):
+        page(researcher)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_worker_process_does_the_task_over_http(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    # Signals and the caretaker belong to a process of its own.
+    monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
+    monkeypatch.setattr("judging.worker.MaintenanceThread.run", lambda caretaker: None)
+    study = make_study(instances=5)
+    with StandIn(answer=answer) as server:
+        queue_distilling(study, endpoint=make_endpoint(server.base_url), pairs=4, by="rea")
+        call_command("worker", batch=True)
+        assert server.calls == 9
+        queue_distilling(study, endpoint=Endpoint.objects.get(), pairs=4, by="rea")
+        call_command("worker", batch=True)
+        assert server.calls == 9
+    assert AspectSet.objects.get().aspects == FIVE

@@ -1,0 +1,110 @@
+"""Distilling in real processes: killed and stopped half-way, on a database file of its own."""
+
+import json
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests import migrated
+from tests.fakes import StandIn
+from tests.judging.aspects.test_aspect_sets import FIVE, answer
+from tests.judging.runs.test_processes import Installation, end
+
+pytestmark = pytest.mark.slow
+
+IN_FLIGHT, HELD_AFTER, PAIRS = 4, 10, 12
+CALLS = 2 * PAIRS + 1
+DISTIL = ("make_aspects", "tea", "--endpoint", "local", "--pairs", str(PAIRS), "--in-flight", str(IN_FLIGHT))
+QUEUE = """
+from annotation.models import Study
+from judging.models import Endpoint
+from judging.aspects.jobs import queue_distilling
+assert queue_distilling(Study.objects.get(), endpoint=Endpoint.objects.get(), pairs=12, by='rea')
+"""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[StandIn]:
+    """Run a stand-in for all tests of this module: its address is part of what is set up once."""
+    with StandIn(answer=answer) as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: StandIn) -> StandIn:
+    """Return the stand-in, set to answer ten requests and then to keep its callers waiting."""
+    running.reset(hold_after=HELD_AFTER)
+    return running
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path:
+    """Make a database with a study of twelve pairs, all of whose texts differ, once for this module."""
+    folder = tmp_path_factory.mktemp("installation")
+    lines = [
+        {
+            "instance_id": f"i{number}",
+            "dataset": "talk",
+            "source": f"Talk {number}.",
+            "generations": {
+                "heron": [f"Heron {number % 10} on {number}."],
+                "wren": [f"Wren {number % 10} on {number}."],
+            },
+        }
+        for number in range(PAIRS)
+    ]
+    (folder / "study.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    made = Installation(folder)
+    migrated.take(folder / "tandem.sqlite3") or made.run("migrate", "-v0")
+    made.run("import_study", str(folder / "study.jsonl"), "--study", "tea")
+    made.run("add_endpoint", "local", "--base-url", running.base_url, "--model", "small")
+    return folder
+
+
+@pytest.fixture
+def installation(template: Path, tmp_path: Path) -> Installation:
+    """Return a copy of the prepared installation."""
+    source, target = sqlite3.connect(template / "tandem.sqlite3"), sqlite3.connect(tmp_path / "tandem.sqlite3")
+    with closing(source), closing(target):
+        source.backup(target)
+    return Installation(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+def test_ended_command_repeats_at_most_the_calls_in_flight(
+    installation: Installation, server: StandIn, number: int, code: int
+) -> None:
+    process = installation.start(*DISTIL)
+    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
+    ended, _, err = end(process, number)
+    assert ended == code
+    assert "Traceback" not in err
+    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+    assert installation.rows("SELECT count(*) FROM judging_aspectset") == [(0,)]
+    server.release()
+    out = installation.run(*DISTIL).splitlines()
+    assert out[0].startswith(f"summarization.v1 added; cached {HELD_AFTER}, calls {CALLS - HELD_AFTER}, cost unknown")
+    assert out[1:] == [f"- {aspect}" for aspect in FIVE]
+    assert server.calls == CALLS + IN_FLIGHT
+    assert installation.run(*DISTIL).startswith(f"summarization.v1 unchanged; cached {CALLS}, calls 0")
+    assert server.calls == CALLS + IN_FLIGHT
+
+
+def test_stopped_worker_hands_its_task_to_the_next(installation: Installation, server: StandIn) -> None:
+    installation.run("shell", "-c", QUEUE)
+    worker = installation.start("worker", "--interval", "0.05")
+    server.wait_for_calls(HELD_AFTER + 8)
+    code, _, err = end(worker, signal.SIGTERM)
+    assert code == 0, err
+    assert installation.rows("SELECT status FROM django_tasks_database_dbtaskresult") == [("READY",)]
+    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+    server.release()
+    installation.run("worker", "--interval", "0.05", "--batch")
+    [(made_by,)] = installation.rows("SELECT made_by FROM judging_aspectset")
+    told = json.loads(str(made_by))
+    assert (told["calls"], told["cached"], told["by"]) == (CALLS, 0, "rea")
+    assert server.calls == CALLS + 8

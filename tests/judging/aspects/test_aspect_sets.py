@@ -1,0 +1,351 @@
+"""A task's aspects: drawn, distilled at an endpoint, kept in versions, changed by hand, and found for a study."""
+
+import io
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.members.groups import create_group
+from annotation.models import Generation, Pair, Study
+from judging.aspects.aspect_sets import (
+    clean_aspects,
+    current_aspects,
+    edit_aspects,
+    estimate_distilling,
+    latest_aspects,
+    sample_of,
+    versions_of,
+)
+from judging.aspects.distillation import distil
+from judging.calls.adhoc_runner import Interrupted, ProcedureUsage
+from judging.core.errors import BadSettings, RunStopped, UnparsedVerdict
+from judging.endpoints.retrying import RetryingClient
+from judging.jobs.stopping import StopFlag
+from judging.methods.sc2.distilling import prompt_versions
+from judging.methods.tasks import find_task
+from judging.models import AspectSet, Completion, Endpoint
+from tests.fakes import Body, ScriptedClient, StandIn, chat_completion
+from tests.judging.builders import make_endpoint, make_study, no_sleep
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+FIVE = ["accuracy", "coverage", "order", "brevity", "clear wording"]
+PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
+
+
+def answer(body: Body) -> str:
+    """Answer both kinds of questions."""
+    question = body["messages"][-1]["content"]
+    if "with the number of times in brackets" in question:
+        return "\n".join(f"- {aspect}" for aspect in FIVE)
+    [name] = re.findall(r"(Heron|Wren) \d on", question)
+    return f"- {name} alone\n- Accuracy"
+
+
+class Answering(ScriptedClient):
+    """Answers every question as it should be, in place of a list."""
+
+    async def complete(self, body: Body) -> Any:
+        self.then = answer(body)
+        return await super().complete(body)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=5)
+
+
+@pytest.fixture
+def endpoint() -> Endpoint:
+    return make_endpoint(**PRICES)
+
+
+def made(
+    study: Study, endpoint: Endpoint, client: ScriptedClient, **settings: Any
+) -> tuple[AspectSet, bool, ProcedureUsage]:
+    settings = {"pairs": 4, "by": "rea", **settings}
+    return distil(
+        study, endpoint=endpoint, make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep), **settings
+    )
+
+
+def test_every_text_is_asked_about_once_and_all_lists_together(study: Study, endpoint: Endpoint) -> None:
+    client = Answering()
+    version, is_new, usage = made(study, endpoint, client)
+    assert (str(version), version.aspects, is_new) == ("summarization.v1", FIVE, True)
+    assert len(client.bodies) == usage.calls == 2 * 4 + 1
+    assert {body["temperature"] for body in client.bodies} == {0}
+    assert sorted(Completion.objects.values_list("kind", flat=True)) == ["aspects-extract"] * 8 + ["aspects-merge"]
+
+
+def test_origin_says_all_that_it_came_of(study: Study, endpoint: Endpoint) -> None:
+    client = Answering()
+    version, *_ = made(study, endpoint, client, seed=3, params={"max_tokens": 300})
+    assert {body["max_tokens"] for body in client.bodies} == {300}
+    assert version.made_by == {
+        "how": "distilled",
+        "study": "tea",
+        "endpoint": "stand-in",
+        "model": "small",
+        "params": {"max_tokens": 300},
+        "prompts": prompt_versions("summarization"),
+        "pairs": 4,
+        "pairs_hash": sample_of(study, pairs=4, seed=3).identities,
+        "seed": 3,
+        "empty": 0,
+        "texts": 8,
+        "lost": 0,
+        "found": 3,
+        "merges": 1,
+        "unmerged": 0,
+        "filled": 0,
+        "calls": 9,
+        "cached": 0,
+        "failed": 0,
+        "prompt_tokens": 99,
+        "completion_tokens": 63,
+        "cost": "0.00022500",
+        "currency": "USD",
+        "by": "rea",
+    }
+
+
+def test_same_again_asks_nothing_and_is_the_same_version(study: Study, endpoint: Endpoint) -> None:
+    first, *_ = made(study, endpoint, Answering())
+    client = ScriptedClient()
+    again, is_new, usage = made(study, endpoint, client)
+    assert (again.pk, is_new, usage.calls, usage.cached, client.bodies) == (first.pk, False, 0, 9, [])
+
+
+def test_more_pairs_ask_about_the_further_ones_only(study: Study, endpoint: Endpoint) -> None:
+    made(study, endpoint, Answering())
+    client = Answering()
+    version, is_new, _ = made(study, endpoint, client, pairs=6)
+    assert (str(version), is_new, len(client.bodies)) == ("summarization.v2", True, 2 * 2 + 1)
+
+
+def test_same_after_an_edit_brings_the_distilled_ones_back(study: Study, endpoint: Endpoint) -> None:
+    made(study, endpoint, Answering())
+    edit_aspects(study, aspects=["tone"], by="rea")
+    version, is_new, usage = made(study, endpoint, ScriptedClient())
+    assert (str(version), version.aspects, is_new, usage.calls) == ("summarization.v3", FIVE, True, 0)
+
+
+def test_sample_is_drawn_from_the_seed_and_grows(study: Study) -> None:
+    some, more, other = (sample_of(study, pairs=n, seed=seed) for n, seed in ((3, 0), (5, 0), (3, 1)))
+    assert more.materials[: len(some.materials)] == some.materials
+    assert some == sample_of(study, pairs=3, seed=0)
+    assert some.identities != other.identities
+    assert sample_of(study, pairs=50, seed=0).pairs == 10
+    assert len(set(sample_of(study, pairs=50, seed=0).materials)) == 20
+
+
+def test_text_in_several_pairs_is_asked_about_once(study: Study) -> None:
+    pair = Pair.objects.filter(index=0).earliest("pk")
+    pair.matchup.pairs.filter(index=1).update(generation_a=pair.generation_a)
+    assert len(sample_of(study, pairs=10, seed=0).materials) == 19
+
+
+def test_empty_texts_are_left_out_and_counted(study: Study) -> None:
+    Generation.objects.filter(index=0, system__name="wren").update(text="  ")
+    sample = sample_of(study, pairs=10, seed=0)
+    assert (len(sample.materials), sample.empty) == (15, 5)
+
+
+def test_nothing_is_drawn_from_an_empty_study_or_by_a_senseless_number(study: Study) -> None:
+    with pytest.raises(BadSettings, match="no pairs to distil"):
+        sample_of(make_study("empty", instances=0), pairs=4, seed=0)
+    for pairs in (0, -1, 10_001):
+        with pytest.raises(BadSettings, match="from 1 to 10,000 pairs"):
+            sample_of(study, pairs=pairs, seed=0)
+
+
+def test_text_that_nothing_is_read_of_is_lost_and_counted(study: Study, endpoint: Endpoint) -> None:
+    class Mute(ScriptedClient):
+        async def complete(self, body: Body) -> Any:
+            self.then = "hm" if "Wren 0 on" in body["messages"][-1]["content"] else answer(body)
+            return await super().complete(body)
+
+    client = Mute()
+    version, _, usage = made(study, endpoint, client, pairs=10)
+    # Of twenty texts five are Wren's first ones, and asked about three times.
+    assert len(client.bodies) == usage.calls == 15 + 3 * 5 + 1
+    assert (version.made_by["texts"], version.made_by["lost"]) == (20, 5)
+    assert made(study, endpoint, ScriptedClient(), pairs=10)[2].calls == 0
+
+
+def test_distilling_from_nothing_readable_says_so_and_keeps_nothing(study: Study, endpoint: Endpoint) -> None:
+    with pytest.raises(UnparsedVerdict, match="of 0 of 2 texts; 2 are needed; the last one that was of no use: hm"):
+        made(study, endpoint, ScriptedClient(then="hm"), pairs=1)
+    assert not AspectSet.objects.exists()
+
+
+def test_stopped_one_goes_on_with_what_is_missing(study: Study, endpoint: Endpoint) -> None:
+    stop = StopFlag()
+
+    class Stopping(Answering):
+        async def complete(self, body: Body) -> Any:
+            if len(self.bodies) == 5:
+                stop.set()
+            return await super().complete(body)
+
+    client = Stopping()
+    with pytest.raises(Interrupted):
+        made(study, endpoint, client, stop=stop, in_flight=1)
+    assert not AspectSet.objects.exists()
+    kept = Completion.objects.count()
+    assert kept >= 5
+    rest = Answering()
+    _, _, usage = made(study, endpoint, rest)
+    assert (len(rest.bodies), usage.cached) == (9 - kept, kept)
+
+
+def test_forecast_counts_exactly_and_knows_what_is_there(study: Study, endpoint: Endpoint) -> None:
+    before = estimate_distilling(study, endpoint=endpoint, pairs=4)
+    assert {kind.kind: kind.calls for kind in before.kinds} == {"aspects-extract": 8, "aspects-merge": 1}
+    assert before.cost is not None
+    assert before.cost > 0
+    assert not Completion.objects.exists()
+    made(study, endpoint, Answering())
+    after = estimate_distilling(study, endpoint=endpoint, pairs=4)
+    assert (after.calls, after.cached, after.cost) == (0, 9, 0)
+
+
+def test_tasks_own_aspects_hold_until_there_is_a_version(study: Study) -> None:
+    assert current_aspects(study) == (list(find_task("summarization").aspects), "summarization (built in)")
+    edit_aspects(study, aspects=["tone", "order"], by="rea")
+    edit_aspects(study, aspects=["tone", "facts"], by="rea")
+    assert current_aspects(study) == (["tone", "facts"], "summarization.v2")
+
+
+def test_versions_are_those_of_the_group_and_the_kind_of_texts(study: Study) -> None:
+    edit_aspects(study, aspects=["tone"], by="rea")
+    assert current_aspects(make_study("second"))[1] == "summarization.v1"
+    assert current_aspects(make_study("chat", task_kind="chat"))[1] == "chat (built in)"
+    other = make_study("other")
+    other.group = create_group(slug="others", name="Others")
+    other.save()
+    assert current_aspects(other)[1] == "summarization (built in)"
+    assert not versions_of(other).exists()
+    assert latest_aspects(group=study.group, task="summarization") is not None
+
+
+def test_edit_is_the_next_version_and_leaves_the_old_one(study: Study, endpoint: Endpoint) -> None:
+    first, *_ = made(study, endpoint, Answering())
+    edited, is_new = edit_aspects(study, aspects=[" tone ", "", "order\tof  things"], by="rea", seen=1)
+    assert (str(edited), edited.aspects, is_new) == ("summarization.v2", ["tone", "order of things"], True)
+    assert edited.made_by == {"how": "edited", "from": "summarization.v1", "by": "rea"}
+    first.refresh_from_db()
+    assert first.aspects == FIVE
+    assert edit_aspects(study, aspects=["tone", "order of things"], by="sam") == (edited, False)
+
+
+def test_edit_of_an_old_version_is_refused(study: Study) -> None:
+    edit_aspects(study, aspects=["tone"], by="rea", seen=0)
+    with pytest.raises(BadSettings, match=r"summarization\.v1 holds now"):
+        edit_aspects(study, aspects=["order"], by="sam", seen=0)
+    assert AspectSet.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        pytest.param([], "these are 0", id="none"),
+        pytest.param([" ", "\n"], "these are 0", id="blank"),
+        pytest.param([f"aspect {number}" for number in range(21)], "these are 21", id="too many"),
+        pytest.param(["x" * 201], "at most 200 characters; this one has 201", id="too long"),
+        pytest.param(["Tone", "tone "], "there twice: tone", id="twice"),
+    ],
+)
+def test_list_that_makes_no_sense_is_refused(given: list[str], told: str) -> None:
+    with pytest.raises(BadSettings, match=told):
+        clean_aspects(given)
+
+
+def test_what_no_database_takes_is_left_out_of_a_list() -> None:
+    assert clean_aspects(["to\x00ne", "\x07"]) == ["to ne"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_command_distils_over_http_and_asks_nothing_twice(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    make_study(instances=5)
+    with StandIn(answer=answer) as server:
+        make_endpoint(server.base_url, **PRICES)
+        call_command("make_aspects", "tea", endpoint="stand-in", pairs=4)
+        out = capsys.readouterr().out.splitlines()
+        assert out == [
+            "summarization.v1 added; cached 0, calls 9, cost 0.00022 USD",
+            *(f"- {aspect}" for aspect in FIVE),
+        ]
+        call_command("make_aspects", "tea", endpoint="stand-in", pairs=4)
+        assert capsys.readouterr().out.splitlines()[0] == "summarization.v1 unchanged; cached 9, calls 0"
+        assert server.calls == 9
+
+
+def test_command_estimates_without_asking(study: Study, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("make_aspects", "tea", "--param", "max_tokens=300", endpoint="stand-in", pairs=4, estimate=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "calls: about 9 (8 aspects-extract, 1 aspects-merge); answers already there: 0"
+    assert lines[2].startswith("cost: about 0.00")
+    call_command("make_aspects", "tea", endpoint="stand-in", pairs=4, estimate=True, format="json")
+    assert json.loads(capsys.readouterr().out)["calls"] == 9
+    assert not AspectSet.objects.exists()
+
+
+def test_command_sets_and_shows(
+    study: Study, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call_command("make_aspects", "tea", show=True)
+    assert capsys.readouterr().out.startswith("summarization (built in)\n- coverage of the main points\n")
+    file = tmp_path / "aspects.txt"
+    file.write_text("- tone\n\n order \n", encoding="utf-8")
+    call_command("make_aspects", "tea", set=str(file))
+    assert capsys.readouterr().out == "summarization.v1 added\n- tone\n- order\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("Maß".encode())))
+    call_command("make_aspects", "tea", set="-", format="json")
+    assert json.loads(capsys.readouterr().out)["aspects"] == ["Maß"]
+    call_command("make_aspects", "tea", show=True)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("summarization.v2: edited from summarization.v1 by command line, ")
+    assert shown[1:3] == ["- Maß", shown[2]]
+    call_command("make_aspects", "tea", show=True, format="json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["holds"], [one["version"] for one in told["versions"]]) == ("summarization.v2", [2, 1])
+
+
+def test_command_shows_where_distilled_ones_come_from(
+    study: Study, endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(study, endpoint, Answering())
+    call_command("make_aspects", "tea", show=True)
+    told = "distilled by small at stand-in from 4 pairs of tea (seed 0; 8 texts)"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"endpoint": "nobody"}, "there is no endpoint nobody"),
+        ({"endpoint": "stand-in", "pairs": 0}, "from 1 to 10,000 pairs"),
+        ({"endpoint": "stand-in", "in_flight": 0}, "--in-flight must be from 1"),
+        ({"endpoint": "stand-in", "param": [("stream", True)]}, "set by the engine: stream"),
+        ({"endpoint": "stand-in", "max_cost": "much"}, "must be a sum of money, got much"),
+        ({"set": "/nowhere"}, "can't be read"),
+        ({"show": True, "estimate": True}, "--estimate needs --endpoint"),
+    ],
+)
+def test_command_says_what_is_wrong(study: Study, endpoint: Endpoint, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        call_command("make_aspects", "tea", **options)
+
+
+def test_unreachable_endpoint_is_said_without_its_address(study: Study) -> None:
+    endpoint = make_endpoint("http://10.0.0.7/v1", name="inside")
+    with pytest.raises(RunStopped, match="may not be asked") as told:
+        made(study, endpoint, ScriptedClient([chat_completion("x")]))
+    assert "10.0.0.7" not in str(told.value)

@@ -1,0 +1,168 @@
+"""What endpoints send with status 200: answers in the forms that are documented, errors, and completions without one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from judging.calls.reading import marked_refusal, unparsed
+from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
+from judging.endpoints.chat_answers import UNUSABLE, read_answer
+from judging.methods import Reply
+
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "Preferred: B?"}]}
+
+
+def completion(message: dict[str, Any], usage: Any = USAGE, **choice: Any) -> str:
+    """Write a chat completion with this message."""
+    whole = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}, **choice}
+    return json.dumps({"object": "chat.completion", "choices": [whole], "usage": usage})
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        pytest.param([THINKING, {"type": "text", "text": "Preferred: A"}], "Preferred: A", id="thoughts first"),
+        pytest.param(
+            [{"type": "text", "text": "Pre"}, {"type": "text", "text": "ferred: A"}], "Preferred: A", id="two"
+        ),
+        pytest.param([{"type": "output_text", "text": "Preferred: A", "annotations": []}], "Preferred: A", id="output"),
+        pytest.param([{"type": "text", "text": "A"}, {"type": "reference", "reference_ids": [1]}], "A", id="reference"),
+        pytest.param(["Preferred: ", {"text": "A"}], "Preferred: A", id="plain texts"),
+        pytest.param([THINKING], "", id="nothing but thoughts"),
+        pytest.param([{"type": "text", "text": None}], "", id="a part without text"),
+        pytest.param([], "", id="no part"),
+        pytest.param(None, "", id="null"),
+    ],
+)
+def test_text_of_a_message_is_that_of_its_text_parts(content: Any, text: str) -> None:
+    answer = read_answer(completion({"content": content}))
+    assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (text, 11, 7)
+    assert answer.response["choices"][0]["message"]["content"] == content
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        pytest.param({"prompt_tokens": "11", "completion_tokens": "7"}, (11, 7), id="texts"),
+        pytest.param({"prompt_tokens": 11.0, "completion_tokens": 7.5}, (11, None), id="fractions"),
+        pytest.param({"prompt_tokens": "-1", "completion_tokens": "many"}, (None, None), id="no numbers"),
+        pytest.param({"prompt_tokens": True, "completion_tokens": 10**12}, (None, None), id="no counts"),
+        pytest.param(None, (None, None), id="missing"),
+        pytest.param([11, 7], (None, None), id="a list"),
+    ],
+)
+def test_tokens_are_read_however_they_are_written(usage: Any, counts: tuple[int | None, int | None]) -> None:
+    answer = read_answer(completion({"content": "A"}, usage))
+    assert (answer.prompt_tokens, answer.completion_tokens) == counts
+
+
+def test_finish_reason_that_is_no_text_loses_no_answer() -> None:
+    assert read_answer(completion({"content": "A"}, finish_reason={"type": "stop"})).finish_reason == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "reason"),
+    [
+        pytest.param({"error": {"code": 429, "message": "slow down"}}, TransientFailure, "HTTP 429", id="a status"),
+        pytest.param(
+            {"error": {"code": "429", "message": "wait"}}, TransientFailure, "HTTP 429", id="a status as text"
+        ),
+        pytest.param({"error": {"code": "rate_limit_exceeded"}}, TransientFailure, "HTTP 429", id="rate limit"),
+        pytest.param({"error": {"type": "RateLimitError", "code": None}}, TransientFailure, "HTTP 429", id="a type"),
+        pytest.param({"error": "Rate limit reached"}, TransientFailure, "HTTP 429 .*Rate limit", id="a mere text"),
+        pytest.param({"error": {"code": 502, "message": "down"}}, TransientFailure, "HTTP 502 .*down", id="down"),
+        pytest.param({"error": {"type": "overloaded_error"}}, TransientFailure, "HTTP 503", id="overloaded"),
+        pytest.param({"error": {"message": "who knows"}}, TransientFailure, "an error in .*who knows", id="unknown"),
+        pytest.param({"error": {"code": "model_not_found"}}, RejectedCall, "HTTP 404 .*model_not_found", id="no model"),
+        pytest.param({"error": "model 'x' not found"}, RejectedCall, "HTTP 404 .*model 'x'", id="no model, as a text"),
+        pytest.param(
+            {"object": "error", "message": "no x here", "type": "NotFoundError", "code": 404},
+            RejectedCall,
+            "HTTP 404 .*no x here",
+            id="at the top",
+        ),
+        pytest.param({"error": {"code": "content_filter", "message": "no"}}, RejectedCall, "HTTP 400", id="filter"),
+        pytest.param(
+            {"error": {"code": 403, "message": "your input was flagged"}}, RejectedCall, "HTTP 403", id="moderation"
+        ),
+        pytest.param({"error": {"code": 403, "message": "not for you"}}, AccessDenied, "HTTP 403", id="forbidden"),
+        pytest.param({"error": {"code": "invalid_api_key"}}, AccessDenied, "HTTP 401", id="key"),
+        pytest.param({"error": {"code": "insufficient_quota"}}, AccessDenied, "HTTP 402", id="no credit"),
+        pytest.param(
+            {"choices": [], "object": "chat.completion"}, TransientFailure, "without a choice", id="no choice"
+        ),
+        pytest.param({"choices": None, "object": "chat.completion"}, TransientFailure, "without a choice", id="null"),
+        pytest.param({"choices": [None]}, TransientFailure, "not a chat completion", id="a choice that is none"),
+        pytest.param({"choices": [{"message": {"content": 5}}]}, TransientFailure, "not a chat", id="a number"),
+        pytest.param({"hello": 1}, TransientFailure, "not a chat completion", id="something else"),
+        pytest.param(
+            {"choices": [{"error": {"code": 502, "message": "gone"}, "message": {"content": "Pref"}}]},
+            TransientFailure,
+            "HTTP 502 .*gone",
+            id="an error in a choice",
+        ),
+        pytest.param(
+            {"choices": [{"finish_reason": "error", "message": {"content": "Pref"}}]},
+            TransientFailure,
+            "broke off",
+            id="broken off",
+        ),
+    ],
+)
+def test_what_holds_no_answer_is_the_failure_that_it_tells_and_its_tokens_are_known(
+    body: dict[str, Any], kind: type[CallFailed], reason: str
+) -> None:
+    with pytest.raises(CallFailed, match=reason) as failed:
+        read_answer(json.dumps(body))
+    assert (type(failed.value), failed.value.charged) == (kind, None)
+    with pytest.raises(kind) as failed:
+        read_answer(json.dumps({**body, "usage": USAGE}))
+    charged = failed.value.charged
+    assert (charged.finish_reason, charged.prompt_tokens, charged.completion_tokens) == (UNUSABLE, 11, 7)
+
+
+@pytest.mark.parametrize(
+    ("body", "others_may_pass"),
+    [
+        pytest.param({"error": {"code": "context_length_exceeded"}}, True, id="too long"),
+        pytest.param({"error": {"code": 422, "message": "temperature must be positive"}}, True, id="unprocessable"),
+        pytest.param({"error": {"code": "model_not_found"}}, False, id="no model"),
+    ],
+)
+def test_rejection_tells_whether_other_requests_may_pass(body: dict[str, Any], others_may_pass: bool) -> None:
+    with pytest.raises(RejectedCall) as failed:
+        read_answer(json.dumps(body))
+    assert failed.value.request_only == others_may_pass
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param({"content": None, "refusal": "I'd rather not."}, id="field"),
+        pytest.param({"content": [{"type": "refusal", "refusal": "I'd rather not."}]}, id="part"),
+    ],
+)
+def test_refusal_is_found_in_its_field_and_in_a_part(message: dict[str, Any]) -> None:
+    answer = read_answer(completion(message))
+    assert marked_refusal(Reply(answer.text, answer.finish_reason, answer.response)) == "I'd rather not."
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param({"content": None, "reasoning_content": "Hm."}, id="DeepSeek's field"),
+        pytest.param({"content": "", "reasoning": "Hm."}, id="OpenRouter's field"),
+        pytest.param({"content": [THINKING]}, id="parts"),
+    ],
+)
+def test_answer_that_is_nothing_but_thoughts_says_so(message: dict[str, Any]) -> None:
+    answer = read_answer(completion(message, finish_reason="length"))
+    reply = Reply(answer.text, answer.finish_reason, answer.response)
+    assert unparsed(reply, "an empty answer").failure == "cut off at the length limit; nothing but thoughts"
+
+
+def test_a_code_of_thousands_of_digits_is_no_status() -> None:
+    with pytest.raises(TransientFailure, match="HTTP 503 in the body of an answer: overloaded"):
+        read_answer(json.dumps({"error": {"code": "1" * 5000, "message": "overloaded"}}))

@@ -1,0 +1,221 @@
+"""The client against a real server: what it sends along, what it keeps to itself, files and batches."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from judging.core.errors import AccessDenied, BadSettings, EndpointRefused, RejectedCall, TransientFailure
+from judging.endpoints.chat_answers import Answer
+from judging.endpoints.client import OpenAIClient, Secrets
+from judging.endpoints.credentials import check_headers
+from judging.models import Endpoint
+from tests.standin.process import StandInProcess
+
+T = TypeVar("T")
+BODY = {"model": "small", "messages": [{"role": "user", "content": "Preferred: <A or B>"}], "seed": 5, "top_k": 3}
+SECRET = "very-secret-value-1"
+
+
+@pytest.fixture(autouse=True)
+def _allow_loopback(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+
+
+def using(standin: StandInProcess, work: Callable[[OpenAIClient], Awaitable[T]], **endpoint: Any) -> T:
+    """Do something with a client of an endpoint at the stand-in."""
+
+    async def with_client() -> T:
+        made = Endpoint(**{"name": "e", "base_url": standin.base_url, "model": "small", "headers": {}, **endpoint})
+        client = OpenAIClient(made)
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(with_client())
+
+
+def complete(client: OpenAIClient) -> Awaitable[Answer]:
+    """Ask the usual question."""
+    return client.complete(BODY)
+
+
+def last_headers(standin: StandInProcess) -> dict[str, str]:
+    """Return the headers of the last call, their names in lower case."""
+    return {name.lower(): value for name, value in standin.requests()[-1]["headers"].items()}
+
+
+def test_headers_are_sent_and_the_body_stays_as_it_is(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_TOKEN", SECRET)
+    headers = {"X-Team": "owls", "X-Route": "env:TANDEM_TEST_TOKEN"}
+    using(standin, complete, headers=headers)
+    sent = last_headers(standin)
+    assert (sent["x-team"], sent["x-route"]) == ("owls", SECRET)
+    assert standin.requests()[-1]["body"] == BODY
+
+
+def test_header_may_take_the_place_of_the_keys_own(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_TOKEN", f"Basic {SECRET}")
+    using(standin, complete, headers={"Authorization": "env:TANDEM_TEST_TOKEN"})
+    assert last_headers(standin)["authorization"] == f"Basic {SECRET}"
+
+
+def test_environment_adds_no_headers(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Leak: {SECRET}")
+    monkeypatch.setenv("OPENAI_ORG_ID", SECRET)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    using(standin, complete)
+    assert SECRET not in str(standin.requests())
+
+
+def test_variable_of_a_header_that_is_not_set_is_said(standin: StandInProcess) -> None:
+    with pytest.raises(BadSettings, match="takes the header X-Route from TANDEM_TEST_NO_TOKEN, which is not set"):
+        using(standin, complete, headers={"X-Route": "env:TANDEM_TEST_NO_TOKEN"})
+    assert standin.stats()["calls"] == 0
+
+
+def test_secret_of_a_header_is_taken_out_of_answers(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_TOKEN", SECRET)
+    standin.behave(text=f"Preferred: A {SECRET}")
+    answer = using(standin, complete, headers={"X-Route": "env:TANDEM_TEST_TOKEN"})
+    assert answer.text == "Preferred: A [key]"
+    assert SECRET not in str(answer.response)
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        pytest.param({"Authorization": f"Bearer {SECRET}"}, "looks like it holds a secret", id="authorization"),
+        pytest.param({"x-API-key": SECRET}, "looks like it holds a secret", id="api key"),
+        pytest.param({"Cookie": SECRET}, "looks like it holds a secret", id="cookie"),
+        pytest.param({"Ocp-Apim-Subscription-Key": SECRET}, "looks like it holds a secret", id="another key"),
+        pytest.param({"X-Whatever": f"Bearer {SECRET}"}, "looks like it holds a secret", id="bearer"),
+        pytest.param({"X-Whatever": "sk-0123456789abcdef"}, "looks like it holds a secret", id="a key's form"),
+        pytest.param({"Host": "other.example"}, "set by the client itself", id="host"),
+        pytest.param({"Transfer-Encoding": "chunked"}, "set by the client itself", id="framing"),
+        pytest.param({"X-Route": "env:SECRET_KEY"}, "made for this key", id="server's own variable"),
+        pytest.param({"X-Route": "env:HOME"}, "made for this key", id="any variable"),
+        pytest.param({"X-Route": "env:"}, "names no environment variable", id="no variable"),
+        pytest.param({"X-Team": f"owls\r\nX-Other: {SECRET}"}, "one line of plain ASCII", id="line end"),
+        pytest.param({"X-Team": 3}, "one line of plain ASCII", id="no text"),
+        pytest.param({"X Team": "owls"}, "letters, digits and dashes", id="name"),
+        pytest.param({"X-Team": "a", "x-team": "b"}, "named twice", id="twice"),
+        pytest.param(["X-Team"], "must be an object", id="no object"),
+    ],
+)
+def test_header_that_may_not_be_is_refused_and_its_value_not_repeated(headers: Any, reason: str) -> None:
+    with pytest.raises(BadSettings, match=reason) as refused:
+        check_headers(headers)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["OpenAI-Organization", "HTTP-Referer", "X-Title", "X-Monkey", "anthropic-version"])
+def test_ordinary_header_is_taken(name: str) -> None:
+    check_headers({name: "owls"})
+
+
+def test_stored_headers_are_checked_again_before_they_are_sent(standin: StandInProcess) -> None:
+    with pytest.raises(BadSettings, match="set by the client itself"):
+        using(standin, complete, headers={"Host": "other.example"})
+    assert standin.stats()["calls"] == 0
+
+
+def test_whole_answer_is_kept(standin: StandInProcess) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+    async def ask(client: OpenAIClient) -> tuple[Answer, Answer]:
+        return (
+            await client.complete({**BODY, "logprobs": True, "top_logprobs": 2}),
+            await client.complete({**BODY, "tools": [tool]}),
+        )
+
+    told, called = using(standin, ask)
+    assert told.response["choices"][0]["logprobs"]["content"][-1]["top_logprobs"][0]["token"] == " A"
+    assert called.response["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "f"
+    assert (called.text, called.finish_reason) == ("", "tool_calls")
+
+
+LINES = [{"custom_id": f"k{n}", "method": "POST", "url": "/v1/chat/completions", "body": BODY} for n in range(3)]
+FILE = "".join(json.dumps(line) + "\n" for line in LINES).encode()
+
+
+async def whole_batch(client: OpenAIClient) -> tuple[Any, list[Any]]:
+    """Hand a batch in, look until it is done, and fetch what came of it."""
+    made = await client.create_batch(await client.upload(FILE), {"run": "1"})
+    statuses = [made["status"]]
+    while made["status"] not in ("completed", "failed", "expired"):
+        made = await client.batch(made["id"])
+        statuses.append(made["status"])
+    files = [made[name] for name in ("output_file_id", "error_file_id") if made[name]]
+    texts = [await client.download(name) for name in files]
+    return {**made, "statuses": statuses}, [json.loads(line) for text in texts for line in text.splitlines()]
+
+
+def test_batch_goes_up_and_comes_back(standin: StandInProcess) -> None:
+    made, results = using(standin, whole_batch)
+    assert made["statuses"] == ["validating", "in_progress", "completed"]
+    assert made["metadata"] == {"run": "1"}
+    assert {one["custom_id"] for one in results} == {"k0", "k1", "k2"}
+    assert {one["response"]["body"]["choices"][0]["message"]["content"] for one in results} == {"Preferred: A"}
+
+
+def test_batch_with_failures_has_them_in_its_error_file(standin: StandInProcess) -> None:
+    standin.behave(error=1.0)
+    made, results = using(standin, whole_batch)
+    assert (made["output_file_id"], made["request_counts"]["failed"]) == (None, 3)
+    assert {one["response"]["status_code"] for one in results} == {500}
+    standin.reset()
+    standin.behave(batch_expired=1.0)
+    made, results = using(standin, whole_batch)
+    assert (made["status"], {one["error"]["code"] for one in results}) == ("expired", {"batch_expired"})
+
+
+def test_endpoint_without_batches_says_so(standin: StandInProcess) -> None:
+    standin.behave(missing=["batches"])
+    with pytest.raises(RejectedCall, match="HTTP 404"):
+        using(standin, whole_batch)
+    standin.behave(missing=[], key="sesame")
+    with pytest.raises(AccessDenied, match="HTTP 401"):
+        using(standin, whole_batch)
+
+
+@pytest.mark.parametrize("name", ["../../control/reset", "..", "b1?x=1", "b1/cancel", "", "b1\n", None])
+def test_name_of_a_batch_can_not_lead_elsewhere(standin: StandInProcess, name: Any) -> None:
+    with pytest.raises(RejectedCall, match="not a name of a file or a batch"):
+        using(standin, lambda client: client.batch(name))
+    assert standin.stats()["routes"] == {}
+
+
+def test_models_are_listed(standin: StandInProcess) -> None:
+    assert using(standin, lambda client: client.models())["data"][0]["id"] == "stand-in"
+
+
+def test_refused_address_is_no_transient_failure(standin: StandInProcess, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = []
+    base_url = standin.base_url.replace("127.0.0.1", "localhost")
+    with pytest.raises(EndpointRefused, match="not a public address"):
+        using(standin, lambda client: client.models(), base_url=base_url)
+
+
+def test_slow_body_runs_into_the_time_out(standin: StandInProcess) -> None:
+    standin.behave(slow=1.0, slow_seconds=20)
+    with pytest.raises(TransientFailure, match=r"no answer within 0\.3 s"):
+        using(standin, complete, timeout_seconds=0.3)
+
+
+@pytest.mark.parametrize(
+    ("content", "clean"),
+    [
+        pytest.param('{"a": "nothing"}', True, id="nothing"),
+        pytest.param('{"a": "k/y"}', False, id="plain"),
+        pytest.param(r'{"a": "k\/y"}', False, id="escaped"),
+        pytest.param(r'{"a": "k\\\\\\\/y"}', False, id="escaped many times"),
+        pytest.param(r'{"a": "\u006b/y"}', False, id="any unicode escape"),
+    ],
+)
+def test_whether_an_answer_needs_scrubbing_is_never_missed(content: str, clean: bool) -> None:
+    assert Secrets(["k/y"]).is_clean(content) is clean
+    assert Secrets([]).is_clean('{"a": "nothing"}')

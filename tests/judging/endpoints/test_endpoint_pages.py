@@ -1,0 +1,195 @@
+"""The pages of the endpoints: who sees what, what can be set, and the test that a worker makes."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import reverse
+from django_tasks_db.models import DBTaskResult
+
+from judging.endpoints.endpoint_tests import MAX_TEST_TIME, is_being_tested, queue_test
+from judging.endpoints.tasks import probe
+from judging.models import Endpoint, Judge
+from judging.runs.services import start_run
+from tests.judging.builders import make_endpoint, make_judge, make_study, make_user
+from tests.standin.process import StandInProcess
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+SECRET = "sk-very-secret-0123456789"
+NEW = {"name": "far", "base_url": "https://models.example/v1", "model": "big", "key_env": "FAR_KEY", "currency": "usd"}
+LIMITS = {"timeout_seconds": "30", "batch_discount": "0.5", "currency": "USD"}
+LIST, ADD = reverse("judging:endpoints"), reverse("judging:new-endpoint")
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def site_admin() -> Client:
+    """Sign a site admin in."""
+    return signed_in(get_user_model().objects.create_superuser("root", password="long enough for this"))
+
+
+@pytest.fixture
+def researcher() -> Client:
+    """Sign a researcher in."""
+    return signed_in(make_user("ann", "researcher"))
+
+
+def signed_in(user: Any) -> Client:
+    """Return a browser in which somebody is signed in."""
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def page(name: str = "stand-in") -> str:
+    """Return the address of an endpoint's page."""
+    return reverse("judging:endpoint", args=[name])
+
+
+def test_readers_see_models_and_prices_and_no_address(researcher: Client, site_admin: Client) -> None:
+    make_endpoint(
+        price_prompt=Decimal("0.15"), key_env="FAR_KEY", headers={"X-Team": "owls"}, supports={"chat": True, "why": {}}
+    )
+    seen = researcher.get(LIST).content.decode()
+    assert "stand-in" in seen
+    assert "small" in seen
+    assert "0.1500 USD" in seen
+    for hidden in ("models.example", "FAR_KEY", "X-Team", "owls", page(), ADD):
+        assert hidden not in seen
+    assert page() in site_admin.get(LIST).content.decode()
+
+
+def test_only_site_admins_open_the_other_pages(researcher: Client) -> None:
+    make_endpoint()
+    for address in (ADD, page()):
+        assert (researcher.get(address).status_code, researcher.post(address, NEW).status_code) == (403, 403)
+    assert researcher.post(reverse("judging:test-endpoint", args=["stand-in"])).status_code == 403
+    assert signed_in(make_user("bob", "annotator")).get(LIST).status_code == 403
+    assert not DBTaskResult.objects.exists()
+
+
+def test_endpoint_is_added_on_the_page(site_admin: Client) -> None:
+    made = site_admin.post(ADD, {**NEW, **LIMITS, "price_prompt": "0.15", "headers": "X-Team: owls\nX-Key: env:MY_KEY"})
+    assert (made.status_code, made.headers["Location"]) == (302, page("far"))
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.price_prompt, endpoint.price_completion) == (Decimal("0.15"), None)
+    assert endpoint.headers == {"X-Team": "owls", "X-Key": "env:MY_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param({"base_url": "http://10.0.0.1/v1"}, "ENDPOINT_ALLOWLIST", id="private host"),
+        pytest.param({"key_env": SECRET}, "name an environment variable", id="key"),
+        pytest.param({"headers": f"Authorization: Bearer {SECRET}"}, "looks like it holds a secret", id="header"),
+        pytest.param({"headers": SECRET}, "Line 1 is not of the form", id="no header"),
+        pytest.param({"headers": "A: 1\nA: 2"}, "is there twice", id="header twice"),
+        pytest.param({"price_prompt": "-1"}, "greater than or equal to 0", id="price"),
+        pytest.param({"batch_discount": "2"}, "less than or equal to 1", id="discount"),
+        pytest.param({"currency": "12€"}, "three letters", id="currency"),
+    ],
+)
+def test_what_can_not_be_is_said_beside_the_form(site_admin: Client, change: dict[str, str], reason: str) -> None:
+    answer = site_admin.post(ADD, {**NEW, **LIMITS, **change})
+    assert answer.status_code == 422
+    assert reason in answer.content.decode().replace("&#x27;", "'")
+    assert not Endpoint.objects.exists()
+
+
+def test_prices_are_changed_and_who_answers_is_not(site_admin: Client) -> None:
+    make_endpoint(price_prompt=Decimal("0.15"), headers={"X-Team": "owls"})
+    shown = site_admin.get(page()).content.decode()
+    assert "X-Team: owls" in shown
+    changed = {
+        **LIMITS,
+        "price_prompt": "",
+        "requests_per_minute": "60",
+        "headers": "",
+        "model": "huge",
+        "base_url": "x",
+    }
+    assert site_admin.post(page(), changed).status_code == 302
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.price_prompt, endpoint.requests_per_minute, endpoint.headers) == (None, 60, {})
+    assert (endpoint.model, endpoint.base_url, endpoint.timeout_seconds) == ("small", "https://models.example/v1", 30)
+    assert site_admin.post(page(), {**changed, "timeout_seconds": "0"}).status_code == 422
+    assert site_admin.get(page("nowhere")).status_code == 404
+
+
+def test_button_has_a_worker_test_it_and_the_page_shows_what_was_found(
+    site_admin: Client, standin: StandInProcess, settings: Any
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    standin.behave(answer="random", rejects=["logprobs"])
+    endpoint = make_endpoint(standin.base_url)
+    button = reverse("judging:test-endpoint", args=["stand-in"])
+    assert "was not tested yet" in site_admin.get(page()).content.decode()
+    assert site_admin.post(button).headers["Location"] == page()
+    waiting = site_admin.post(button, headers=HTMX).content.decode()
+    assert waiting.lstrip().startswith("<section")
+    assert "A worker is testing it" in waiting
+    assert 'hx-trigger="every 2s, wake"' in waiting
+    [task] = DBTaskResult.objects.all()
+    assert probe.func(*task.args_kwargs["args"])
+    DBTaskResult.objects.update(status="SUCCEEDED")
+    done = site_admin.get(page(), headers=HTMX).content.decode()
+    assert "hx-trigger" not in done
+    assert "rejected: HTTP 400" in done
+    assert done.split().count("yes") == 6  # all but log-probabilities
+    assert not is_being_tested(endpoint)
+
+
+def test_test_that_died_with_its_worker_does_not_block_the_next_one() -> None:
+    endpoint, other = make_endpoint(), make_endpoint(name="other")
+    assert [queue_test(endpoint=endpoint), queue_test(endpoint=endpoint), queue_test(endpoint=other)] == [
+        True,
+        False,
+        True,
+    ]
+    task = DBTaskResult.objects.earliest("enqueued_at")
+    DBTaskResult.objects.filter(pk=task.pk).update(status="RUNNING", started_at=task.enqueued_at - MAX_TEST_TIME)
+    assert not is_being_tested(endpoint)
+    assert queue_test(endpoint=endpoint)
+
+
+def test_reason_of_a_failure_is_escaped(site_admin: Client) -> None:
+    endpoint = make_endpoint()
+    why = {"chat": "<script>alert(1)</script>"}
+    Endpoint.objects.update(supports={"chat": False, "why": why}, tested_at=endpoint.created_at)
+    shown = site_admin.get(page()).content.decode()
+    assert "&lt;script&gt;alert(1)" in shown
+    assert "<script>alert" not in shown
+
+
+def test_django_admin_keeps_secrets_out_and_locks_what_decides(site_admin: Client) -> None:
+    judge = make_judge()
+    address = reverse("admin:judging_endpoint_change", args=[judge.endpoint_id])
+    sent = {"timeout_seconds": "60", "batch_discount": "0.5", "currency": "USD", "model": "huge"}
+    refused = site_admin.post(address, {**sent, "headers": f'{{"Authorization": "{SECRET}"}}'})
+    assert "looks like it holds a secret" in refused.content.decode()
+    assert site_admin.post(address, {**sent, "headers": "{}", "price_prompt": "0.5"}).status_code == 302
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.price_prompt, endpoint.headers, endpoint.model) == (Decimal("0.5"), {}, "small")
+
+
+def test_judge_that_has_judged_keeps_its_settings_in_django_admin(site_admin: Client) -> None:
+    judge = make_judge()
+    address = reverse("admin:judging_judge_change", args=[judge.pk])
+    settings = {"name": "judy", "method": "direct", "order": "ab", "combine": "tie", "repeats": "1", "params": "{}"}
+    sent = {**settings, "endpoint": judge.endpoint_id, "seed": "7"}
+    refused = site_admin.post(address, {**sent, "combine": "probability"})
+    assert "choose order both" in refused.content.decode()
+    start_run(study=make_study(), judge=judge)
+    assert site_admin.post(address, {"family": "owls", "order": "ba"}).status_code == 302
+    stored = Judge.objects.get()
+    assert (stored.family, stored.order) == ("owls", "ab")
+
+
+@pytest.mark.parametrize(
+    "model", ["endpoint", "judge", "judgerun", "completion", "judgment", "providerbatch", "promptfile"]
+)
+def test_lists_of_django_admin_open(site_admin: Client, model: str) -> None:
+    start_run(study=make_study(), judge=make_judge())
+    assert site_admin.get(reverse(f"admin:judging_{model}_changelist")).status_code == 200

@@ -1,0 +1,136 @@
+"""Endpoints: prices, limits and headers, what may change under a name, and what may not."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.core.errors import BadSettings, UnknownJudge
+from judging.endpoints.services import add_endpoint, edit_endpoint, update_endpoint
+from judging.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+ENDPOINT: dict[str, Any] = {"name": "far", "base_url": "https://models.example/v1", "model": "big"}
+SECRET = "sk-very-secret-0123456789"
+
+
+def stored() -> Endpoint:
+    """Return the one endpoint as the database has it."""
+    return Endpoint.objects.get()
+
+
+def test_prices_limits_and_headers_are_stored() -> None:
+    add_endpoint(
+        **ENDPOINT,
+        price_prompt="0.15",
+        price_completion=0.6,
+        currency="eur",
+        batch_discount=0.4,
+        requests_per_minute=500,
+        tokens_per_minute=200_000,
+        headers={"X-Team": "owls"},
+    )
+    endpoint = stored()
+    assert (endpoint.price_prompt, endpoint.price_completion) == (Decimal("0.15"), Decimal("0.6"))
+    assert (endpoint.currency, endpoint.batch_discount, endpoint.headers) == ("EUR", 0.4, {"X-Team": "owls"})
+    assert (endpoint.requests_per_minute, endpoint.tokens_per_minute) == (500, 200_000)
+
+
+def test_the_same_endpoint_again_keeps_what_is_not_named() -> None:
+    add_endpoint(**ENDPOINT, price_prompt="0.15", timeout_seconds=30)
+    assert add_endpoint(**ENDPOINT)[1] is False
+    assert add_endpoint(**ENDPOINT, price_prompt=Decimal("0.150"))[1] is False
+    assert (stored().price_prompt, stored().timeout_seconds) == (Decimal("0.15"), 30)
+
+
+def test_another_price_in_passing_is_refused_and_says_how_to_change_it() -> None:
+    add_endpoint(**ENDPOINT, price_prompt="0.15")
+    with pytest.raises(BadSettings, match=r"price_prompt is 0\.150000, not 0\.200000; to change these, .* --update"):
+        add_endpoint(**ENDPOINT, price_prompt="0.2")
+    assert stored().price_prompt == Decimal("0.15")
+
+
+def test_headers_are_not_repeated_where_they_differ() -> None:
+    add_endpoint(**ENDPOINT, headers={"X-Team": "owls"})
+    with pytest.raises(BadSettings, match="headers are others") as refused:
+        add_endpoint(**ENDPOINT, headers={"X-Team": "larks"})
+    assert "larks" not in str(refused.value)
+
+
+def test_what_says_nothing_about_verdicts_may_change() -> None:
+    endpoint, _ = add_endpoint(**ENDPOINT, price_prompt="0.15", requests_per_minute=5)
+    edit_endpoint(endpoint=endpoint, price_prompt=None, requests_per_minute=None, headers={"X-A": "b"}, currency="CHF")
+    assert (stored().price_prompt, stored().requests_per_minute) == (None, None)
+    assert (stored().headers, stored().currency) == ({"X-A": "b"}, "CHF")
+
+
+@pytest.mark.parametrize("change", [{"base_url": "https://other.example"}, {"model": "small"}, {"key_env": "MY_KEY"}])
+def test_who_answers_may_not_change(change: dict[str, str]) -> None:
+    endpoint, _ = add_endpoint(**ENDPOINT)
+    with pytest.raises(BadSettings, match="no setting of an endpoint that may change"):
+        edit_endpoint(endpoint=endpoint, **change)
+    with pytest.raises(BadSettings, match="choose another name"):
+        update_endpoint(name="far", price_prompt="1", **change)
+    assert stored().price_prompt is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param({"price_prompt": "-1"}, "between 0 and", id="negative price"),
+        pytest.param({"price_completion": "cheap"}, "a price is a number", id="no number"),
+        pytest.param({"price_completion": "nan"}, "between 0 and", id="nan"),
+        pytest.param({"batch_discount": 1.5}, "between 0 and 1", id="discount"),
+        pytest.param({"requests_per_minute": 0}, "at least 1 a minute", id="limit"),
+        pytest.param({"tokens_per_minute": -5}, "at least 1 a minute", id="negative limit"),
+        pytest.param({"timeout_seconds": float("inf")}, "above 0 seconds", id="time-out"),
+        pytest.param({"currency": "dollars"}, "three letters", id="currency"),
+        pytest.param({"headers": {"Authorization": SECRET}}, "environment", id="secret"),
+        pytest.param({"name": "near"}, "may change: name", id="name"),
+    ],
+)
+def test_setting_that_makes_no_sense_is_refused(change: dict[str, Any], reason: str) -> None:
+    endpoint, _ = add_endpoint(**ENDPOINT)
+    with pytest.raises(BadSettings, match=reason) as refused:
+        edit_endpoint(endpoint=endpoint, **change)
+    assert SECRET not in str(refused.value)
+
+
+def test_command_adds_and_updates(capsys: pytest.CaptureFixture[str]) -> None:
+    about = ["far", "--base-url", "https://models.example/v1", "--model", "big"]
+    call_command("add_endpoint", *about, "--price-prompt", "0.15", "--header", "X-Team: owls")
+    with pytest.raises(CommandError, match="--update"):
+        call_command("add_endpoint", *about, "--price-prompt", "0.3", "--price-completion", "1.2")
+    call_command("add_endpoint", *about, "--update", "--price-prompt", "0.3", "--price-completion", "1.2")
+    call_command("add_endpoint", "far", "--update", "--requests-per-minute", "60", "--header", "")
+    call_command("add_endpoint", "far", "--update", "--price-completion", "")
+    assert (stored().price_prompt, stored().price_completion) == (Decimal("0.3"), None)
+    assert (stored().requests_per_minute, stored().headers) == (60, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "endpoint far added: big at https://models.example/v1"
+    assert lines[1] == "prices: 0.15 USD for a million prompt tokens, unknown USD for a million tokens written"
+    assert "endpoint far updated: big at https://models.example/v1" in lines
+    call_command("add_endpoint", "far", "--update", "--requests-per-minute", "0")
+    assert stored().requests_per_minute is None
+
+
+def test_command_says_what_is_missing() -> None:
+    with pytest.raises(CommandError, match="needs --base-url and --model; to change one, add --update"):
+        call_command("add_endpoint", "far", "--price-prompt", "1")
+    with pytest.raises(CommandError, match="there is no endpoint far"):
+        call_command("add_endpoint", "far", "--update", "--price-prompt", "1")
+    with pytest.raises(UnknownJudge):
+        update_endpoint(name="far", price_prompt="1")
+    add_endpoint(**ENDPOINT)
+    with pytest.raises(CommandError, match="name what is to be changed"):
+        call_command("add_endpoint", "far", "--update")
+
+
+def test_command_does_not_repeat_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    about = ["far", "--base-url", "https://models.example/v1", "--model", "big"]
+    for header in (f"Authorization: Bearer {SECRET}", SECRET, f":{SECRET}"):
+        with pytest.raises(CommandError) as refused:
+            call_command("add_endpoint", *about, "--header", header)
+        assert SECRET not in str(refused.value) + "".join(capsys.readouterr())
+    assert not Endpoint.objects.exists()

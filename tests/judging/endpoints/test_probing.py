@@ -1,0 +1,117 @@
+"""Testing an endpoint: what is found out, and in which words it is said."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.endpoints.features import supported_by
+from judging.endpoints.probing import probe_endpoint
+from judging.models import Endpoint
+from tests.standin.process import StandInProcess
+
+pytestmark = pytest.mark.django_db
+EVERYTHING = {"chat", "logprobs", "json_schema", "tools", "seed", "n", "batch"}
+
+
+@pytest.fixture(autouse=True)
+def _allow_loopback(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+
+
+def make_endpoint(base_url: str = "https://models.example/v1") -> Endpoint:
+    """Make an endpoint without the check of its host."""
+    return Endpoint.objects.create(name="stand-in", base_url=base_url, model="small")
+
+
+def found(standin: StandInProcess, **behaviour: Any) -> dict[str, Any]:
+    """Test an endpoint at a stand-in that behaves like that; return what was stored."""
+    standin.behave(**{"answer": "random", **behaviour})
+    probe_endpoint(make_endpoint(standin.base_url))
+    stored: dict[str, Any] = Endpoint.objects.get().supports
+    return stored
+
+
+def test_endpoint_that_supports_everything(standin: StandInProcess) -> None:
+    supports = found(standin)
+    assert {name for name in EVERYTHING if supports[name]} == EVERYTHING
+    assert supports["why"] == {}
+    assert 0 < supports["latency_ms"] <= supports["max_latency_ms"]
+    assert Endpoint.objects.get().tested_at is not None
+
+
+@pytest.mark.parametrize("name", ["logprobs", "json_schema", "tools", "n"])
+@pytest.mark.parametrize("how", ["rejects", "ignores"])
+def test_what_is_missing_is_named_with_its_reason(standin: StandInProcess, name: str, how: str) -> None:
+    supports = found(standin, **{how: [name]})
+    assert {one for one in EVERYTHING if not supports[one]} == {name}
+    assert supports["why"][name].startswith("rejected: HTTP 400" if how == "rejects" else "")
+    assert len(supports["why"][name]) > 10
+
+
+def test_seed_without_effect_can_not_be_told_from_an_endpoint_that_never_varies(standin: StandInProcess) -> None:
+    supports = found(standin, answer="first")
+    assert supports["seed"] is None
+    assert "another seed got the same answer" in supports["why"]["seed"]
+
+
+def test_endpoint_that_takes_no_seed_is_asked_without(standin: StandInProcess) -> None:
+    supports = found(standin, rejects=["seed"])
+    assert (supports["chat"], supports["seed"], supports["logprobs"]) == (True, False, True)
+    assert "--param seed=null" in supports["why"]["chat"]
+
+
+def test_endpoint_without_batches(standin: StandInProcess) -> None:
+    assert found(standin, missing=["batches"])["batch"] is False
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        pytest.param({"key": "sesame"}, "check the key and the account: HTTP 401", id="key"),
+        pytest.param({"error": 1.0}, "check the base URL and whether the service is up: HTTP 500", id="down"),
+        pytest.param({"malformed": 1.0}, "not a chat completion", id="no completion"),
+    ],
+)
+def test_endpoint_that_can_not_be_asked_says_why(standin: StandInProcess, behaviour: Any, reason: str) -> None:
+    supports = found(standin, **behaviour)
+    assert supports["chat"] is False
+    assert reason in supports["why"]["chat"]
+    assert {supports[name] for name in EVERYTHING - {"chat"}} == {None}
+
+
+def test_address_that_is_refused_gets_no_call(standin: StandInProcess, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = []
+    supports = found(standin)
+    assert "ENDPOINT_ALLOWLIST" in supports["why"]["chat"]
+    assert standin.stats()["calls"] == 0
+
+
+def test_one_failure_on_the_way_is_tried_again(standin: StandInProcess) -> None:
+    supports = found(standin, too_many=0.2, retry_after=0, seed=9)
+    assert {name for name in EVERYTHING if supports[name]} == EVERYTHING
+    assert standin.stats()["outcomes"]["too_many"] >= 1
+
+
+def test_command_prints_what_was_found(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    make_endpoint(standin.base_url)
+    standin.behave(answer="random", rejects=["logprobs"])
+    call_command("test_endpoint", "stand-in")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "chat: yes"
+    assert lines[1].startswith("logprobs: no (rejected: HTTP 400")
+    assert lines[-1].startswith("latency: ")
+    call_command("test_endpoint", "stand-in", format="json")
+    assert json.loads(capsys.readouterr().out)["json_schema"] is True
+
+
+def test_command_fails_when_there_is_no_answer(standin: StandInProcess) -> None:
+    make_endpoint(standin.base_url)
+    standin.behave(key="sesame")
+    with pytest.raises(CommandError, match="check the key"):
+        call_command("test_endpoint", "stand-in")
+
+
+def test_endpoint_that_was_never_tested_shows_nothing() -> None:
+    assert supported_by(make_endpoint()) == []

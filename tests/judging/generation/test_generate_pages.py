@@ -1,0 +1,301 @@
+"""The page on which texts are sampled: who sees it, the estimate, the worker, and that nothing hostile gets out."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from annotation.models import Generation, Matchup, Study
+from judging.endpoints.retrying import RetryingClient
+from judging.generation import queued
+from judging.generation.instances import InstanceSelection
+from judging.generation.jobs import ATTEMPTS, queue_generating, requeue_generating, status_by_run
+from judging.generation.prompt_templates import find_template, own_template
+from judging.generation.queued import generate_queued
+from judging.generation.services import Sampling, start_generating
+from judging.jobs.leases import LEASE
+from judging.jobs.stopping import StopFlag
+from judging.models import Completion, Endpoint, GenerationRun
+from tests.fakes import ScriptedClient
+from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
+from tests.judging.generation.test_generating import Writer
+from tests.standin.process import StandInProcess
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+PAGE = "/studies/tea/generate/"
+ASKED = {
+    "system": "owl-0.5",
+    "endpoint": "stand-in",
+    "samples": 2,
+    "temperature": "0.5",
+    "seed": 0,
+    "template": "plain",
+    "in_flight": 4,
+}
+HTMX = {"HX-Request": "true"}
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=3)
+
+
+@pytest.fixture
+def endpoint(study: Study) -> Endpoint:
+    return make_endpoint(price_prompt=Decimal(1), price_completion=Decimal(2))
+
+
+@pytest.fixture
+def researcher(client: Client, study: Study) -> Client:
+    client.force_login(make_user("rea", "researcher", study), backend=BACKEND)
+    return client
+
+
+def page(client: Client) -> str:
+    return client.get(PAGE).content.decode()
+
+
+def finish(client: ScriptedClient) -> dict[str, Any]:
+    """Do the last task as a worker does; return what it keeps."""
+    task = DBTaskResult.objects.latest("enqueued_at")
+    _study, run, dataset, instances, limit, in_flight, max_cost = task.args_kwargs["args"]
+    came = generate_queued(
+        run,
+        selection=InstanceSelection(dataset, tuple(instances), limit),
+        in_flight=in_flight,
+        max_cost=max_cost,
+        make_client=lambda _endpoint: RetryingClient(client, sleep=no_sleep),
+    )
+    task.set_successful(came)
+    return came
+
+
+@pytest.mark.parametrize(("role", "status"), [("", 404), ("annotator", 404), ("researcher", 200), ("study-admin", 200)])
+def test_page_is_for_those_who_read_the_study(client: Client, study: Study, role: str, status: int) -> None:
+    client.force_login(make_user("sam", role, study), backend=BACKEND)
+    assert client.get(PAGE).status_code == status
+    assert client.get(reverse("judging:sampled-systems", args=["tea"])).status_code == status
+    for name in ("estimate-generating", "start-generating"):
+        answered = client.post(reverse(f"judging:{name}", args=["tea"]), {})
+        assert answered.status_code == (404 if status == 404 else 422), name
+        assert client.get(reverse(f"judging:{name}", args=["tea"])).status_code == 405
+    assert not GenerationRun.objects.exists()
+
+
+def test_pages_of_the_study_lead_there(researcher: Client) -> None:
+    for address in ("/studies/tea/", "/studies/tea/instances/", "/studies/tea/judges/"):
+        assert PAGE in researcher.get(address).content.decode(), address
+    shown = page(researcher)
+    assert "None yet." in shown
+    assert "summarize-article.v1" in shown
+
+
+@pytest.mark.parametrize(("cap", "told"), [("0.000001", True), ("1000", False), ("", False)])
+def test_estimate_above_the_cap_says_so(researcher: Client, endpoint: Endpoint, cap: str, told: bool) -> None:
+    shown = researcher.post(f"{PAGE}estimate/", {**ASKED, "max_cost": cap}).content.decode()
+    assert ("That is above the cap of 0.000001" in " ".join(shown.split())) is told
+
+
+def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: Endpoint) -> None:
+    plain = researcher.post(f"{PAGE}estimate/", ASKED)
+    card = researcher.post(f"{PAGE}estimate/", ASKED, headers=HTMX)
+    for answered in (plain, card):
+        shown = answered.content.decode()
+        assert answered.status_code == 200
+        assert "<strong>3 instances</strong> to ask about; 0 have texts" in shown
+        assert "<strong>6 calls</strong>; 0 answers are there already." in shown
+        assert f'formaction="{PAGE}start/"' in shown
+    assert card.content.decode().lstrip().startswith("<article")
+    assert not GenerationRun.objects.exists()
+    assert not DBTaskResult.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"endpoint": "nobody"}, "Select a valid choice"),
+        ({"samples": 0}, "greater than or equal to 1"),
+        ({"temperature": "-1"}, "greater than or equal to 0"),
+        ({"temperature": "nan"}, "Enter a number"),
+        ({"top_p": "0"}, "top-p must be above 0"),
+        ({"wording": "Sum it up"}, "lacks $source"),
+        ({"params": "n=5"}, "set by the engine: n"),
+        ({"params": "temperature=0.9"}, "set by the option of that name"),
+        ({"system": "heron"}, "not sampled here: choose another system name"),
+        ({"instances": "i0\nnobody"}, "has no instance nobody"),
+        ({"dataset": "news"}, "Select a valid choice"),
+        ({"max_cost": "much"}, "Enter a number"),
+        ({"limit": "0"}, "greater than or equal to 1"),
+    ],
+)
+@pytest.mark.parametrize("name", ["estimate", "start"])
+def test_what_cant_be_asked_is_said(
+    researcher: Client, endpoint: Endpoint, name: str, change: dict[str, Any], told: str
+) -> None:
+    answered = researcher.post(f"{PAGE}{name}/", {**ASKED, **change})
+    assert answered.status_code == 422
+    assert told in answered.content.decode()
+    assert not DBTaskResult.objects.exists()
+
+
+def test_worker_samples_and_the_page_shows_how(researcher: Client, endpoint: Endpoint, study: Study) -> None:
+    sent = {
+        **ASKED,
+        "wording": "Sum up:\r\n\r\n$source",
+        "system_prompt": "Be brief.",
+        "params": "stop=null",
+        "max_cost": "1",
+    }
+    assert researcher.post(f"{PAGE}start/", sent).headers["Location"] == PAGE
+    shown = page(researcher)
+    assert "Waiting for a worker" in shown
+    assert 'hx-trigger="every 2s, wake"' in shown
+    twice = researcher.post(f"{PAGE}start/", sent, follow=True).content.decode()
+    assert "A worker is at it already." in twice
+    assert DBTaskResult.objects.count() == 1
+    client = Writer()
+    came = finish(client)
+    assert (came["stored"], came["texts"], came["calls"]) == (3, 6, 6)
+    assert {body["messages"][1]["content"].partition("\n")[0] for body in client.bodies} == {"Sum up:"}
+    part = researcher.get(PAGE, headers=HTMX).content.decode()
+    assert part.lstrip().startswith("<section")
+    assert "hx-trigger" not in part
+    for told in (
+        "3 of 3 instances",
+        "owl-0.5",
+        "Be brief.",
+        "own sha256:",
+        "stop=null",
+        "temperature=0.5",
+        "6 calls, 0 from",
+    ):
+        assert told in part, told
+    assert Matchup.objects.filter(system_b__name="owl-0.5").count() == 6
+    told_of = json.loads(researcher.get(f"{PAGE}systems.json").content)
+    [system] = told_of["systems"]
+    assert (system["name"], system["instances"], system["by"], system["samples"]) == ("owl-0.5", 3, "rea", 2)
+    nothing = researcher.post(f"{PAGE}start/", sent)
+    assert nothing.status_code == 422
+    assert "there is nothing to ask" in nothing.content.decode()
+
+
+def test_instance_page_says_how_texts_were_sampled(researcher: Client, endpoint: Endpoint, study: Study) -> None:
+    instance = study.instances.earliest("position")
+    address = f"/studies/tea/instances/{instance.pk}/"
+    assert "sampled from" not in researcher.get(address).content.decode()
+    researcher.post(f"{PAGE}start/", ASKED)
+    finish(Writer())
+    assert "sampled from small, plain.v1, seed 0" in researcher.get(address).content.decode()
+    Matchup.objects.all().delete()
+    Generation.objects.exclude(system__name="owl-0.5").delete()
+    shown = researcher.get(address).content.decode()
+    assert "No two systems have texts of this instance yet" in shown
+    assert all(one.text in shown for one in instance.generations.all())
+
+
+def test_left_out_instances_and_early_ends_are_said_and_escaped(researcher: Client, endpoint: Endpoint) -> None:
+    researcher.post(f"{PAGE}start/", ASKED)
+    nasty = "I'm sorry, but I can't help with <script>alert(1)</script>"
+    assert finish(Writer(lambda question, _: nasty if "talk 1" in question else None))["left_out"] == 1
+    shown = page(researcher)
+    assert "1 instance was left out the last time" in shown
+    assert "&lt;script&gt;alert(1)" in shown
+    assert "<script>alert" not in shown
+    GenerationRun.objects.update(
+        message="<b>gone</b>", name="<i>x", system_prompt="<u>", template="$source<s>", model="<em>"
+    )
+    shown = page(researcher)
+    for part in ("<b>gone", "<i>x", "<u>", "<s>", "<em>"):
+        assert part not in shown
+
+
+def test_command_that_ended_early_is_shown_without_any_task(
+    researcher: Client, study: Study, endpoint: Endpoint
+) -> None:
+    start_generating(study, "owl", Sampling(endpoint=endpoint, template=find_template("plain")))
+    GenerationRun.objects.update(message="the cap is reached")
+    assert "Ended early: the cap is reached" in page(researcher)
+
+
+def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = StopFlag()
+    monkeypatch.setattr(queued, "WORKER_STOP", stop)
+    sampling = Sampling(endpoint=endpoint, template=find_template("plain"), samples=2)
+    assert queue_generating(
+        study, "owl", sampling, selection=InstanceSelection(), in_flight=1, max_cost=Decimal(1), by="rea"
+    )
+    with pytest.raises(SystemExit):
+        finish(Writer(lambda _question, number: stop.set() if number == 2 else None))
+    kept = Completion.objects.count()
+    assert 2 <= kept < 6
+    monkeypatch.setattr(queued, "WORKER_STOP", StopFlag())
+    client = Writer()
+    assert finish(client)["stored"] + 1 >= 3 - kept // 2
+    assert len(client.bodies) == 6 - kept
+    assert GenerationRun.objects.get().calls == 6
+
+
+def test_task_of_a_dead_worker_goes_back_to_the_queue(study: Study, endpoint: Endpoint) -> None:
+    sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
+    queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
+    long_ago = timezone.now() - LEASE - timedelta(seconds=1)
+    assert requeue_generating() == 0
+    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now(), worker_ids=["a"])
+    assert requeue_generating() == 0
+    DBTaskResult.objects.update(started_at=long_ago)
+    GenerationRun.objects.update(heartbeat_at=timezone.now())
+    assert requeue_generating() == 0
+    assert not queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
+    GenerationRun.objects.update(heartbeat_at=long_ago)
+    assert requeue_generating() == 1
+    [work] = status_by_run(study).values()
+    assert work.waiting
+    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
+    assert requeue_generating() == 0
+    [work] = status_by_run(study).values()
+    assert work.error == "unexpected: builtins.RuntimeError"
+
+
+def test_other_studies_work_is_not_this_ones(study: Study, endpoint: Endpoint) -> None:
+    sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
+    queue_generating(make_study("second"), "owl", sampling, selection=InstanceSelection(), in_flight=1)
+    assert status_by_run(study) == {}
+
+
+def test_page_takes_few_queries_however_many_systems(
+    researcher: Client, study: Study, endpoint: Endpoint, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(10):
+        sampling = Sampling(endpoint=endpoint, template=own_template("On $source"), seed=number)
+        start_generating(study, f"owl-{number}", sampling)
+    with django_assert_max_num_queries(20):
+        page(researcher)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_worker_process_does_the_task_over_http(
+    standin: StandInProcess, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    # Signals and the caretaker belong to a process of its own.
+    monkeypatch.setattr("judging.worker.TandemWorker.configure_signals", lambda worker: None)
+    monkeypatch.setattr("judging.worker.MaintenanceThread.run", lambda caretaker: None)
+    standin.behave(text="A text.")
+    sampling = Sampling(endpoint=make_endpoint(standin.base_url), template=find_template("plain"), samples=2)
+    study = make_study(instances=3)
+    queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=4, by="rea")
+    call_command("worker", batch=True)
+    assert standin.stats()["calls"] == 6
+    assert Generation.objects.filter(system__name="owl").count() == 6
+
+
+def test_templates_are_shown_as_they_are_sent(researcher: Client) -> None:
+    assert '<div class="text">Below is a news article.' in page(researcher)

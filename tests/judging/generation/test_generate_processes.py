@@ -1,0 +1,111 @@
+"""Sampling texts in real processes: killed and stopped half-way, on a database file of its own."""
+
+import json
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests import migrated
+from tests.fakes import Body, StandIn
+from tests.judging.runs.test_processes import Installation, end
+
+pytestmark = pytest.mark.slow
+
+IN_FLIGHT, HELD_AFTER, INSTANCES, SAMPLES = 4, 10, 8, 3
+CALLS = INSTANCES * SAMPLES
+GENERATE = ("generate", "tea", "--system", "owl", "--endpoint", "local", "--template", "plain")
+GENERATE = (*GENERATE, "--samples", str(SAMPLES), "--in-flight", str(IN_FLIGHT))
+QUEUE = """
+from annotation.models import Study
+from judging.models import Endpoint
+from judging.generation.services import Sampling
+from judging.generation.instances import InstanceSelection
+from judging.generation.jobs import queue_generating
+from judging.generation.prompt_templates import find_template
+sampling = Sampling(endpoint=Endpoint.objects.get(), template=find_template('plain'), samples=3)
+assert queue_generating(Study.objects.get(), 'owl', sampling, selection=InstanceSelection(), in_flight=4, by='rea')
+"""
+
+
+def write(body: Body) -> str:
+    return f"Of {body['messages'][0]['content']} by {body['seed']}"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[StandIn]:
+    """Run a stand-in for all tests of this module: its address is part of what is set up once."""
+    with StandIn(answer=write) as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: StandIn) -> StandIn:
+    """Return the stand-in, set to answer ten requests and then to keep its callers waiting."""
+    running.reset(hold_after=HELD_AFTER)
+    return running
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path:
+    """Make a database with a study of source texts alone, once for this module."""
+    folder = tmp_path_factory.mktemp("installation")
+    lines = [json.dumps({"instance_id": f"i{number}", "source": f"Talk {number}."}) for number in range(INSTANCES)]
+    (folder / "sources.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    made = Installation(folder)
+    migrated.take(folder / "tandem.sqlite3") or made.run("migrate", "-v0")
+    made.run("import_sources", str(folder / "sources.jsonl"), "--study", "tea")
+    made.run("add_endpoint", "local", "--base-url", running.base_url, "--model", "small")
+    return folder
+
+
+@pytest.fixture
+def installation(template: Path, tmp_path: Path) -> Installation:
+    """Return a copy of the prepared installation."""
+    source, target = sqlite3.connect(template / "tandem.sqlite3"), sqlite3.connect(tmp_path / "tandem.sqlite3")
+    with closing(source), closing(target):
+        source.backup(target)
+    return Installation(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+def test_ended_command_repeats_at_most_the_calls_in_flight(
+    installation: Installation, server: StandIn, number: int, code: int
+) -> None:
+    process = installation.start(*GENERATE)
+    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
+    ended, _, err = end(process, number)
+    assert ended == code
+    assert "Traceback" not in err
+    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+    # Nothing is half-stored: an instance has all of its texts, or none.
+    halves = "SELECT count(*) FROM annotation_generation GROUP BY instance_id HAVING count(*) <> 3"
+    assert installation.rows(halves) == []
+    server.release()
+    out = installation.run(*GENERATE)
+    assert (
+        f"calls {CALLS - HELD_AFTER}," in out or f"calls {CALLS}," in out
+    )  # what the killed one paid may be counted here
+    assert server.calls == CALLS + IN_FLIGHT
+    assert installation.rows("SELECT count(*) FROM annotation_generation") == [(CALLS,)]
+    assert installation.rows(halves) == []
+    assert installation.rows("SELECT calls FROM judging_generationrun") == [(CALLS,)]
+    assert installation.run(*GENERATE).strip().endswith("cached 0, calls 0")
+    assert server.calls == CALLS + IN_FLIGHT
+
+
+def test_stopped_worker_hands_its_task_to_the_next(installation: Installation, server: StandIn) -> None:
+    installation.run("shell", "-c", QUEUE)
+    worker = installation.start("worker", "--interval", "0.05")
+    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
+    code, _, err = end(worker, signal.SIGTERM)
+    assert code == 0, err
+    assert installation.rows("SELECT status FROM django_tasks_database_dbtaskresult") == [("READY",)]
+    server.release()
+    installation.run("worker", "--interval", "0.05", "--batch")
+    assert installation.rows("SELECT count(*) FROM annotation_generation") == [(CALLS,)]
+    assert installation.rows("SELECT calls, by FROM judging_generationrun") == [(CALLS, "rea")]
+    assert server.calls == CALLS + IN_FLIGHT

@@ -1,0 +1,339 @@
+"""Judgments that were made elsewhere, on their way into the database: whole or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.core.errors import BadFile, UnknownStudy
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.models import ImportRecord, Study
+from annotation.studies.configurations import configurations
+from annotation.studies.outcomes import select
+from judging.core.errors import BadSettings
+from judging.importing.cells import judge_name
+from judging.importing.services import ImportedJudgments, import_judgments
+from judging.methods import Setting, find_method
+from judging.methods.imported import Imported
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.judgments import judgments
+from judging.runs.services import start_run
+from tests.factories import add_instances, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+HEADER = "instance,pair,judge,order,verdict"
+TABLE = "subset,llm,strategy,idx,label,winner_noswap,winner_swap"
+
+
+@pytest.fixture
+def study() -> Study:
+    """Instances i0, i1, i2 with two pairs each; A is heron, B is wren."""
+    texts = {"heron": ["At length.", "Again."], "wren": ["Short.", "Shorter."]}
+    rows = [InstanceRow(place + 1, f"i{place}", "talk", "Source.", texts) for place in range(3)]
+    return add_instances(make_study("tea", instances=0), rows)
+
+
+def load(*rows: str, header: str = HEADER, slug: str = "tea", name: str = "f.csv") -> ImportedJudgments:
+    return import_judgments(data="\n".join([header, *rows, ""]).encode(), name=name, slug=slug)[1]
+
+
+def refused(*rows: str, header: str = HEADER, name: str = "f.csv") -> list[tuple[int, str]]:
+    before = everything()
+    with pytest.raises(BadFile) as caught:
+        load(*rows, header=header, name=name)
+    assert everything() == before
+    return [(line.number, line.reason) for line in caught.value.lines]
+
+
+def everything() -> list[Any]:
+    return [
+        *(model.objects.count() for model in (Judge, Judgment, JudgeRun, ImportRecord)),
+        list(JudgeRun.objects.order_by("pk").values_list("pk", "finished_at")),
+    ]
+
+
+def stored() -> list[tuple[Any, ...]]:
+    rows = Judgment.objects.order_by("pair__matchup__instance__position", "pair__index", "order")
+    return list(rows.values_list("pair__matchup__instance__instance_id", "pair__index", "order", "status", "verdict"))
+
+
+def gold_study() -> Study:
+    """Two data sets whose instances have gold labels: GPTInst (B, A), Natural (A)."""
+    study = make_study("gold", instances=0)
+    rows = [
+        InstanceRow(number, name, dataset, "Source.", {"x": ["one"], "y": ["two"]}, gold={"better": better})
+        for number, (name, dataset, better) in enumerate(
+            [("g0", "Adversarial_GPTInst", "y"), ("g1", "Adversarial_GPTInst", "x"), ("n0", "Natural", "x")], start=1
+        )
+    ]
+    return add_instances(study, rows)
+
+
+def test_judgments_are_stored_as_those_of_a_finished_run(study: Study) -> None:
+    done = load("i0,0,gpt,ab,a", "i0,0,gpt,ba,b", "i0,1,gpt,ab,tie", "i1,0,gpt,ba,")
+
+    assert (done.added, done.unchanged, done.judges) == (4, 0, {"gpt": "gpt"})
+    assert stored() == [
+        ("i0", 0, "ab", "parsed", -1),
+        ("i0", 0, "ba", "parsed", 1),  # study order: b is system B, whatever was shown first
+        ("i0", 1, "ab", "parsed", 0),
+        ("i1", 0, "ba", "unparsed", None),
+    ]
+    run = JudgeRun.objects.get()
+    assert (run.judge.method, run.status, run.batch, run.study) == ("imported", "done", None, study)
+    assert run.finished_at is not None
+    assert Judgment.objects.get(status="unparsed").failure
+    assert ImportRecord.objects.get().kind == "judgments"
+
+
+def test_imported_verdicts_enter_findings_like_any_others(study: Study) -> None:
+    load("i0,0,gpt,ab,a", "i0,0,gpt,ba,b", "i0,1,gpt,ab,a", "i1,0,gpt,ba,b")
+    judged = judgments(select(configurations(study)[0]), Judge.objects.get())
+    assert judged.rated.outcomes.verdict.tolist() == [0, -1, 1]  # orders that disagree are a tie; one order is enough
+    assert judged.counts["asked"] == judged.counts["parsed"] == 4
+
+
+def test_the_same_file_again_changes_nothing(study: Study) -> None:
+    rows = ("i0,0,gpt,ab,a", "i1,0,gpt,ba,")
+    load(*rows)
+    before = everything()
+    again = load(*rows)
+    assert (again.added, again.unchanged) == (0, 2)
+    assert everything() == before
+
+
+def test_a_longer_file_adds_what_is_new(study: Study) -> None:
+    load("i0,0,gpt,ab,a")
+    longer = load("i0,0,gpt,ab,a", "i0,1,gpt,ab,b", "i0,1,other,ab,b")
+    assert (longer.added, longer.unchanged) == (2, 1)
+    assert JudgeRun.objects.count() == 2
+
+
+def test_another_verdict_on_the_same_presentation_is_refused_by_line(study: Study) -> None:
+    load("i0,0,gpt,ab,a", "i0,1,gpt,ab,")
+    assert refused("i2,0,gpt,ab,a", "i0,0,gpt,ab,tie", "i0,1,gpt,ab,b") == [
+        (3, "judge gpt is stored with verdict a, not tie, for instance 'i0', pair 0 in order ab"),
+        (4, "judge gpt is stored with verdict unparsed, not b, for instance 'i0', pair 1 in order ab"),
+    ]
+
+
+def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
+    load("i0,0,gpt,ab,a")
+    Judge.objects.create(name="tall", method="longer")
+    assert refused(
+        "i1,0,gpt,ab", "i0,0,gpt,ab,b", "i1,0,gpt,ab,x", "i9,0,gpt,ab,a", "i1,0,tall,ab,a", "i1,0,gpt,ab,a"
+    ) == [
+        (2, "4 cells under 5 columns"),
+        (3, "judge gpt is stored with verdict a, not b, for instance 'i0', pair 0 in order ab"),
+        (4, "verdict is 'x'; it must be a, tie, b or empty"),
+        (5, "the study has no pairs of instance 'i9'"),
+        (
+            6,
+            "judge tall is there already, of method longer: its verdicts are made here; "
+            "to import these beside them, give the judge another name in the file",
+        ),
+    ]
+
+
+def test_every_bad_line_is_listed_and_nothing_is_stored(study: Study) -> None:
+    assert refused(
+        "i0,0,gpt,ab,a",
+        "nope,0,gpt,ab,a",
+        "i0,2,gpt,ab,a",
+        "i0,,gpt,ab,a",
+        "i0,0,gpt,ab,b",
+        "i0,0,gpt",
+    ) == [
+        (3, "the study has no pairs of instance 'nope'"),
+        (4, "instance 'i0' has no pair 2; it has 2, counted from 0"),
+        (5, "pair is empty, and instance 'i0' has 2 pairs; they count from 0"),
+        (6, "instance 'i0', pair 0 in order ab by judge gpt is on line 2 already"),
+        (7, "3 cells under 5 columns"),
+    ]
+    assert refused("i0,0,gpt,xy,A wins", "i0,-1,gpt,ab,a", ",0,,ab,a", f"i0,0,{'g' * 81},ab,a", "i0,0,猫,ab,a") == [
+        (2, "order is 'xy'; it must be ab or ba"),
+        (2, "verdict is 'a wins'; it must be a, tie, b or empty"),
+        (3, "pair is '-1', not a whole number from 0 to 1,000,000,000"),
+        (4, "instance is missing"),
+        (4, "judge is missing"),
+        (5, f"judge '{'g' * 81}' is too long a name; at most 80 characters are taken"),
+        (6, "judge '猫' can't be named: a name needs a letter from A to Z, or a digit"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        pytest.param("instance,pair,judge,order", "column verdict is missing", id="plain"),
+        pytest.param("subset,llm,strategy,idx,winner_noswap,winner_swap", "column label is missing", id="table"),
+    ],
+)
+def test_a_missing_column_is_named(study: Study, header: str, reason: str) -> None:
+    assert refused(",".join("x" for _ in header.split(",")), header=header) == [(1, reason)]
+
+
+def test_an_empty_file_is_refused(study: Study) -> None:
+    assert refused() == [(1, "the file holds no judgments")]
+
+
+def test_a_study_that_is_not_there_is_named() -> None:
+    with pytest.raises(UnknownStudy, match="no study nope"):
+        load("i0,0,gpt,ab,a", slug="nope")
+
+
+def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
+    done = load("i0,0,GPT-4 (CoT),ab,a")
+    judge = Judge.objects.get()
+    assert (judge.name, judge.params) == ("GPT-4-CoT", {"label": "GPT-4 (CoT)"})
+    assert done.judges == {"GPT-4-CoT": "GPT-4 (CoT)"}
+    assert refused("i0,1,GPT-4 CoT,ab,a") == [
+        (2, "judge GPT-4-CoT is there already, for 'GPT-4 (CoT)' and not 'GPT-4 CoT'")
+    ]
+    assert refused("i0,1,new one,ab,a", "i0,1,new-one,ab,a") == [
+        (3, "judges 'new one' and 'new-one' would both be named new-one")
+    ]
+    assert judge_name("a/b_c-1 ") == "a-b_c-1"
+
+
+def test_a_judge_that_is_run_here_takes_no_verdicts_from_outside(study: Study) -> None:
+    Judge.objects.create(name="tall", method="longer")
+    assert refused("i0,0,tall,ab,a", "i1,0,tall,ab,a") == [  # of a whole export every line would say the same
+        (
+            2,
+            "judge tall is there already, of method longer: its verdicts are made here; "
+            "to import these beside them, give the judge another name in the file",
+        )
+    ]
+
+
+def test_the_family_of_a_judge_is_kept_and_not_changed(study: Study) -> None:
+    header = f"{HEADER},family"
+    load("i0,0,gpt,ab,a,openai", header=header)
+    assert Judge.objects.get().family == "openai"
+    assert load("i0,1,gpt,ab,a").added == 1  # a file that says nothing of it contradicts nothing
+    assert refused("i1,0,gpt,ab,a,other", header=header) == [
+        (2, "judge gpt is there already, with family openai and not other")
+    ]
+    assert refused("i1,0,new,ab,a,x", "i1,1,new,ab,a,y", header=header) == [
+        (2, "judge 'new' has several families: x, y")
+    ]
+
+
+def test_an_imported_judge_can_not_be_run(study: Study) -> None:
+    load("i0,0,gpt,ab,a")
+    before = everything()
+    with pytest.raises(BadSettings, match="can't be run"):
+        find_method("imported").check("free", Setting())
+    with pytest.raises(BadSettings, match="can't be run"):
+        start_run(study=study, judge=Judge.objects.get())
+    with pytest.raises(CommandError, match="can't be run"):
+        call_command("run_judge", study.slug, "--judge", "gpt")
+    assert everything() == before
+
+
+def test_what_the_verdicts_took_and_why_is_kept(study: Study) -> None:
+    load("i0,0,gpt,ab,a,too long,2,100,7,x", header=f"{HEADER},rationale,calls,prompt_tokens,completion_tokens,mood")
+    judgment = Judgment.objects.get()
+    assert (judgment.rationale, judgment.calls, judgment.prompt_tokens, judgment.completion_tokens) == (
+        ("too long", 2, 100, 7)
+    )
+    assert judgment.parser_version == Imported.parser_version
+    assert refused("i0,0,gpt,ab,a,too short", header=f"{HEADER},rationale") == [
+        (2, "judge gpt is stored with another rationale, for instance 'i0', pair 0 in order ab")
+    ]
+
+
+def test_columns_that_nothing_is_made_of_are_named(study: Study) -> None:
+    assert load("i0,0,gpt,ab,a,x", header=f"{HEADER},mood").unread == ["mood"]
+
+
+def test_systems_are_named_where_an_instance_has_more_than_two() -> None:
+    make_study("three", instances=1, k=1, systems=("x", "y", "z"))
+    header = f"{HEADER},system_a,system_b"
+    with pytest.raises(BadFile, match="more than two systems"):
+        load("news-1,0,gpt,ab,a", slug="three")
+    with pytest.raises(BadFile, match="no x / w on instance"):
+        load("news-1,0,gpt,ab,a,x,w", header=header, slug="three")
+    with pytest.raises(BadFile, match="go together"):
+        load("news-1,0,gpt,ab,a,x,", header=header, slug="three")
+    load("news-1,0,gpt,ab,a,z,x", "news-1,0,gpt,ab,b,y,z", header=header, slug="three")
+    rows = Judgment.objects.order_by("pair__matchup__system_a__position")
+    # z preferred to x, z shown first: in study order (x, z) that is B preferred, B shown first.
+    assert list(rows.values_list("pair__matchup__system_a__name", "order", "verdict")) == [
+        ("x", "ba", 1),
+        ("y", "ab", 1),
+    ]
+
+
+def test_json_lines_are_taken_too(study: Study) -> None:
+    data = b'{"instance": "i0", "pair": 0, "judge": "gpt", "order": "ab", "verdict": "a"}\n'
+    _, done = import_judgments(data=data, name="f.jsonl", slug="tea")
+    assert (done.added, stored()) == (1, [("i0", 0, "ab", "parsed", -1)])
+
+
+def test_published_verdicts_make_two_presentations_of_a_row() -> None:
+    study = gold_study()
+    done = load(
+        "LLMBar/Adversarial/GPTInst,GPT-4,CoT,0,2,2,1",
+        "LLMBar/Adversarial/GPTInst,GPT-4,CoT,1,1,,2",
+        "LLMBar/Natural,GPT-4,CoT,0,1,1,1",
+        header=TABLE,
+        slug=study.slug,
+    )
+    assert (done.added, list(done.judges)) == (6, ["GPT-4-CoT"])
+    assert stored() == [
+        ("g0", 0, "ab", "parsed", 1),
+        ("g0", 0, "ba", "parsed", -1),  # mapped back to the outputs already
+        ("g1", 0, "ab", "unparsed", None),
+        ("g1", 0, "ba", "parsed", 1),
+        ("n0", 0, "ab", "parsed", -1),
+        ("n0", 0, "ba", "parsed", -1),
+    ]
+
+
+def test_published_verdicts_on_other_pairs_are_refused() -> None:
+    gold_study()
+    with pytest.raises(BadFile) as caught:
+        load(
+            "LLMBar/Natural,GPT-4,CoT,0,2,1,1",
+            "LLMBar/Natural,GPT-4,CoT,1,1,1,1",
+            "LLMBar/Manual,GPT-4,CoT,0,1,1,1",
+            header=TABLE,
+            slug="gold",
+        )
+    assert [(line.number, line.reason) for line in caught.value.lines] == [
+        (
+            2,
+            "number 0 of LLMBar/Natural has another label here (the first output) than in the file (the second output)",
+        ),
+        (3, "there is no number 1 of LLMBar/Natural: data set Natural has 1 instances, counted from 0"),
+        (4, "no data set of the study can be meant by subset LLMBar/Manual: Adversarial_GPTInst, Natural"),
+    ]
+    assert not Judgment.objects.exists()
+
+
+def test_wrong_winners_of_published_verdicts_are_listed() -> None:
+    gold_study()
+    with pytest.raises(BadFile) as caught:
+        load("Natural,GPT-4,CoT,0,3,x,1", "Natural,GPT-4,CoT,,1,1,1", header=TABLE, slug="gold")
+    assert [(line.number, line.reason) for line in caught.value.lines] == [
+        (2, "label is '3'; it must be 1 or 2"),
+        (2, "winner_noswap is 'x'; it must be 1, 2 or empty"),
+        (3, "idx is missing"),
+    ]
+
+
+def test_the_command_says_what_came_of_it(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "verdicts.csv"
+    path.write_text(f"{HEADER},mood\ni0,0,GPT 4,ab,a,x\n")
+    call_command("import_judgments", str(path), "--study", "tea")
+    first = capsys.readouterr()
+    assert "verdicts.csv: 1 judgments of 1 judge added (study tea)" in first.out
+    assert "GPT 4 is judge GPT-4 here" in first.err
+    assert "columns mood" in first.err
+    call_command("import_judgments", str(path), "--study", "tea")
+    assert "nothing new; all 1 judgments are in study tea already" in capsys.readouterr().out
+    path.write_text(f"{HEADER}\ni0,9,GPT 4,ab,a\n")
+    with pytest.raises(CommandError, match="1 bad line; nothing was stored"):
+        call_command("import_judgments", str(path), "--study", "tea")

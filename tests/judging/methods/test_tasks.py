@@ -1,0 +1,81 @@
+"""Task files: that every task has all that the methods ask with, and that its examples are of use."""
+
+import re
+
+import pytest
+
+from annotation.models.studies import TaskKind
+from judging.core.errors import BadSettings
+from judging.methods.parsers import NOUNS
+from judging.methods.prompted import offer_for
+from judging.methods.prompts import FOLDER
+from judging.methods.tasks import TASKS, find_task, task_names, task_of
+
+PUBLIC = "summarization summarization-concise dialogue harmless ranking translation instruction chat ordering free"
+
+
+def test_public_tasks_are_there_and_have_a_file_each() -> None:
+    assert task_names() == PUBLIC.split()
+    assert sorted(TASKS.values()) == sorted(file.name for file in (FOLDER / "tasks").iterdir())
+
+
+@pytest.mark.parametrize(("name", "file"), TASKS.items())
+def test_file_is_named_after_task_and_version(name: str, file: str) -> None:
+    assert re.fullmatch(rf"{name}\.v\d+\.toml", file)
+    assert find_task(name).version == file.removesuffix(".toml")
+
+
+def test_every_kind_of_study_has_a_task() -> None:
+    assert {kind: task_of(kind) for kind in TaskKind.values} == {kind: kind for kind in TaskKind.values}
+    assert task_of("poetry") == "free"
+    with pytest.raises(BadSettings, match="no wording for poetry"):
+        find_task("poetry")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_two_questions_of_a_task_differ_and_share_no_label(name: str) -> None:
+    task = find_task(name)
+    assert task.plain.criterion != task.negated.criterion
+    assert task.plain.quality != task.negated.quality
+    assert not set(offer_for(name, False, False).labels) & set(offer_for(name, True, False).labels)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_texts_go_by_a_name_that_is_read_before_a_letter(name: str) -> None:
+    assert find_task(name).label.lower() in NOUNS
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_words_are_filled_for_either_question(name: str) -> None:
+    for negated in (False, True):
+        words = find_task(name).words(question="Which one costs $5?", negated=negated)
+        assert all(words[key].strip() for key in words if key != "rules")
+        assert "$question" not in "".join(words.values())
+    assert ("$5" in find_task(name).words(question="Which one costs $5?", negated=False)["criterion"]) == (
+        name == "free"
+    )
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_there_are_five_aspects_and_five_examples_with_both_answers(name: str) -> None:
+    task = find_task(name)
+    assert len(set(task.aspects)) == 5
+    assert len({(one.source, one.first) for one in task.examples}) == 5
+    assert {one.better for one in task.examples[:3]} == {"A", "B"}
+    assert {one.answer(negated=True) for one in task.examples} == {"A", "B"}
+    for one in task.examples:
+        assert one.answer(negated=False) == one.better != one.answer(negated=True)
+        assert not {one.first, one.second} & {"", one.source}
+        assert (one.question != "") == (name == "free")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_comparison_of_an_example_names_both_texts_and_no_verdict(name: str) -> None:
+    label = find_task(name).label.lower()
+    for one in find_task(name).examples:
+        assert {"A", "B"} == set(re.findall(rf"{label} ([AB])\b", one.comparison, re.IGNORECASE))
+        assert not re.search(r"\b(?:better|worse|prefer\w*|best)\b", one.comparison)
+
+
+def test_every_kind_of_study_has_a_wording_and_every_wording_a_kind() -> None:
+    assert set(TaskKind.values) == set(TASKS)

@@ -1,0 +1,168 @@
+"""Marking a rationale as sound or not: service and page."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.authtoken.models import Token
+
+from annotation.core.errors import Unacceptable
+from annotation.models import Pair, Study
+from annotation.privacy.erasing import erase_rater
+from judging.models import Judge, JudgeRun, Judgment, RationaleMark
+from judging.review.marks import mark_rationale, remove_mark
+from tests.factories import make_annotator, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def judgment() -> Judgment:
+    return make_judgment(make_study("tea", instances=1, k=1))
+
+
+def make_judgment(study: Study, rationale: str = "Text A names no source.") -> Judgment:
+    judge = Judge.objects.create(name=f"judge-of-{study.slug}", method="longer")
+    run = JudgeRun.objects.create(study=study, judge=judge, status="done")
+    pair = Pair.objects.get(matchup__instance__study=study)
+    return Judgment.objects.create(run=run, pair=pair, order="ab", status="parsed", verdict=1, rationale=rationale)
+
+
+def client_of(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(judgment: Judgment) -> str:
+    return reverse("judging:mark", args=[judgment.run.study.slug, judgment.pk])
+
+
+def said() -> list[tuple[str, bool, str]]:
+    return list(RationaleMark.objects.order_by("marker__username").values_list("marker__username", "sound", "note"))
+
+
+def test_a_mark_says_who_what_and_when(judgment: Judgment) -> None:
+    mark = mark_rationale(judgment=judgment, marker=make_user("ann"), sound=True, note="so it is", at=NOON)
+    assert (mark.sound, mark.note, mark.marked_at) == (True, "so it is", NOON)
+    assert said() == [("ann", True, "so it is")]
+
+
+def test_a_second_word_takes_the_place_of_the_first_of_the_same_person(judgment: Judgment) -> None:
+    ann, bob = make_user("ann"), make_user("bob")
+    for marker, sound in ((ann, True), (bob, True), (ann, False), (ann, False)):
+        mark_rationale(judgment=judgment, marker=marker, sound=sound, at=NOON)
+    assert said() == [("ann", False, ""), ("bob", True, "")]
+
+
+def test_a_judgment_without_a_rationale_is_not_marked() -> None:
+    judgment = make_judgment(make_study("tea", instances=1, k=1), rationale=" ")
+    with pytest.raises(Unacceptable, match="no rationale"):
+        mark_rationale(judgment=judgment, marker=make_user("ann"), sound=True, at=NOON)
+    assert said() == []
+
+
+def test_a_note_that_is_too_long_is_refused(judgment: Judgment) -> None:
+    with pytest.raises(Unacceptable, match="at most 2000"):
+        mark_rationale(judgment=judgment, marker=make_user("ann"), sound=True, note="x" * 2001, at=NOON)
+    assert said() == []
+
+
+def test_a_mark_is_taken_back_once(judgment: Judgment) -> None:
+    ann, bob = make_user("ann"), make_user("bob")
+    for marker in (ann, bob):
+        mark_rationale(judgment=judgment, marker=marker, sound=True, at=NOON)
+    assert remove_mark(judgment=judgment, marker=ann)
+    assert not remove_mark(judgment=judgment, marker=ann)
+    assert said() == [("bob", True, "")]
+
+
+def test_the_page_of_a_judgment_asks_for_a_mark_and_shows_those_of_others(judgment: Judgment) -> None:
+    mark_rationale(judgment=judgment, marker=make_user("bob"), sound=False, note="<b>no</b>", at=NOON)
+    page = client_of(make_user("ann", "researcher")).get(reverse("judging:judgment", args=["tea", judgment.pk]))
+    told = page.content.decode()
+    assert f'hx-post="{address(judgment)}"' in told
+    assert "Not sound" in told
+    assert "&lt;b&gt;no&lt;/b&gt;" in told
+    assert "Take my word back" not in told  # ann has said nothing
+
+
+def test_a_mark_is_made_by_a_plain_form(judgment: Judgment) -> None:
+    client = client_of(make_user("ann", "researcher"))
+    answer = client.post(address(judgment), {"sound": "unsound", "note": "  wrong source "})
+    assert answer["Location"] == reverse("judging:judgment", args=["tea", judgment.pk])
+    assert said() == [("ann", False, "wrong source")]
+
+
+def test_a_mark_is_made_and_taken_back_by_htmx(judgment: Judgment) -> None:
+    client = client_of(make_user("ann", "researcher"))
+    card = client.post(address(judgment), {"sound": "sound"}, headers=HTMX).content.decode()
+    assert card.count("<section") == 1
+    assert "<html" not in card
+    assert "Take my word back" in card
+    assert card.count("checked") == 1
+    card = client.post(address(judgment), {"take_back": "1"}, headers=HTMX).content.decode()
+    assert "Take my word back" not in card
+    assert said() == []
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "card"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"sound": "maybe"}, id="neither"),
+        pytest.param({"sound": "sound", "note": "x" * 2001}, id="long-note"),
+    ],
+)
+def test_a_bad_form_is_shown_again(judgment: Judgment, form: dict[str, str], headers: dict[str, str]) -> None:
+    answer = client_of(make_user("ann", "researcher")).post(address(judgment), form, headers=headers)
+    assert answer.status_code == 422
+    assert "errorlist" in answer.content.decode()
+    assert ("<html" in answer.content.decode()) == (not headers)
+    assert said() == []
+
+
+def test_strangers_mark_nothing(judgment: Judgment) -> None:
+    other = make_study("other", instances=1, k=1)
+    form = {"sound": "sound"}
+    assert client_of(make_user("eve", "researcher", study=other)).post(address(judgment), form).status_code == 404
+    assert client_of(make_user("rater", "annotator")).post(address(judgment), form).status_code == 404
+    theirs = reverse("judging:mark", args=["other", judgment.pk])  # another study's judgment under one's own address
+    assert client_of(make_user("eva", "researcher", study=other)).post(theirs, form).status_code == 404
+    assert Client().post(address(judgment), form)["Location"].startswith("/login/")
+    assert client_of(make_user("ann", "researcher")).get(address(judgment)).status_code == 405
+    assert said() == []
+
+
+def test_a_judgment_without_a_rationale_has_no_control() -> None:
+    judgment = make_judgment(make_study("tea", instances=1, k=1), rationale="")
+    client = client_of(make_user("ann", "researcher"))
+    page = client.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
+    assert "rationale-mark" not in page
+    assert client.post(address(judgment), {"sound": "sound"}).status_code == 422
+
+
+def test_queries_do_not_grow_with_marks(judgment: Judgment, django_assert_max_num_queries: Any) -> None:
+    client = client_of(make_user("ann", "researcher"))
+    with django_assert_max_num_queries(24) as few:
+        client.post(address(judgment), {"sound": "sound"}, headers=HTMX)
+    for name in ("bob", "cem", "dia"):
+        mark_rationale(judgment=judgment, marker=make_user(name), sound=True, at=NOON)
+    with django_assert_max_num_queries(len(few)):
+        client.post(address(judgment), {"sound": "sound"}, headers=HTMX)
+
+
+def test_an_account_that_stays_for_its_marks_is_stripped_of_its_name_and_token(judgment: Judgment) -> None:
+    rater = make_annotator(judgment.run.study, "ann")
+    mark_rationale(judgment=judgment, marker=rater.user, sound=True, at=NOON)
+    Token.objects.create(user=rater.user)
+    assert erase_rater(annotator=rater, by=None, at=NOON).account
+    marker = RationaleMark.objects.get().marker
+    assert marker.username.startswith("erased-")
+    assert not marker.is_active
+    assert not Token.objects.exists()

@@ -1,0 +1,288 @@
+"""The engine with a scripted client: what is stored, what is asked again, what comes from the cache, what stops it."""
+
+from typing import Any
+
+import pytest
+
+from analysis.types import Verdict
+from judging.calls import reading
+from judging.calls.reading import MAX_SAMPLES
+from judging.core.constants import FAILURES_IN_A_ROW
+from judging.core.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
+from judging.jobs.stopping import StopFlag
+from judging.methods import Outcome, Reply, find_method
+from judging.models import Completion, JudgeRun, Judgment
+from judging.runs.status import count_judgments
+from tests.fakes import ScriptedClient, chat_completion
+from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+def counts() -> tuple[int, ...]:
+    found = count_judgments(Judgment.objects.all())
+    return (found.a, found.tie, found.b, found.unparsed, found.refused, found.errors, found.pending)
+
+
+def test_every_presentation_is_asked_once_and_stored() -> None:
+    client = ScriptedClient(then="Comparison: shorter.\nPreferred: B")
+    ended = judge_with(client, make_study(), make_judge())
+    assert (ended.status, ended.progress.calls, ended.progress.cached) == ("done", 6, 0)
+    assert counts() == (0, 0, 6, 0, 0, 0, 0)
+    judgment = Judgment.objects.earliest("pk")
+    assert (judgment.rationale, judgment.prompt_version, judgment.parser_version, judgment.calls) == (
+        "shorter.",
+        "direct.v1+summarization.v1",
+        find_method("direct").parser_version,
+        1,
+    )
+    completion = judgment.completions.get()
+    assert completion.request == client.bodies[0]
+    assert (completion.prompt_tokens, completion.completion_tokens) == (11, 7)
+    assert client.closed
+
+
+def test_verdict_is_turned_into_study_order_when_b_was_shown_first() -> None:
+    judge_with(ScriptedClient(then="Preferred: A"), make_study(instances=1, k=1), make_judge(order="both"))
+    assert dict(Judgment.objects.values_list("order", "verdict")) == {"ab": Verdict.A, "ba": Verdict.B}
+
+
+def test_second_run_makes_no_call() -> None:
+    study, judge = make_study(), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    again = ScriptedClient()
+    ended = judge_with(again, study, judge)
+    assert (ended.status, again.bodies, counts()) == ("done", [], (6, 0, 0, 0, 0, 0, 0))
+
+
+def test_another_judge_with_the_same_request_uses_the_cache() -> None:
+    study, judge = make_study(), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    twin = make_judge(name="twin", endpoint=judge.endpoint)
+    again = ScriptedClient()
+    ended = judge_with(again, study, twin)
+    assert (again.bodies, ended.progress.calls, ended.progress.cached) == ([], 0, 6)
+    assert Completion.objects.count() == 6
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"seed": 8}, id="seed"),
+        pytest.param({"params": {"temperature": 1}}, id="temperature"),
+        pytest.param({"order": "ba"}, id="order"),
+    ],
+)
+def test_another_request_is_not_answered_from_the_cache(other: dict[str, Any]) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    client = ScriptedClient()
+    judge_with(client, study, make_judge(name="other", endpoint=judge.endpoint, **other))
+    assert len(client.bodies) == 1
+
+
+def test_the_same_question_in_flight_twice_is_asked_once() -> None:
+    study = make_study(instances=1, k=2)
+    for generation in study.instances.get().generations.all():
+        generation.text = generation.system.name  # both pairs of the matchup now look the same
+        generation.save()
+    client = ScriptedClient()
+    ended = judge_with(client, study, make_judge(), in_flight=2)
+    assert (len(client.bodies), ended.progress.cached, counts()[0]) == (1, 1, 2)
+
+
+def test_unreadable_answer_is_asked_again_with_another_seed() -> None:
+    client = ScriptedClient(["Both are fine.", "Preferred: B"])
+    judge_with(client, make_study(instances=1, k=1), make_judge())
+    assert counts() == (0, 0, 1, 0, 0, 0, 0)
+    first, second = client.bodies
+    assert first["messages"] == second["messages"]
+    assert first["seed"] != second["seed"]
+    assert Judgment.objects.get().calls == 2
+
+
+def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
+    client = ScriptedClient(then="Both are fine.")
+    judge_with(client, make_study(instances=1, k=1), make_judge())
+    assert len(client.bodies) == MAX_SAMPLES
+    assert counts() == (0, 0, 0, 1, 0, 0, 0)
+    judgment = Judgment.objects.get()
+    assert judgment.verdict is None
+    assert "Both are fine." in judgment.failure
+    assert judgment.completions.count() == MAX_SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "reason"),
+    [
+        pytest.param(chat_completion("Comparison: A is", finish_reason="length"), "unparsed", "cut off", id="cut off"),
+        pytest.param(chat_completion("Preferred: A", finish_reason="length"), "parsed", "", id="cut off after it"),
+        pytest.param(chat_completion("", finish_reason="content_filter"), "refused", "content filter", id="filter"),
+        pytest.param(chat_completion(None, refusal="I will not."), "refused", "I will not.", id="refusal field"),
+        pytest.param("I'm sorry, I can't help with that.", "refused", "I'm sorry", id="refusal in words"),
+        pytest.param("I'm sorry for both.\nPreferred: A", "parsed", "", id="sorry, but with a verdict"),
+        pytest.param("", "unparsed", "an empty answer", id="empty"),
+    ],
+)
+def test_answer_is_stored_under_what_it_is(answer: str | dict[str, object], status: str, reason: str) -> None:
+    judge_with(ScriptedClient([answer] * MAX_SAMPLES), make_study(instances=1, k=1), make_judge())
+    judgment = Judgment.objects.get()
+    assert judgment.status == status
+    assert reason in judgment.failure
+
+
+def test_refusal_is_kept_but_never_reused() -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(["I'm sorry, I can't."]), study, judge)
+    assert Completion.objects.get().cache_key is None
+    client = ScriptedClient()
+    judge_with(client, study, make_judge(name="twin", endpoint=judge.endpoint))
+    assert len(client.bodies) == 1
+
+
+def test_transient_failures_are_tried_again() -> None:
+    client = ScriptedClient([TransientFailure("HTTP 500"), TransientFailure("HTTP 429", retry_after=3)])
+    ended = judge_with(client, make_study(instances=1, k=1), make_judge())
+    assert (ended.status, ended.progress.calls, counts()[0]) == ("done", 3, 1)
+
+
+def test_error_is_stored_and_asked_again_on_the_next_start() -> None:
+    study, judge = make_study(instances=1, k=2), make_judge()
+    judge_with(ScriptedClient([RejectedCall("HTTP 400: too long")]), study, judge, in_flight=1)
+    assert counts() == (1, 0, 0, 0, 0, 1, 0)
+    assert Judgment.objects.get(status="error").failure == "HTTP 400: too long"
+    client = ScriptedClient()
+    judge_with(client, study, judge)
+    assert (len(client.bodies), counts()) == (1, (2, 0, 0, 0, 0, 0, 0))
+
+
+def test_denied_access_stops_the_run_at_once_and_leaves_cells_open() -> None:
+    client = ScriptedClient([AccessDenied("HTTP 401: wrong key")])
+    ended = judge_with(client, make_study(), make_judge(), in_flight=1)
+    assert (ended.status, len(client.bodies), counts()[-1]) == ("failed", 1, 6)
+    assert JudgeRun.objects.get().message == "the endpoint refuses access: HTTP 401: wrong key"
+
+
+def test_many_failures_in_a_row_stop_the_run() -> None:
+    client = ScriptedClient([RejectedCall("HTTP 404: no such model")] * 30)
+    ended = judge_with(client, make_study(instances=15, k=2), make_judge(), in_flight=1)
+    assert ended.status == "failed"
+    assert "HTTP 404: no such model" in ended.message
+    assert counts()[-2:] == (FAILURES_IN_A_ROW, 30 - FAILURES_IN_A_ROW)
+
+
+def test_stopped_run_keeps_what_it_has_and_resumes() -> None:
+    study, judge = make_study(), make_judge()
+    stop = StopFlag()
+
+    class StoppingClient(ScriptedClient):
+        async def complete(self, body):  # type: ignore[no-untyped-def]
+            if len(self.bodies) == 3:
+                stop.set()
+            return await super().complete(body)
+
+    first = StoppingClient()
+    ended = judge_with(first, study, judge, stop=stop, in_flight=1)
+    assert ended.status == JudgeRun.objects.get().status == "paused"
+    second = ScriptedClient()
+    judge_with(second, study, judge)
+    assert counts() == (6, 0, 0, 0, 0, 0, 0)
+    assert len(first.bodies) + len(second.bodies) <= 7
+
+
+def test_unexpected_error_fails_the_run_and_is_not_hidden() -> None:
+    study, judge = make_study(instances=1), make_judge()
+    with pytest.raises(ZeroDivisionError):
+        judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert JudgeRun.objects.get().status == "failed"
+
+
+def test_better_parser_reads_old_completions_without_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge(order="ba")
+    judge_with(ScriptedClient(then="I choose the first."), study, judge)
+    assert counts() == (0, 0, 0, 1, 0, 0, 0)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "reader", lambda self, shown, setting: lambda reply: Outcome(Verdict.A, "so it is"))
+    client = ScriptedClient()
+    judge_with(client, study, judge)
+    assert client.bodies == []
+    found = Judgment.objects.values_list("verdict", "rationale", "parser_version", "calls", "cached").get()
+    assert found == (Verdict.B, "so it is", "direct.2", MAX_SAMPLES, 0)
+
+
+def test_better_parser_finds_a_verdict_in_what_was_taken_for_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(["I'm sorry, but the second is awful."]), study, judge)
+    assert counts() == (0, 0, 0, 0, 1, 0, 0)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "reader", lambda self, shown, setting: lambda reply: Outcome(Verdict.A))
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert counts() == (1, 0, 0, 0, 0, 0, 0)
+
+
+def test_stricter_parser_leaves_a_cell_unparsed_and_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def strict(reply: Reply) -> Outcome:
+        raise UnparsedVerdict("too vague")
+
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "reader", lambda self, shown, setting: strict)
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert counts() == (0, 0, 0, 1, 0, 0, 0)
+
+
+def test_answers_to_another_wording_stay_as_they_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    direct = type(find_method("direct"))
+    monkeypatch.setattr(direct, "parser_version", "direct.2")
+    monkeypatch.setattr(direct, "words", lambda *_: {"intro": "Another wording."})
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)
+    assert Judgment.objects.values_list("verdict", "parser_version").get()[0] == Verdict.A
+    assert Judgment.objects.get().parser_version != "direct.2"
+
+
+def test_cells_added_later_are_asked_and_nothing_else() -> None:
+    study, judge = make_study(instances=2), make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    matchup = study.instances.first().matchups.get()  # type: ignore[union-attr]
+    pair = matchup.pairs.get(index=0)
+    matchup.pairs.create(index=9, generation_a=pair.generation_a, generation_b=matchup.pairs.get(index=1).generation_b)
+    client = ScriptedClient()
+    judge_with(client, study, judge)
+    assert len(client.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        pytest.param([1], id="a list"),
+        pytest.param({"content": [{"token": "A", "logprob": -1, "top_logprobs": 5}]}, id="no list of alternatives"),
+        pytest.param({"content": [{"token": "A", "logprob": -(10**400)}]}, id="a number without an end"),
+    ],
+)
+def test_oddly_shaped_answer_is_unparsed_and_stops_nothing(logprobs: Any) -> None:
+    study, judge = make_study(instances=1, k=1), make_judge("token-preference", endpoint=make_endpoint())
+    odd = chat_completion("A")
+    odd["choices"][0]["logprobs"] = logprobs
+    judge_with(ScriptedClient([odd] * MAX_SAMPLES), study, judge)
+    assert Judgment.objects.get().status in ("unparsed", "parsed")
+    judge_with(ScriptedClient([ZeroDivisionError()]), study, judge)  # taken up again, it goes through them once more
+
+
+def test_numbers_that_are_none_lose_no_answer() -> None:
+    study, judge = make_study(instances=1, k=1), make_judge()
+    odd = chat_completion("Preferred: A")
+    odd["choices"][0]["logprobs"] = {"content": [{"token": "A", "logprob": float("-inf"), "bytes": float("nan")}]}
+    judge_with(ScriptedClient([odd]), study, judge)
+    assert counts() == (1, 0, 0, 0, 0, 0, 0)
+
+
+def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LONGEST_ANSWER", 100)
+    judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())
+    assert "at most 100 are read" in Judgment.objects.get().failure

@@ -1,0 +1,440 @@
+"""The judge over real HTTP, against a stand-in on this machine that misbehaves as endpoints do."""
+
+import asyncio
+import json
+import logging
+import random
+import socket
+import threading
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
+from judging.endpoints import hosts, services
+from judging.endpoints.chat_answers import Answer, read_answer
+from judging.endpoints.client import OpenAIClient, retry_after
+from judging.endpoints.retrying import RetryingClient, RetryPolicy
+from judging.jobs.stopping import StopFlag
+from judging.models import Completion, Endpoint, JudgeRun, Judgment
+from judging.runs.execution import ExecutionResult, execute
+from judging.runs.services import start_run
+from judging.runs.status import count_judgments
+from tests.fakes import Reply, ScriptedClient, StandIn, chat_completion, prefer_first
+from tests.judging.builders import make_endpoint, make_judge, make_study, no_sleep
+
+pytestmark = pytest.mark.slow
+
+BODY = {"model": "small", "messages": [{"role": "user", "content": "?"}], "seed": 5, "top_k": 3}
+KEY = "sk-very-secret-1234567890"
+ODD_KEY = 'sk/very"secret\\1234567890'
+
+
+@pytest.fixture(autouse=True)
+def _allow_loopback(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+
+
+def ask(stand_in: StandIn, *, timeout: float = 20, key_env: str = "") -> Answer:
+    """Put one request to a stand-in."""
+    endpoint = Endpoint(name="e", base_url=stand_in.base_url, model="small", timeout_seconds=timeout, key_env=key_env)
+
+    async def complete() -> Answer:
+        client = OpenAIClient(endpoint)
+        try:
+            return await client.complete(BODY)
+        finally:
+            await client.close()
+
+    return asyncio.run(complete())
+
+
+def run_on(stand_in: StandIn, *, in_flight: int = 4, instances: int = 3, **judge_settings: Any) -> ExecutionResult:
+    """Let a judge that asks the stand-in rate a new study, without waiting between tries."""
+    judge = make_judge(endpoint=make_endpoint(stand_in.base_url), **judge_settings)
+    run = start_run(study=make_study(instances=instances), judge=judge, in_flight=in_flight)
+    return execute(
+        run.pk,
+        stop=StopFlag(),
+        make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
+    )
+
+
+def test_body_is_sent_as_it_is_and_the_answer_read() -> None:
+    with StandIn(answer=lambda body: "Preferred: A") as stand_in:
+        answer = ask(stand_in)
+    assert stand_in.bodies == [BODY]
+    assert (answer.text, answer.finish_reason, answer.prompt_tokens) == ("Preferred: A", "stop", 11)
+    assert answer.latency_ms is not None
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "reason"),
+    [
+        pytest.param(Reply(429, "slow down"), TransientFailure, "HTTP 429: slow down", id="429"),
+        pytest.param(Reply(500, "oops"), TransientFailure, "HTTP 500: oops", id="500"),
+        pytest.param(Reply(503), TransientFailure, "HTTP 503", id="503"),
+        pytest.param(Reply(drop=True), TransientFailure, "no connection: ServerDisconnected", id="dropped"),
+        pytest.param(Reply(200, "{not json"), TransientFailure, "not a chat completion", id="malformed"),
+        pytest.param(Reply(200, "<html>", {"Content-Type": "text/html"}), TransientFailure, "<html>", id="a page"),
+        pytest.param(
+            Reply(200, '{"choices": []}'), TransientFailure, "an empty answer: a completion without", id="no choice"
+        ),
+        pytest.param(Reply(200, "[1]"), TransientFailure, "not a chat completion", id="a list"),
+        pytest.param(
+            Reply(200, "junk", {"Content-Encoding": "gzip"}), TransientFailure, "no connection", id="not gzip"
+        ),
+        pytest.param(Reply(400, "too long"), RejectedCall, "HTTP 400: too long", id="400"),
+        pytest.param(Reply(404, "no model"), RejectedCall, "HTTP 404: no model", id="404"),
+        pytest.param(Reply(302, "", {"Location": "http://10.0.0.1/"}), RejectedCall, "not followed", id="redirect"),
+        pytest.param(Reply(401, "who"), AccessDenied, "HTTP 401: who", id="401"),
+        pytest.param(Reply(403, "who"), AccessDenied, "HTTP 403: who", id="403"),
+        pytest.param(
+            Reply(403, '{"error": {"message": "input was flagged"}}'), RejectedCall, "flagged", id="moderated"
+        ),
+        pytest.param(Reply(429, '{"error": {"code": "insufficient_quota"}}'), AccessDenied, "quota", id="no credit"),
+    ],
+)
+def test_failure_is_of_its_kind(reply: Reply, kind: type[CallFailed], reason: str) -> None:
+    with StandIn([reply]) as stand_in, pytest.raises(kind, match=reason):
+        ask(stand_in)
+    assert stand_in.calls == 1
+
+
+def test_slow_answer_is_a_time_out() -> None:
+    with (
+        StandIn([Reply(hold=True)]) as stand_in,
+        pytest.raises(TransientFailure, match=r"no answer within 0\.2 s"),
+    ):
+        ask(stand_in, timeout=0.2)
+
+
+def test_endpoint_that_is_not_there_is_a_transient_failure() -> None:
+    with StandIn() as stand_in:
+        pass
+    with pytest.raises(TransientFailure, match="no connection: ClientConnectorError"):
+        ask(stand_in)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None), ("", None)],
+)
+def test_retry_after_is_read(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds
+
+
+def test_retry_after_is_waited_for_and_other_pauses_double() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    script = [TransientFailure("429", retry_after=7), *[TransientFailure("500")] * 3]
+    client = RetryingClient(ScriptedClient(script), rng=random.Random(1), sleep=sleep)
+    asyncio.run(client.complete(BODY))
+    assert client.calls == 5
+    assert 7 <= waited[0] < 7.5
+    assert all(low <= pause <= 2 * low for pause, low in zip(waited[1:], (1, 2, 4), strict=True))
+
+
+def test_trying_ends_with_the_reason_and_the_number_of_tries() -> None:
+    inner = ScriptedClient([TransientFailure("HTTP 500: oops")] * 9)
+    client = RetryingClient(inner, policy=RetryPolicy(attempts=3), sleep=no_sleep)
+    with pytest.raises(TransientFailure, match=r"HTTP 500: oops \(tried 3 times\)"):
+        asyncio.run(client.complete(BODY))
+    assert len(inner.bodies) == 3
+
+
+def test_endless_retry_after_is_not_waited_for() -> None:
+    client = RetryingClient(ScriptedClient([TransientFailure("HTTP 429", retry_after=86400)]), sleep=no_sleep)
+    with pytest.raises(TransientFailure, match="asks to wait 86400 s"):
+        asyncio.run(client.complete(BODY))
+
+
+@pytest.mark.django_db
+def test_misbehaving_endpoint_costs_no_verdict() -> None:
+    script = [
+        Reply(429, "slow down", {"Retry-After": "30"}),
+        Reply(500),
+        Reply(drop=True),
+        Reply(200, "{"),
+        None,
+        Reply(200, json.dumps(chat_completion(""))),
+        Reply(200, json.dumps(chat_completion("Both are good."))),
+    ]
+    with StandIn(script) as stand_in:
+        ended = run_on(stand_in, order="random", instances=10)
+    found = count_judgments(Judgment.objects.all())
+    assert (ended.status, found.asked, found.parsed, found.first) == ("done", 20, 20, 20)
+    assert stand_in.calls == ended.progress.calls == 26
+    assert found.a
+    assert found.b
+
+
+@pytest.mark.django_db
+def test_calls_in_flight_reach_their_bound_and_never_pass_it() -> None:
+    together = threading.Barrier(
+        5
+    )  # 40 requests, answered five at a time: a sixth would be seen, a fifth is waited for
+
+    def think(body: Any) -> str:
+        together.wait(timeout=60)
+        return prefer_first(body)
+
+    with StandIn(answer=think) as stand_in:
+        ended = run_on(stand_in, in_flight=5, instances=20)
+    assert (ended.status, stand_in.calls, stand_in.most_in_flight) == ("done", 40, 5)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("in_flight", "errors"), [(1, 1), (4, 0)])
+def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int, errors: int) -> None:
+    with StandIn([Reply(500, "out of memory")] * 1000) as stand_in:
+        ended = run_on(stand_in, instances=20, in_flight=in_flight)
+    assert ended.status == "failed"
+    assert "8 single tries failed as well, the last one: HTTP 500: out of memory" in JudgeRun.objects.get().message
+    # When the run is stopped, the others in flight are cut off: they may have been received, and are no errors.
+    counted = ended.progress.errors["HTTP 500"]
+    assert counted <= stand_in.calls < counted + in_flight
+    assert stand_in.calls < 40
+    # With one call at a time, the first question has had all its tries before a second one fails as well.
+    assert Judgment.objects.filter(status="error").count() == errors
+    assert Judgment.objects.filter(status="pending").count() == 40 - errors
+
+
+@pytest.mark.django_db
+def test_host_is_checked_again_before_each_run(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = []
+    with StandIn() as stand_in:
+        ended = run_on(stand_in)
+    assert (ended.status, stand_in.calls) == ("failed", 0)
+    assert "ENDPOINT_ALLOWLIST" in ended.message
+
+
+class Names:
+    """A name service whose answer changes: each look-up takes the next address, and the last one stays."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = list(addresses)
+        self.asked: list[str] = []
+
+    def getaddrinfo(self, host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:
+        self.asked.append(host)
+        address = self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Let every name be public at first and lead to this machine from then on."""
+    service = Names("93.184.216.34", "127.0.0.1")
+    monkeypatch.setattr(socket, "getaddrinfo", service.getaddrinfo)
+    monkeypatch.setattr(services, "resolve", hosts.resolve)
+    return service
+
+
+@pytest.mark.django_db
+def test_name_that_leads_elsewhere_after_the_check_is_not_followed(
+    names: Names, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = []
+    with StandIn() as stand_in:
+        stand_in_url = stand_in.base_url.replace("127.0.0.1", "models.example")
+        run = start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(stand_in_url)))
+        ended = execute(run.pk, stop=StopFlag())
+    assert (ended.status, stand_in.calls, len(names.asked)) == ("failed", 0, 2)
+    assert "ENDPOINT_ALLOWLIST" in ended.message
+    assert "models.example is at 127.0.0.1" in caplog.text
+
+
+@pytest.mark.django_db
+def test_listed_name_is_followed_to_this_machine(names: Names, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["models.example"]
+    with StandIn() as stand_in:
+        endpoint = make_endpoint(stand_in.base_url.replace("127.0.0.1", "models.example"))
+        names.addresses = ["127.0.0.1"]
+        run = start_run(study=make_study(instances=1), judge=make_judge(endpoint=endpoint))
+        assert execute(run.pk, stop=StopFlag()).status == "done"
+    assert stand_in.calls == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        pytest.param("http://10.20.30.40/v1", id="private"),
+        pytest.param("http://no-such-host.example/v1", id="unknown"),
+        pytest.param("http://127.0.0.1:1/v1", id="not there"),
+    ],
+)
+def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(services, "resolve", hosts.resolve)
+    run = start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(base_url)))
+    ended = execute(
+        run.pk,
+        stop=StopFlag(),
+        make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
+    )
+    told = ended.message + "".join(Judgment.objects.values_list("failure", flat=True))
+    assert told
+    for part in ("10.20.30.40", "no-such-host", "127.0.0.1"):
+        assert part not in told
+
+
+@pytest.mark.django_db
+def test_variable_that_is_no_key_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_PASSWORD", KEY)
+    with StandIn() as stand_in:
+        judge = make_judge(endpoint=make_endpoint(stand_in.base_url, key_env="TANDEM_TEST_PASSWORD"))
+        ended = execute(start_run(study=make_study(), judge=judge).pk, stop=StopFlag())
+    assert (ended.status, stand_in.calls) == ("failed", 0)
+    assert "KEY or TOKEN" in ended.message
+
+
+@pytest.mark.django_db
+def test_missing_key_is_said_before_anything_is_sent() -> None:
+    judge = make_judge(endpoint=make_endpoint("http://127.0.0.1:1/v1", key_env="TANDEM_TEST_NO_SUCH_KEY"))
+    ended = execute(start_run(study=make_study(), judge=judge).pk, stop=StopFlag())
+    assert ended.status == "failed"
+    assert "TANDEM_TEST_NO_SUCH_KEY, which is not set" in ended.message
+    with StandIn() as stand_in, pytest.raises(BadSettings):
+        ask(stand_in, key_env="TANDEM_TEST_NO_SUCH_KEY")
+
+
+def everything_stored() -> str:
+    """Return every row of every table as text."""
+    with connection.cursor() as cursor:
+        rows = []
+        for table in connection.introspection.table_names():
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            rows += cursor.fetchall()
+    return repr(rows)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("right", [True, False])
+def test_key_reaches_the_endpoint_and_nothing_else(
+    right: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
+    with (
+        caplog.at_level(logging.DEBUG),
+        StandIn(key=KEY if right else "another", answer=lambda body: f"Preferred: A\n{KEY}") as stand_in,
+    ):
+        endpoint = make_endpoint(stand_in.base_url, key_env="TANDEM_TEST_KEY")
+        run = start_run(study=make_study(instances=1), judge=make_judge(endpoint=endpoint))
+        ended = execute(run.pk, stop=StopFlag())
+    assert ended.status == ("done" if right else "failed")
+    printed = "".join(capsys.readouterr())
+    assert KEY not in everything_stored() + caplog.text + printed + ended.message
+    assert (
+        ("[key]" in Completion.objects.get(pk=Completion.objects.earliest("pk").pk).text)
+        if right
+        else ("Incorrect API key: Bearer [key]" in ended.message)
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        pytest.param(None, "takes its key from TANDEM_TEST_KEY, which is not set here", id="nothing"),
+        pytest.param("sk-a\nb", "TANDEM_TEST_KEY holds what can't be sent as a key", id="two lines"),
+        pytest.param("sk-ä", "TANDEM_TEST_KEY holds what can't be sent as a key", id="not ASCII"),
+        pytest.param(f" {KEY}\n", "", id="with its file's line end"),
+    ],
+)
+def test_key_that_can_not_be_sent_is_said_and_not_shown(
+    held: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if held is not None:
+        monkeypatch.setenv("TANDEM_TEST_KEY", held)
+    with StandIn(key=KEY) as stand_in:
+        endpoint = make_endpoint(stand_in.base_url, key_env="TANDEM_TEST_KEY")
+        run = start_run(study=make_study(instances=1), judge=make_judge(endpoint=endpoint))
+        ended = execute(run.pk, stop=StopFlag())
+    assert (ended.status, told in ended.message) == ("failed" if told else "done", True)
+    assert "sk-" not in ended.message
+
+
+def written(key: str, how: str) -> str:
+    """Write a key as it may stand in a JSON text."""
+    if how == "unicode":
+        return "".join(f"\\u{ord(character):04X}" for character in key)
+    if how == "nul":
+        return "\\u0000".join(json.dumps(character)[1:-1] for character in key)
+    plain = json.dumps(key)[1:-1].replace("/", "\\/")
+    return json.dumps(plain)[1:-1] if how == "twice" else plain
+
+
+@pytest.mark.parametrize("how", ["escaped", "unicode", "twice", "nul"])
+def test_key_that_is_echoed_in_json_is_taken_out(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", ODD_KEY)
+    echo = written(ODD_KEY, how)
+    body = f'{{"choices": [{{"message": {{"content": "A {echo} B"}}}}], "{echo}": ["{echo}", {{"{echo}": 1}}]}}'
+    with StandIn([Reply(200, body)]) as stand_in:
+        answer = ask(stand_in, key_env="TANDEM_TEST_KEY")
+    assert answer.text == "A [key] B"
+    assert answer.response == {
+        "choices": [{"message": {"content": "A [key] B"}}],
+        "[key]": ["[key]", {"[key]": 1}],
+    }
+
+
+@pytest.mark.parametrize("how", ["escaped", "unicode", "twice"])
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_key_that_is_echoed_in_an_error_is_taken_out(how: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", ODD_KEY)
+    reply = Reply(status, f'{{"error": {{"message": "no {written(ODD_KEY, how)} here"}}}}')
+    with StandIn([reply]) as stand_in, pytest.raises(CallFailed, match=r"no \[key\] here"):
+        ask(stand_in, key_env="TANDEM_TEST_KEY")
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_key_is_taken_out_before_a_reason_is_cut(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
+    for before in range(170, 300, 5):
+        with StandIn([Reply(status, "x" * before + KEY)]) as stand_in, pytest.raises(CallFailed) as failed:
+            ask(stand_in, key_env="TANDEM_TEST_KEY")
+        assert "sk-v" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        pytest.param(r"a\u0000b", "ab", id="NUL"),
+        pytest.param(r"a\\u0000b", r"a\u0000b", id="the escape as text"),
+        pytest.param(r"a\ud800b", "a?b", id="half a surrogate pair"),
+        pytest.param(r"a\ud83d\ude00b", "a😀b", id="a whole pair"),
+    ],
+)
+def test_what_no_database_stores_is_taken_out(content: str, text: str) -> None:
+    answer = read_answer(f'{{"choices": [{{"message": {{"content": "{content}"}}}}]}}')
+    assert answer.text == answer.response["choices"][0]["message"]["content"] == text
+
+
+def test_answer_nested_too_deeply_is_none() -> None:
+    with pytest.raises(TransientFailure, match="not a chat completion"):
+        read_answer('{"choices": ' + "[" * 100_000)
+
+
+@pytest.mark.django_db
+def test_whole_way_with_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    make_study()
+    with StandIn() as stand_in:
+        call_command("add_endpoint", "local", base_url=stand_in.base_url, model="small")
+        call_command("add_judge", "judy", method="direct", endpoint="local", order="both")
+        call_command("run_judge", "tea", judge="judy", in_flight=3)
+        once = stand_in.calls
+        call_command("run_judge", "tea", judge="judy")
+    assert (once, stand_in.calls) == (12, 12)
+    lines = capsys.readouterr().out.splitlines()
+    outcome = "asked 12 = a 6 + tie 0 + b 6 + unparsed 0 + refused 0 + errors 0; cached 0, calls "
+    assert lines[-2:] == [f"{outcome}12", f"{outcome}0"]

@@ -1,0 +1,603 @@
+"""The judges' pages: who sees them, what they show, and that they work without JavaScript."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import ROUND_UP, Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from annotation.models import Pair, Study
+from judging.endpoints.chat_answers import Answer
+from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
+from judging.runs.estimates import estimate
+from judging.runs.services import start_run
+from tests.fakes import Body, ScriptedClient
+from tests.judging.builders import fill, judge_with, make_endpoint, make_judge, make_study, make_user, pairs_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+POLLED = "hx-trigger"
+
+
+class Picky(ScriptedClient):
+    """Says nothing that can be read of the first pair, declines the second one, and likes what it sees first."""
+
+    async def complete(self, body: Body) -> Answer:
+        """Answer by what is asked, in whatever order that comes."""
+        asked = str(body["messages"])
+        if "Heron 0 on talk 0" in asked:
+            self.then = "<b>Hm</b>"
+        elif "Heron 1 on talk 0" in asked:
+            self.then = "I'm sorry, I can't."
+        else:
+            self.then = "Comparison: <i>nice</i>.\nPreferred: A"
+        return await super().complete(body)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def researcher(client: Client, study: Study) -> Client:
+    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def run(study: Study) -> JudgeRun:
+    judge_with(Picky(), study, make_judge(), in_flight=1)
+    return JudgeRun.objects.get()
+
+
+def pages(run: JudgeRun) -> list[str]:
+    judgment = run.judgments.earliest("pk")
+    return [
+        reverse("judging:judges", args=["tea"]),
+        reverse("judging:run", args=["tea", run.pk]),
+        reverse("judging:judgment", args=["tea", judgment.pk]),
+        reverse("judging:judgments", args=["tea", run.pk]),
+        reverse("judging:compare", args=["tea"]) + f"?first={run.judge.name}&second=@people",
+    ]
+
+
+def text_of(client: Client, address: str, **more: Any) -> str:
+    answer = client.get(address, **more)
+    assert answer.status_code == 200, address
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize("role", ["", "annotator"])
+def test_pages_are_not_there_for_strangers_and_annotators(
+    client: Client, study: Study, run: JudgeRun, role: str
+) -> None:
+    client.force_login(make_user("sam", role, study), backend="django.contrib.auth.backends.ModelBackend")
+    assert {client.get(page).status_code for page in pages(run)} == {404}
+    for name in ("judging:start", "judging:estimate", "judging:new-judge"):
+        assert client.post(reverse(name, args=["tea"]), {"judge": "judy", "in_flight": 1}).status_code == 404
+    assert client.post(reverse("judging:steer", args=["tea", run.pk]), {"action": "pause"}).status_code == 404
+
+
+def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
+    other = make_study("coffee", instances=1)
+    researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
+    judgment = run.judgments.earliest("pk")
+    assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
+    assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404
+    assert researcher.get(reverse("judging:judgment", args=["coffee", judgment.pk])).status_code == 404
+    assert researcher.post(reverse("judging:steer", args=["coffee", run.pk]), {"action": "pause"}).status_code == 404
+    asked = researcher.get(reverse("judging:compare", args=["coffee"]), {"first": "judy", "second": "@people"})
+    assert asked.status_code == 422  # the judge never ran there, so it is no choice
+
+
+def test_visitor_is_sent_to_sign_in(client: Client, run: JudgeRun) -> None:
+    assert {client.get(page).status_code for page in pages(run)} == {302}
+
+
+def test_parameters_may_have_any_name(researcher: Client, study: Study) -> None:
+    judge_with(Picky(), study, make_judge(params={"items": "x", "keys": 1}), in_flight=1)
+    for page in pages(JudgeRun.objects.get()):
+        answer = researcher.get(page)
+        assert answer.status_code == 200
+    assert "items=x" in researcher.get(reverse("judging:judges", args=[study.slug])).content.decode()
+
+
+def test_run_page_shows_counts_that_add_up_and_escapes_what_models_wrote(researcher: Client, run: JudgeRun) -> None:
+    page = text_of(researcher, pages(run)[1])
+    for name, count in {"asked": 6, "a": 4, "tie": 0, "b": 0, "unparsed": 1, "refused": 1, "errors": 0}.items():
+        assert f'data-count="{name}"' in page
+        assert f">{count}</a></td>" in page[page.index(f'data-count="{name}"') :][:120]
+    assert "A 4 + tie 0 + B 0 + unparsed 1 + refused 1 + errors 0 = 6 asked" in page
+    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
+    assert "<b>Hm</b>" not in page
+    assert "100.0 %" in page  # the first shown text won every time
+    assert POLLED not in page  # nothing moves any more
+
+
+def test_no_page_holds_inline_script_or_style(researcher: Client, run: JudgeRun) -> None:
+    for page in pages(run):
+        text = text_of(researcher, page)
+        main = text[text.index("<main") : text.index("</main>")]
+        assert "<script" not in main
+        assert "style=" not in main
+        assert "onclick" not in main
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_moving_run_is_polled_and_the_partial_is_the_progress_alone(
+    researcher: Client, run: JudgeRun, status: str
+) -> None:
+    JudgeRun.objects.update(status=status)
+    page = pages(run)[1]
+    assert 'hx-trigger="every 2s, wake"' in text_of(researcher, page)
+    partial = text_of(researcher, page, headers={"HX-Request": "true"})
+    assert partial.lstrip().startswith("<section")
+    assert "<progress" in partial
+    assert "<html" not in partial
+
+
+def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study: Study) -> None:
+    run = start_run(study=study, judge=make_judge())
+    now = timezone.now()
+    JudgeRun.objects.update(status="running", started_at=now - timedelta(hours=1))
+    done = list(run.judgments.order_by("pk").values_list("pk", flat=True)[:3])
+    Judgment.objects.filter(pk__in=done).update(status="parsed", verdict=-1, judged_at=now - timedelta(seconds=5))
+    RunWorker.objects.create(run=run, executor="elsewhere:1:x", heartbeat_at=now, in_flight=7)
+    page = text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
+    assert "1 worker, 7 calls in flight" in page
+    assert "0.1 a second" in page  # three in the last minute: 0.05, written with one decimal
+    assert "1 min left at this pace" in page  # three more at three a minute
+    RunWorker.objects.update(heartbeat_at=now - timedelta(minutes=5))
+    assert "has gone silent" in text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
+
+
+def test_errors_are_counted_by_kind(researcher: Client, study: Study) -> None:
+    run = start_run(study=study, judge=make_judge())
+    cells = list(run.judgments.order_by("pk"))
+    for cell, failure in zip(
+        cells, ["HTTP 500: a", "HTTP 500: b", "timed out", "HTTP 404: <x>", "", "timed out"], strict=True
+    ):
+        cell.status, cell.failure = "error", failure
+        cell.save()
+    page = text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
+    listed = [line for line in ("2 × HTTP 500", "2 × timed out", "1 × HTTP 404", "1 × ?") if line in page]
+    assert len(listed) == 4
+
+
+def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study) -> None:
+    run = start_run(study=study, judge=make_judge())
+    address = reverse("judging:run", args=["tea", run.pk])
+    cells = run.judgments.order_by("pk")
+    cells.update(status="parsed", verdict=1, calls=1, cached=0, cost=None)
+    page = text_of(researcher, address)
+    assert "unknown" in page[page.index('data-count="cost"') :][:100]
+    assert "unknown" in text_of(researcher, reverse("judging:judges", args=["tea"]))
+    cells.update(cost=Decimal("0.0015"))
+    page = text_of(researcher, address)
+    assert "0.0090 USD" in page
+    assert "0.0015 USD a verdict" in page
+    Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(cost=None)
+    page = text_of(researcher, address)
+    assert "0.0075 USD" in page
+    assert "and what 1 presentation cost, which is unknown" in page
+    assert "a verdict" not in page[page.index('data-count="cost"') :][:600]
+
+
+def test_failed_run_says_why_and_offers_to_resume(researcher: Client, run: JudgeRun) -> None:
+    JudgeRun.objects.update(status="failed", message="HTTP 401: <who> are you")
+    page = text_of(researcher, pages(run)[1])
+    assert "HTTP 401: &lt;who&gt; are you" in page
+    assert 'value="resume"' in page
+    assert "Run again" not in page
+    JudgeRun.objects.update(status="done")
+    page = text_of(researcher, pages(run)[1])
+    assert "Run again" in page
+    assert 'value="resume"' not in page
+
+
+def test_run_is_paused_resumed_and_cancelled_by_button(
+    researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
+) -> None:
+    run = start_run(study=study, judge=make_judge())
+    address = reverse("judging:steer", args=["tea", run.pk])
+    for action, status in [("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled")]:
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = researcher.post(address, {"action": action})
+        assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
+        run.refresh_from_db()
+        assert run.status == status
+    assert researcher.post(address, {"action": "explode"}).status_code == 422
+    assert researcher.get(address).status_code == 405
+
+
+def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Client, run: JudgeRun) -> None:
+    page = text_of(researcher, pages(run)[2])
+    assert "What was said in talk 0." in page
+    assert page.count('data-read="unparsed"') == 3
+    assert [f"Attempt {number}." in page for number in (2, 3)] == [True, True]
+    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
+    assert "11 tokens in" in page
+    assert "Ended by: stop." in page
+    read = run.judgments.filter(status="parsed").earliest("pk")
+    page = text_of(researcher, reverse("judging:judgment", args=["tea", read.pk]))
+    assert '<strong data-read="read">first</strong>' in page
+    assert "A (heron) is preferred" in page
+    assert "&lt;i&gt;nice&lt;/i&gt;" in page
+    refused = run.judgments.get(status="refused")
+    page = text_of(researcher, reverse("judging:judgment", args=["tea", refused.pk]))
+    assert 'data-read="refused"' in page
+    assert "never reused" in page
+
+
+def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
+    Judgment.objects.all().delete()
+    JudgeRun.objects.all().delete()
+    judge_with(ScriptedClient([]), study, Judge.objects.get())
+    again = JudgeRun.objects.get().judgments.filter(cached__gt=0).earliest("pk")
+    assert "it was there before this run began" in text_of(
+        researcher, reverse("judging:judgment", args=["tea", again.pk])
+    )
+
+
+def test_judgment_page_keeps_answers_that_the_method_would_not_ask_for_today(
+    researcher: Client, study: Study, run: JudgeRun
+) -> None:
+    Judge.objects.update(params={"temperature": 1})
+    page = text_of(researcher, pages(run)[2])
+    assert page.count("Not asked by the method as it is now.") == 3
+    assert "&lt;b&gt;Hm&lt;/b&gt;" in page
+
+
+def test_judgment_page_of_an_open_cell_shows_what_will_be_sent(researcher: Client, study: Study) -> None:
+    run = start_run(study=study, judge=make_judge())
+    page = text_of(researcher, pages(run)[2])
+    assert "To be sent" in page
+    assert page.count("What was said in talk 0.") > 1  # the source, and the message
+
+
+def test_pages_name_the_model_and_not_where_it_is(researcher: Client, run: JudgeRun) -> None:
+    for address in pages(run)[:3]:
+        page = text_of(researcher, address)
+        assert "small" in page
+        assert "models.example" not in page
+
+
+def test_judgments_are_listed_by_outcome_order_question_and_data_set(researcher: Client, study: Study) -> None:
+    run = JudgeRun.objects.create(study=study, judge=make_judge("coin", name="coin"), status="done")
+    first, second, *_ = pairs_in(study)
+    made = {
+        "a": fill(run, first, "ab", verdict=-1),
+        "tie": fill(run, first, "ba", verdict=0),
+        "refused": fill(run, second, "ab", status="refused"),
+        "open": fill(run, second, "ba", status="pending"),
+    }
+    made["again"] = Judgment.objects.create(run=run, pair=first, order="ab", repeat=1, status="parsed", verdict=1)
+    made["worse"] = Judgment.objects.create(run=run, pair=first, order="ab", negated=True, status="parsed", verdict=1)
+
+    def listed(**query: str) -> set[str]:
+        page = text_of(researcher, reverse("judging:judgments", args=["tea", run.pk]), data=query)
+        links = {name: reverse("judging:judgment", args=["tea", one.pk]) for name, one in made.items()}
+        return {name for name, link in links.items() if f'"{link}"' in page}
+
+    assert listed() == set(made) - {"open"}
+    assert listed(outcome="a") == {"a"}
+    assert listed(outcome="tie") == {"tie"}
+    assert listed(outcome="b", asked="plain") == set()
+    assert listed(outcome="refused") == {"refused"}
+    assert listed(outcome="pending") == {"open"}
+    assert listed(order="ba") == {"tie"}
+    assert listed(asked="repeat") == {"again"}
+    assert listed(asked="negated") == {"worse"}
+    assert listed(dataset="talk") == set(made) - {"open"}
+    assert listed(outcome="nonsense") == set(made) - {"open"}  # not offered: narrows nothing
+
+
+def test_judgments_come_in_pages_that_keep_the_filter(researcher: Client) -> None:
+    study = make_study("long", instances=30, k=2)
+    researcher.force_login(make_user("lea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    run = JudgeRun.objects.create(study=study, judge=make_judge("coin", name="coin"), status="done")
+    for pair in pairs_in(study):
+        fill(run, pair, "ab", verdict=-1)
+    page = text_of(researcher, reverse("judging:judgments", args=["long", run.pk]), data={"outcome": "a"})
+    assert "60 judgments" in page
+    assert "?page=2&amp;outcome=a" in page
+
+
+def test_figures_of_a_run_that_was_asked_both_ways_again_and_negated(researcher: Client, study: Study) -> None:
+    judge = make_judge("coin", name="coin", order="both", repeats=2, negated=True)
+    run = JudgeRun.objects.create(study=study, judge=judge, status="done")
+    pairs = pairs_in(study)
+    for pair, verdicts in zip(pairs, [(-1, -1), (-1, 1), (1, -1), (0, -1), (0, 0), (1, 1)], strict=True):
+        for order, verdict in zip(("ab", "ba"), verdicts, strict=True):
+            fill(run, pair, order, verdict=verdict)
+    Judgment.objects.create(run=run, pair=pairs[0], order="ab", repeat=1, status="parsed", verdict=1)
+    Judgment.objects.create(run=run, pair=pairs[0], order="ab", negated=True, status="parsed", verdict=-1)
+    Judgment.objects.create(run=run, pair=pairs[1], order="ab", negated=True, status="parsed", verdict=1)
+    page = " ".join(text_of(researcher, reverse("judging:run", args=["tea", run.pk])).split())
+    assert (
+        "3 the same; 1 each time for the text shown first; 1 each time for the second; 1 a tie and a preference" in page
+    )
+    assert "n = 6 pairs judged in both orders" in page
+    assert "n = 2 repeated answers" in page  # A, then B: half of them equal the majority's
+    assert "n = 2 presentations with both questions answered" in page
+    # Heron's texts are the longer ones everywhere; of 9 decided first answers 5 are for A.
+    assert "n = 9 verdicts on texts of different length that are no ties" in page
+    assert "55.6 %" in page
+
+
+def test_judge_is_added_by_form_with_all_that_can_be_set(researcher: Client, study: Study) -> None:
+    make_endpoint()
+    address = reverse("judging:new-judge", args=["tea"])
+    data = {"name": "jo", "method": "direct", "endpoint": "", "order": "both", "combine": "tie", "repeats": 1}
+    refused = researcher.post(address, data)
+    assert (refused.status_code, Judge.objects.count()) == (422, 0)
+    assert "name an endpoint" in refused.content.decode()
+    endpoint = make_endpoint(name="other")
+    wanted = {
+        **data,
+        "endpoint": endpoint.pk,
+        "repeats": 3,
+        "negated": "on",
+        "task": "dialogue",
+        "family": "kin",
+        "params": "temperature=0.5\n\nstop = END \n",
+        "seed": 11,
+    }
+    assert researcher.post(address, wanted).status_code == 302
+    judge = Judge.objects.get()
+    assert (judge.name, judge.endpoint, judge.order, judge.combine) == ("jo", endpoint, "both", "tie")
+    assert (judge.repeats, judge.negated, judge.task, judge.family, judge.seed) == (3, True, "dialogue", "kin", 11)
+    assert judge.params == {"temperature": 0.5, "stop": "END"}
+    assert researcher.post(address, wanted).status_code == 302  # the same again is the same judge
+    assert Judge.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        pytest.param({"params": "temperature"}, "key=value", id="no value"),
+        pytest.param({"params": "top_p=NaN"}, "not a value that can be sent", id="no JSON"),
+        pytest.param({"params": "top_p=1\ntop_p=0"}, "is there twice", id="twice"),
+        pytest.param({"params": "model=other"}, "set by the engine", id="reserved"),
+        pytest.param({"repeats": 0}, "greater than or equal to 1", id="no repeat"),
+        pytest.param({"task": "poetry"}, "not one of the available choices", id="no task"),
+        pytest.param({"method": "imported", "endpoint": ""}, "not one of the available choices", id="imported"),
+    ],
+)
+def test_bad_judge_form_is_shown_again_with_what_is_wrong(
+    researcher: Client, study: Study, wrong: dict[str, object], told: str
+) -> None:
+    data = {"name": "jo", "method": "direct", "endpoint": make_endpoint().pk, "order": "ab", "combine": "tie"}
+    answer = researcher.post(reverse("judging:new-judge", args=["tea"]), {**data, "repeats": 1, **wrong})
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+    assert not Judge.objects.exists()
+
+
+def test_prompts_of_another_group_are_no_choice(researcher: Client, study: Study) -> None:
+    from annotation.members.groups import create_group
+
+    shared = PromptFile.objects.create(name="shared", text="$source", parser="letter")
+    theirs = PromptFile.objects.create(
+        name="theirs", text="$source", parser="letter", group=create_group(slug="far", name="Far")
+    )
+    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
+    assert str(shared) in page
+    assert str(theirs) not in page
+
+
+def test_other_settings_under_a_used_name_are_a_conflict_in_words(researcher: Client) -> None:
+    make_judge("coin", name="coin")
+    data = {"name": "coin", "method": "longer", "order": "ab", "combine": "tie", "repeats": 1}
+    answer = researcher.post(reverse("judging:new-judge", args=["tea"]), data)
+    assert answer.status_code == 409
+    assert "exists with other settings" in answer.content.decode()
+
+
+def test_run_is_started_by_form_and_left_to_a_worker(
+    researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
+) -> None:
+    make_judge("coin", name="coin")
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = researcher.post(reverse("judging:start", args=["tea"]), {"judge": "coin", "batch": "", "in_flight": 4})
+    run = JudgeRun.objects.get()
+    assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
+    assert (run.status, run.in_flight, run.way, run.judgments.count()) == ("queued", 4, "calls", 6)
+    assert DBTaskResult.objects.get().args_kwargs["args"][0] == run.pk
+
+
+def test_start_form_sets_the_cap_and_the_limit(
+    researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
+) -> None:
+    make_judge(endpoint=make_endpoint(price_prompt=1, price_completion=2))
+    data = {"judge": "judy", "in_flight": 4, "max_cost": "1.50", "limit": 2, "way": "calls"}
+    with django_capture_on_commit_callbacks(execute=True):
+        assert researcher.post(reverse("judging:start", args=["tea"]), data).status_code == 302
+    run = JudgeRun.objects.get()
+    assert run.max_cost == Decimal("1.5")
+    assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 2]
+
+
+@pytest.mark.parametrize("data", [{"judge": "nobody", "in_flight": 1}, {"judge": "coin", "in_flight": 0}, {}])
+@pytest.mark.parametrize("name", ["judging:start", "judging:estimate"])
+def test_bad_start_form_is_shown_again(researcher: Client, data: dict[str, object], name: str) -> None:
+    make_judge("coin", name="coin")
+    assert researcher.post(reverse(name, args=["tea"]), data).status_code == 422
+    assert not JudgeRun.objects.exists()
+
+
+def test_estimate_comes_first_and_makes_nothing(researcher: Client, study: Study) -> None:
+    make_judge(order="both", endpoint=make_endpoint(price_prompt=10, price_completion=20))
+    address = reverse("judging:estimate", args=["tea"])
+    start = f'formaction="{reverse("judging:start", args=["tea"])}"'
+    assert start not in text_of(researcher, reverse("judging:judges", args=["tea"]))
+    answer = researcher.post(address, {"judge": "judy", "in_flight": 4, "limit": 5})
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "<strong>5 calls</strong>" in page
+    assert " USD</strong>" in page
+    assert start in page
+    assert not JudgeRun.objects.exists()
+    part = researcher.post(address, {"judge": "judy", "in_flight": 4}, headers={"HX-Request": "true"}).content.decode()
+    assert "<strong>12 calls</strong>" in part  # six pairs in both orders
+    assert part.lstrip().startswith("<article")
+    assert "<html" not in part
+
+
+def test_estimate_above_the_cap_says_so_with_what_the_run_has_spent(researcher: Client, study: Study) -> None:
+    judge = make_judge(order="both", endpoint=make_endpoint(price_prompt=10, price_completion=20))
+    address = reverse("judging:estimate", args=["tea"])
+    found = estimate(study=study, judge=judge)
+    assert found.cost is not None
+
+    def told(cap: Decimal) -> bool:
+        page = " ".join(
+            researcher.post(address, {"judge": "judy", "in_flight": 4, "max_cost": cap}).content.decode().split()
+        )
+        return "That is above the cap of" in page
+
+    enough = found.cost.quantize(Decimal("0.000001"), ROUND_UP)
+    assert [told(cap) for cap in (enough, enough - Decimal("0.000002"))] == [False, True]
+
+    run = start_run(study=study, judge=judge)
+    Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(status="parsed", verdict=1, cost=1, calls=1)
+    assert told(Decimal(1))  # so much was spent already
+
+
+def test_judges_of_other_studies_are_not_listed_among_this_ones(researcher: Client, study: Study) -> None:
+    other = make_study(slug="coffee")
+    JudgeRun.objects.create(study=other, judge=make_judge("coin", name="elsewhere"), status="done")
+    make_judge("longer", name="fresh")
+    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
+    assert "?judge=fresh#start" in page
+    assert "?judge=elsewhere#start" not in page
+
+
+def test_estimate_of_a_baseline_is_nothing_and_of_unpriced_calls_unknown(researcher: Client, study: Study) -> None:
+    make_judge("coin", name="coin")
+    make_judge()
+    address = reverse("judging:estimate", args=["tea"])
+    free = researcher.post(address, {"judge": "coin", "in_flight": 4}).content.decode()
+    assert "No call, no token, no money" in free
+    unpriced = researcher.post(address, {"judge": "judy", "in_flight": 4}).content.decode()
+    assert "<strong>unknown</strong> (the endpoint has no prices)" in " ".join(unpriced.split())
+
+
+def test_a_judge_that_never_ran_is_offered_and_chosen_by_its_link(researcher: Client, study: Study) -> None:
+    make_judge("coin", name="coin", order="both")
+    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
+    assert "?judge=coin#start" in page
+    chosen = text_of(researcher, reverse("judging:judges", args=["tea"]), data={"judge": "coin"})
+    assert '<option value="coin" selected>' in chosen
+
+
+def test_comparison_shows_disagreements_first_with_everything_that_was_said(researcher: Client, study: Study) -> None:
+    first, second = make_judge("coin", name="one"), make_judge("longer", name="two")
+    runs = [JudgeRun.objects.create(study=study, judge=judge, status="done") for judge in (first, second)]
+    pairs = pairs_in(study)
+    for pair, verdicts in zip(pairs, [(-1, -1), (0, -1), (-1, 1), (1, 1), (None, 1)], strict=False):
+        for run, verdict in zip(runs, verdicts, strict=True):
+            status = "unparsed" if verdict is None else "parsed"
+            said = fill(run, pair, "ab", verdict=verdict, status=status)
+            Judgment.objects.filter(pk=said.pk).update(rationale=f"<u>{run.judge.name} on {pair.pk}</u>")
+    address = reverse("judging:compare", args=["tea"])
+    page = text_of(researcher, address, data={"first": "one", "second": "two"})
+    shown = order_of(page, pairs[:5])
+    assert shown == [pairs[2], pairs[1], pairs[0], pairs[3], pairs[4]]
+    assert "2 disagreements on 5 pairs" in page
+    assert "n = 4 pairs with two verdicts" in page
+    assert "1 left out" in page
+    assert "50.0 %" in page
+    assert f"&lt;u&gt;one on {pairs[2].pk}&lt;/u&gt;" in page
+    assert f"&lt;u&gt;two on {pairs[2].pk}&lt;/u&gt;" in page
+    assert pairs[2].generation_a.text in page
+    only = text_of(researcher, address, data={"first": "one", "second": "two", "only": "on"})
+    assert order_of(only, pairs[:5]) == [pairs[2], pairs[1]]
+    assert (
+        order_of(text_of(researcher, address, data={"first": "one", "second": "two", "dataset": "talk"}), pairs[:5])
+        == shown
+    )
+
+
+def order_of(page: str, pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs whose first text a page shows, in its order."""
+    found = [pair for pair in pairs if pair.generation_a.text in page]
+    return sorted(found, key=lambda pair: page.index(pair.generation_a.text))
+
+
+@pytest.mark.parametrize(
+    "query", [{"first": "one"}, {"first": "one", "second": "one"}, {"first": "x", "second": "@people"}]
+)
+def test_bad_comparison_is_refused_in_words(researcher: Client, study: Study, query: dict[str, str]) -> None:
+    JudgeRun.objects.create(study=study, judge=make_judge("coin", name="one"))
+    assert researcher.get(reverse("judging:compare", args=["tea"]), query).status_code == 422
+
+
+def test_comparison_asks_what_to_compare(researcher: Client, study: Study) -> None:
+    address = reverse("judging:compare", args=["tea"])
+    assert "No judge has rated this study yet." in text_of(researcher, address)
+    JudgeRun.objects.create(study=study, judge=make_judge("coin", name="one"))
+    page = text_of(researcher, address)
+    assert '<option value="@people">' in page
+    assert "disagreements on" not in page
+
+
+def test_pages_take_the_same_number_of_queries_however_much_they_show(
+    researcher: Client, study: Study, run: JudgeRun
+) -> None:
+    def queries() -> list[int]:
+        found = []
+        for page in pages(run):
+            with CaptureQueriesContext(connection) as context:
+                assert researcher.get(page).status_code == 200
+            found.append(len(context))
+        return found
+
+    before = queries()
+    for number in range(5):
+        start_run(study=study, judge=make_judge("coin", name=f"coin-{number}"))
+    more = make_study("more", instances=4)
+    for pair in pairs_in(more):  # as if the study had grown
+        pair.matchup.instance.study = study
+        pair.matchup.instance.instance_id += " more"
+        pair.matchup.instance.position += 10
+        pair.matchup.instance.save()
+        fill(run, pair, "ab", verdict=1)
+    Judgment.objects.filter(run=run, status="parsed", verdict=-1).update(status="refused", verdict=None)
+    assert queries() == before
+    assert max(before) <= 24
+
+
+def test_admin_lists_every_table(client: Client, run: JudgeRun) -> None:
+    boss = make_user("boss")
+    boss.is_staff = boss.is_superuser = True
+    boss.save()
+    client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
+    for model in ("endpoint", "judge", "judgerun", "completion", "judgment"):
+        assert client.get(reverse(f"admin:judging_{model}_changelist")).status_code == 200
+    judgment = run.judgments.earliest("pk")
+    assert client.get(reverse("admin:judging_judgment_change", args=[judgment.pk])).status_code == 200
+    answer = client.post(
+        reverse("admin:judging_endpoint_add"),
+        {"name": "in", "base_url": "http://10.0.0.1/", "model": "m", "timeout_seconds": 60, "key_env": "sk-1"},
+    )
+    assert b"ENDPOINT_ALLOWLIST" in answer.content
+    assert b"never give the key itself" in answer.content
+
+
+def test_run_page_says_when_pairs_have_no_source_text(researcher: Client, study: Study) -> None:
+    run = start_run(study=study, judge=make_judge())
+    address = f"/studies/{study.slug}/judges/runs/{run.pk}/"
+    assert "no source text" not in researcher.get(address).content.decode()
+
+    study.instances.update(source="")
+
+    pairs = run.judgments.count()
+    assert f"{pairs} pairs have no source text" in researcher.get(address).content.decode()

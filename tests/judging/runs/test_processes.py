@@ -1,0 +1,192 @@
+"""Real processes: killed, interrupted and stopped half-way, on a database file of their own."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import migrated
+from tests.fakes import StandIn
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+IN_FLIGHT = 4
+PAIRS = 20
+TIMEOUT = 600
+
+
+class Installation:
+    """Tandem with its data in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "TANDEM_DATA_DIR": str(folder),
+            "DATABASE_URL": "",
+            "ENDPOINT_ALLOWLIST": "127.0.0.1",
+        }
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command."""
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.Popen(
+            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(self, *arguments: str) -> str:
+        """Run a command that succeeds; return what it printed."""
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 0, err
+        return out
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        """Read the database from outside."""
+        connection = sqlite3.connect(self.folder / "tandem.sqlite3", timeout=20)
+        try:
+            return connection.execute(query).fetchall()
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[StandIn]:
+    """Run a stand-in for all tests of this module: its address is part of what is set up once."""
+    with StandIn() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, server: StandIn) -> Path:
+    """Make a database with a study of twenty pairs and a judge, once for this module."""
+    folder = tmp_path_factory.mktemp("installation")
+    lines = [
+        f'{{"instance_id": "i{n}", "dataset": "talk", "source": "Talk {n}.", '
+        f'"generations": {{"heron": ["Heron on {n}."], "wren": ["Wren on {n}."]}}}}'
+        for n in range(PAIRS)
+    ]
+    (folder / "study.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    installation = Installation(folder)
+    migrated.take(folder / "tandem.sqlite3") or installation.run("migrate", "-v0")
+    installation.run("import_study", str(folder / "study.jsonl"), "--study", "tea")
+    installation.run("add_endpoint", "local", "--base-url", server.base_url, "--model", "small")
+    installation.run("add_judge", "judy", "--method", "direct", "--endpoint", "local")
+    return folder
+
+
+@pytest.fixture
+def installation(template: Path, tmp_path: Path) -> Installation:
+    """Return a copy of the prepared installation."""
+    source = sqlite3.connect(template / "tandem.sqlite3")
+    target = sqlite3.connect(tmp_path / "tandem.sqlite3")
+    source.backup(target)
+    source.close()
+    target.close()
+    return Installation(tmp_path)
+
+
+@pytest.fixture
+def stand_in(server: StandIn) -> StandIn:
+    """Return the stand-in, set to answer ten requests and then to keep its callers waiting."""
+    server.reset(hold_after=10)
+    return server
+
+
+RUN = ("run_judge", "tea", "--judge", "judy", "--in-flight", str(IN_FLIGHT))
+
+
+def end(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
+    """Send a signal, wait for the end, return exit code and output."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=TIMEOUT)
+    return process.returncode, out, err
+
+
+def test_killed_run_repeats_at_most_the_calls_in_flight(installation: Installation, stand_in: StandIn) -> None:
+    process = installation.start(*RUN)
+    stand_in.wait_for_calls(10 + IN_FLIGHT)
+    assert end(process, signal.SIGKILL)[0] == -signal.SIGKILL
+    assert stand_in.calls == 10 + IN_FLIGHT
+    [(stored,)] = installation.rows("SELECT count(*) FROM judging_completion")
+    assert stored == 10  # each slot was free again only after its answer was in the database
+    stand_in.release()
+
+    out = installation.run(*RUN)
+    assert out.startswith(f"asked {PAIRS} = ")
+    assert out.strip().endswith(f"calls {PAIRS - 10}")
+    assert stand_in.calls == PAIRS + IN_FLIGHT
+    assert installation.run(*RUN).strip().endswith("cached 0, calls 0")
+    assert stand_in.calls == PAIRS + IN_FLIGHT
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_says_that_it_resumes(installation: Installation, stand_in: StandIn, number: int) -> None:
+    process = installation.start(*RUN)
+    stand_in.wait_for_calls(10 + IN_FLIGHT)
+    code, out, err = end(process, number)
+    assert code == 130
+    assert out.startswith("asked 10 = ")
+    assert f"pending {PAIRS - 10}" in out
+    assert "the same command resumes" in err
+    assert "Traceback" not in err
+    assert installation.rows("SELECT status FROM judging_judgerun") == [("paused",)]
+    assert installation.rows("SELECT count(*) FROM judging_runworker") == [(0,)]
+    stand_in.release()
+    assert installation.run(*RUN).startswith(f"asked {PAIRS} = ")
+
+
+def test_worker_takes_up_a_killed_run_and_stops_on_request(installation: Installation, stand_in: StandIn) -> None:
+    process = installation.start(*RUN)
+    stand_in.wait_for_calls(10 + IN_FLIGHT)
+    end(process, signal.SIGKILL)
+
+    worker = installation.start("worker", "--interval", "0.05")
+    stand_in.wait_for_calls(10 + 2 * IN_FLIGHT)
+    code, _, err = end(worker, signal.SIGTERM)
+    assert (code, "Traceback" in err) == (0, False)
+    assert installation.rows("SELECT status FROM judging_judgerun") == [("queued",)]
+
+    stand_in.release()
+    installation.run("worker", "--interval", "0.05", "--batch")
+    assert installation.rows("SELECT status FROM judging_judgerun") == [("done",)]
+    assert installation.rows("SELECT count(*) FROM judging_judgment WHERE status = 'parsed'") == [(PAIRS,)]
+    assert stand_in.calls == PAIRS + 2 * IN_FLIGHT
+
+
+def test_two_processes_share_a_run_and_one_goes_on_when_the_other_is_killed(
+    installation: Installation, stand_in: StandIn
+) -> None:
+    first = installation.start(*RUN)
+    stand_in.wait_for_calls(10 + IN_FLIGHT)
+    second = installation.start(*RUN)
+    until = time.monotonic() + TIMEOUT
+    while installation.rows("SELECT count(*) FROM judging_runworker") != [(2,)]:
+        assert second.poll() is None
+        assert time.monotonic() < until
+    end(first, signal.SIGKILL)
+    stand_in.release()
+    out, err = second.communicate(timeout=TIMEOUT)
+    assert (second.returncode, out.startswith(f"asked {PAIRS} = ")) == (0, True), err
+    assert stand_in.calls <= PAIRS + IN_FLIGHT
+    assert stand_in.most_in_flight <= 2 * IN_FLIGHT  # of which the killed one's were never answered
+
+
+def test_paused_run_stops_in_its_process(installation: Installation, stand_in: StandIn) -> None:
+    process = installation.start(*RUN)
+    stand_in.wait_for_calls(10 + IN_FLIGHT)
+    connection = sqlite3.connect(installation.folder / "tandem.sqlite3", timeout=20)
+    with connection:
+        connection.execute("UPDATE judging_judgerun SET status = 'paused'")
+    connection.close()
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "stopped from elsewhere" in err) == (3, True), err
+    assert f"pending {PAIRS - 10}" in out
+    assert installation.rows("SELECT status FROM judging_judgerun") == [("paused",)]

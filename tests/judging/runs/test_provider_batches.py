@@ -1,0 +1,453 @@
+"""Runs through a provider's Batch API: the same cells and cache, whatever happens on the way."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django_tasks_db.models import DBTaskResult
+
+from judging.core.errors import TransientFailure
+from judging.endpoints.client import OpenAIClient
+from judging.jobs.stopping import StopFlag
+from judging.models import Completion, JudgeRun, Judgment, ProviderBatch
+from judging.runs import provider_batches, requeue
+from judging.runs.batch_files import read_line
+from judging.runs.execution import ExecutionResult, execute
+from judging.runs.services import cancel_run, start_run
+from judging.runs.status import count_judgments
+from judging.runs.tasks import BATCH_CHECK_SECONDS, execute_run
+from judging.runs.usage import usage_of
+from tests.judging.builders import make_endpoint, make_judge, make_study
+from tests.standin.process import StandInProcess
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
+
+
+@pytest.fixture(autouse=True)
+def _at_once(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    monkeypatch.setattr(provider_batches, "POLL_SECONDS", 0)
+    monkeypatch.setattr(provider_batches, "PAUSE_SECONDS", 0)
+
+
+def batch_run(standin: StandInProcess, method: str = "direct", *, instances: int = 3, **settings: Any) -> JudgeRun:
+    """Start a run through batches on a new study."""
+    judge = make_judge(method, endpoint=make_endpoint(standin.base_url, **PRICES), **settings)
+    return start_run(study=make_study(instances=instances), judge=judge, way="batch")
+
+
+def work(run: JudgeRun, **settings: Any) -> ExecutionResult:
+    """Work on a run."""
+    return execute(run.pk, stop=StopFlag(), when_stopped=JudgeRun.Status.PAUSED, **settings)
+
+
+def outcomes() -> list[tuple[Any, ...]]:
+    """Return what came of every cell."""
+    return list(Judgment.objects.order_by("pk").values_list("status", "verdict", "calls", "cached"))
+
+
+def handed_in(standin: StandInProcess) -> int:
+    """Return the number of batches that the provider was asked to make."""
+    made: int = standin.stats()["routes"].get("POST batches", 0)
+    return made
+
+
+def test_cells_are_filled_with_what_comes_back(standin: StandInProcess) -> None:
+    run = batch_run(standin, order="both")
+    assert work(run).status == "done"
+    found = count_judgments(run.judgments.all())
+    assert (found.asked, found.a, found.b, found.fetched) == (12, 6, 6, 12)
+    told = standin.stats()
+    assert (told["outcomes"], told["answered"], handed_in(standin)) == ({"in a batch": 12}, 12, 1)
+    batch = ProviderBatch.objects.get()
+    assert (batch.status, batch.requests, batch.provider_id) == ("collected", 12, "batch_1")
+    assert batch.message == "completed: 12 answered, 0 failed, 0 missing"
+
+
+def test_answers_cost_the_batch_price(standin: StandInProcess) -> None:
+    run = batch_run(standin)
+    work(run)
+    for one in Completion.objects.all():
+        assert one.prompt_tokens is not None
+        assert one.completion_tokens is not None
+        whole = (one.prompt_tokens + 2 * one.completion_tokens) / Decimal(1_000_000)
+        assert one.cost == whole / 2
+        assert one.kind == "verdict"
+    paid = Judgment.objects.values_list("cost", flat=True)
+    assert sum(filter(None, paid)) == sum(filter(None, Completion.objects.values_list("cost", flat=True)))
+
+
+def test_calls_and_batches_share_the_cache(standin: StandInProcess) -> None:
+    run = batch_run(standin)
+    work(run)
+    Judgment.objects.all().delete()
+    again = start_run(study=run.study, judge=run.judge, way="calls")
+    assert work(again).status == "done"
+    assert standin.stats()["outcomes"] == {"in a batch": 6}
+    assert count_judgments(again.judgments.all()).from_cache == 6
+
+
+def test_procedure_of_two_rounds_takes_two_batches(standin: StandInProcess) -> None:
+    run = batch_run(standin, "prepair", instances=2, order="both")
+    assert work(run).status == "done"
+    assert list(ProviderBatch.objects.order_by("pk").values_list("requests", flat=True)) == [8, 8]
+    assert count_judgments(run.judgments.all()).parsed == 8
+
+
+def test_what_several_cells_need_is_handed_in_once(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider_batches, "CELLS", 1)  # each cell is gone through by itself
+    monkeypatch.setattr(provider_batches, "MOST_REQUESTS", 2)
+    run = batch_run(standin, "prepair", instances=1, order="both")
+    assert work(run).status == "done"
+    # Two pairs have four texts: their critiques, then a verdict for each pair and order.
+    assert list(ProviderBatch.objects.order_by("pk").values_list("requests", flat=True)) == [2, 2, 2, 2]
+    assert standin.stats()["repeated"] == 0
+
+
+def test_unreadable_answers_are_asked_again_and_then_stored_as_such(standin: StandInProcess) -> None:
+    standin.behave(unreadable=1.0)
+    run = batch_run(standin, instances=1)
+    assert work(run).status == "done"
+    assert outcomes() == [("unparsed", None, 3, 0)] * 2
+    assert handed_in(standin) == 3
+
+
+def test_refusals_are_kept_and_not_reused(standin: StandInProcess) -> None:
+    standin.behave(refuse=1.0)
+    run = batch_run(standin, instances=1)
+    assert work(run).status == "done"
+    assert {one[0] for one in outcomes()} == {"refused"}
+    assert list(Completion.objects.values_list("cache_key", flat=True)) == [None, None]
+
+
+def test_lines_that_fail_are_handed_in_again_a_few_times(standin: StandInProcess) -> None:
+    standin.behave(error=0.5, seed=3)
+    run = batch_run(standin, instances=10)
+    assert work(run).status == "done"
+    found = count_judgments(run.judgments.all())
+    assert (found.asked, handed_in(standin)) == (20, 3)
+    assert 0 < found.errors < 10
+    failure = Judgment.objects.filter(status="error").values_list("failure", flat=True)[0]
+    assert failure.startswith("HTTP 500: ")
+    assert failure.endswith("(tried in 3 batches)")
+    standin.behave(error=0.0)
+    again = start_run(study=run.study, judge=run.judge)
+    assert work(again).status == "done"
+    assert count_judgments(run.judgments.all()).parsed == 20
+    assert standin.stats()["repeated"] == 0
+
+
+def test_line_that_is_rejected_is_not_handed_in_again(standin: StandInProcess) -> None:
+    standin.behave(rejects=["seed"])
+    run = batch_run(standin, instances=1)
+    assert work(run).status == "done"
+    assert (outcomes()[0][0], handed_in(standin)) == ("error", 1)
+
+
+def test_batch_that_ran_out_of_time_keeps_what_it_has(standin: StandInProcess) -> None:
+    standin.behave(batch_expired=0.5, seed=5)
+    run = batch_run(standin, instances=5)
+    assert work(run).status == "done"
+    assert handed_in(standin) > 1
+    assert standin.stats()["repeated"] == 0
+    assert ProviderBatch.objects.order_by("pk")[0].message.startswith("expired: ")
+
+
+def test_large_runs_go_in_several_files(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider_batches, "MOST_REQUESTS", 4)
+    monkeypatch.setattr(provider_batches, "CELLS", 2)
+    run = batch_run(standin, instances=5)
+    assert work(run).status == "done"
+    assert list(ProviderBatch.objects.order_by("pk").values_list("requests", flat=True)) == [4, 4, 2]
+
+
+class Killed(BaseException):
+    """Stands for a kill at this very point."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *, after: bool = False) -> None:
+    """Let a process die when it comes to a method, before or after that did its work, the first time."""
+    real = getattr(where, name)
+    died: list[bool] = []
+
+    async def once(self: Any, *arguments: Any) -> Any:
+        if died:
+            return await real(self, *arguments)
+        died.append(True)
+        if after:
+            await real(self, *arguments)
+        raise Killed
+
+    monkeypatch.setattr(where, name, once)
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [
+        pytest.param("upload", False, id="before the upload"),
+        pytest.param("upload", True, id="after the upload, its name not noted"),
+        pytest.param("create_batch", False, id="between upload and batch"),
+        pytest.param("create_batch", True, id="batch made, its name not noted"),
+        pytest.param("batch", False, id="before the first look"),
+        pytest.param("download", False, id="before the collection"),
+        pytest.param("download", True, id="after the download"),
+    ],
+)
+def test_kill_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch, name: str, after: bool) -> None:
+    run = batch_run(standin, "prepair", instances=2)
+    kill_at(monkeypatch, OpenAIClient, name, after=after)
+    with pytest.raises(Killed):
+        work(run)
+    start_run(study=run.study, judge=run.judge)
+    assert work(run).status == "done"
+    assert count_judgments(run.judgments.all()).parsed == 4
+    told = standin.stats()
+    assert (told["answered"], told["repeated"], handed_in(standin)) == (12, 0, 2)
+
+
+def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collected(
+    standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standin.behave(no_choices=1)
+    monkeypatch.setattr(provider_batches, "ROUNDS", 1)
+    run = batch_run(standin)
+    submit = provider_batches.BatchWork.run_pass
+
+    def killed(self: Any, answers: Any, over: Any) -> None:
+        came_back = bool(answers)
+        submit(self, answers, [])
+        if came_back:
+            raise Killed  # stored, and the batch is not marked as collected
+
+    monkeypatch.setattr(provider_batches.BatchWork, "run_pass", killed)
+    with pytest.raises(Killed):
+        work(run)
+    monkeypatch.setattr(provider_batches.BatchWork, "run_pass", submit)
+    start_run(study=run.study, judge=run.judge, way="batch")
+    work(run)
+    served = standin.stats()["answered"]
+    spent = usage_of(Judgment.objects.all(), "USD")
+    assert spent.calls == served == Completion.objects.filter(finish_reason="unusable").count()
+    assert spent.cost == sum(filter(None, Completion.objects.values_list("cost", flat=True))) > 0
+    assert set(Judgment.objects.values_list("status", "failure")) == {
+        ("error", "an empty answer: a completion without a choice")
+    }
+    standin.reset()
+    start_run(study=run.study, judge=run.judge, way="batch")
+    assert (work(run).status, standin.stats()["answered"]) == ("done", 6)
+    assert set(Judgment.objects.values_list("status", flat=True)) == {"parsed"}
+
+
+def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider_batches, "CELLS", 2)
+    run = batch_run(standin, instances=3)
+    real, written = provider_batches.write, []
+
+    def write(writes: Any, stamp: Any) -> None:
+        written.append(1)
+        if len(written) == 2:
+            raise Killed
+        real(writes, stamp)
+
+    monkeypatch.setattr(provider_batches, "write", write)
+    with pytest.raises(Killed):
+        work(run)
+    assert (ProviderBatch.objects.get().status, Completion.objects.count()) == ("in_progress", 2)
+    start_run(study=run.study, judge=run.judge)
+    assert work(run).status == "done"
+    told = standin.stats()
+    assert (Completion.objects.count(), told["answered"], told["repeated"]) == (6, 6, 0)
+
+
+def test_answer_to_the_making_that_is_lost_does_not_make_it_twice(
+    standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, lost = OpenAIClient.create_batch, []
+
+    async def create_batch(self: OpenAIClient, *arguments: Any) -> Any:
+        made = await real(self, *arguments)
+        if not lost:
+            lost.append(True)
+            raise TransientFailure("no connection")
+        return made
+
+    monkeypatch.setattr(OpenAIClient, "create_batch", create_batch)
+    assert work(batch_run(standin, instances=1)).status == "done"
+    assert (handed_in(standin), standin.stats()["answered"]) == (1, 2)
+
+
+def test_batch_that_is_not_taken_stops_the_run_with_the_reason(standin: StandInProcess) -> None:
+    standin.behave(batch_broken=True)
+    run = batch_run(standin, instances=1)
+    ended = work(run)
+    assert ended.status == "failed"
+    assert "the provider did not take the batch: the file can't be read" in ended.message
+    standin.behave(batch_broken=False)
+    start_run(study=run.study, judge=run.judge)
+    assert work(run).status == "done"
+
+
+def test_endpoint_without_batches_says_so(standin: StandInProcess) -> None:
+    standin.behave(missing=["files"])
+    ended = work(batch_run(standin, instances=1))
+    assert ended.status == "failed"
+    assert "HTTP 404" in ended.message
+    assert "without --batch-api" in ended.message
+    assert not ProviderBatch.objects.exists()
+
+
+def test_cap_is_refused_while_the_length_of_answers_is_unknown(standin: StandInProcess) -> None:
+    run = batch_run(standin)
+    JudgeRun.objects.update(max_cost=Decimal(1))
+    ended = work(run)
+    assert ended.status == "failed"
+    assert "max_tokens" in ended.message
+    assert standin.stats()["answered"] == 0
+
+
+def test_cap_bounds_what_is_handed_in(standin: StandInProcess) -> None:
+    run = batch_run(standin, instances=20, params={"max_tokens": 60})
+    JudgeRun.objects.update(max_cost=Decimal("0.004"))
+    ended = work(run)
+    assert ended.status == "paused"
+    assert "the cap of 0.0040 USD is reached" in ended.message
+    spent = sum(filter(None, Judgment.objects.values_list("cost", flat=True)))
+    assert 0 < spent <= Decimal("0.004")
+    assert 0 < standin.stats()["answered"] < 40
+    start_run(study=run.study, judge=run.judge, max_cost=Decimal(1))
+    assert work(run).status == "done"
+    assert standin.stats()["repeated"] == 0
+
+
+def test_limit_bounds_the_cells(standin: StandInProcess) -> None:
+    run = batch_run(standin)
+    ended = work(run, limit=4)
+    assert (ended.status, ended.as_asked, count_judgments(run.judgments.all()).parsed) == ("paused", True, 4)
+    assert standin.stats()["answered"] == 4
+
+
+def test_worker_comes_back_later_and_begins_no_further_cells(standin: StandInProcess) -> None:
+    run = batch_run(standin)
+    first = work(run, limit=4, wait_for_batches=False)
+    assert (first.status, first.batch_pending, first.cells_left) == ("queued", True, 4)
+    assert "waiting for the provider" in JudgeRun.objects.get().message
+    second = work(run, limit=first.cells_left, wait_for_batches=False)
+    assert (second.status, second.batch_pending, handed_in(standin)) == ("paused", False, 1)
+    assert count_judgments(run.judgments.all()).parsed == 4
+
+
+def test_task_is_queued_for_later_once(standin: StandInProcess) -> None:
+    run = batch_run(standin, instances=1)
+    JudgeRun.objects.update(in_flight=500)  # a run of so many calls would get further workers
+    execute_run.func(run.pk)
+    execute_run.func(run.pk)
+    [task] = DBTaskResult.objects.all()
+    # A task for now is one for the end of time, as that table has it.
+    assert timedelta(0) < task.run_after - task.enqueued_at <= timedelta(seconds=BATCH_CHECK_SECONDS + 1)
+    assert requeue.requeue_runs() == 0
+    for _ in range(3):
+        execute_run.func(run.pk)
+    assert JudgeRun.objects.get().status == "done"
+    assert handed_in(standin) == 1
+
+
+def test_second_process_leaves_the_run_alone(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = batch_run(standin, instances=2)
+    ended: list[ExecutionResult] = []
+    real = provider_batches.BatchWork.settle
+
+    def settle(self: Any) -> None:
+        assert not ended, "the second process went to work"
+        ended.append(work(run))
+        real(self)
+
+    monkeypatch.setattr(provider_batches.BatchWork, "settle", settle)
+    assert work(run, limit=2).as_asked  # which leaves two cells that the second process might take
+    assert (ended[0].status, ended[0].message) == ("running", "another process is working on this run")
+    assert (handed_in(standin), standin.stats()["answered"]) == (1, 2)
+
+
+def test_cancelling_a_run_cancels_its_batches(standin: StandInProcess) -> None:
+    standin.behave(batch_polls=100)
+    run = batch_run(standin, instances=1)
+    assert work(run, wait_for_batches=False).batch_pending
+    cancel_run(run=run)
+    assert work(run).status == "cancelled"
+    assert standin.stats()["answered"] == 0
+    standin.behave(batch_polls=1)
+    start_run(study=run.study, judge=run.judge)
+    assert work(run).status == "done"
+    assert (standin.stats()["answered"], handed_in(standin)) == (2, 2)
+    assert standin.stats()["routes"]["POST batches cancel"] == 1
+
+
+def test_paused_run_stops_at_its_next_heartbeat(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    standin.behave(batch_polls=1_000_000)
+    monkeypatch.setattr(provider_batches, "POLL_SECONDS", 0.01)
+    run = batch_run(standin, instances=1)
+    real, looks = provider_batches.BatchWork.poll, []
+
+    def poll(self: Any) -> Any:
+        looks.append(1)
+        if len(looks) == 4:
+            JudgeRun.objects.update(status="paused")
+        return real(self)
+
+    monkeypatch.setattr(provider_batches.BatchWork, "poll", poll)
+    assert work(run).status == "paused"
+    assert len(looks) == 4
+
+
+def test_command_goes_through_batches(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    make_study()
+    make_judge(endpoint=make_endpoint(standin.base_url, **PRICES))
+    call_command("run_judge", "tea", judge="judy", batch_api=True)
+    outcome = "asked 6 = a 6 + tie 0 + b 0 + unparsed 0 + refused 0 + errors 0"
+    assert capsys.readouterr().out.startswith(outcome)
+    assert JudgeRun.objects.get().way == "batch"
+    standin.behave(key="sesame")
+    Judgment.objects.all().delete()
+    Completion.objects.all().delete()
+    with pytest.raises(CommandError, match="HTTP 401"):
+        call_command("run_judge", "tea", judge="judy", batch_api=True)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason", "final"),
+    [
+        pytest.param(
+            {"response": {"status_code": 400, "body": {"error": "no"}}}, 'HTTP 400: {"error": "no"}', True, id="400"
+        ),
+        pytest.param({"response": {"status_code": 429, "body": {}}}, "HTTP 429: {}", False, id="429"),
+        pytest.param({"response": {"status_code": 500, "body": {}}}, "HTTP 500: {}", False, id="500"),
+        pytest.param(
+            {"response": {"status_code": 200, "body": {}}}, "not a chat completion: {}", False, id="no answer"
+        ),
+        pytest.param(
+            {"response": None, "error": {"code": "batch_expired", "message": "late"}},
+            "batch_expired: late",
+            False,
+            id="late",
+        ),
+        pytest.param(
+            {"response": {"status_code": 200, "body": {"error": {"code": "model_not_found", "message": "no x"}}}},
+            "HTTP 404 in the body of an answer: no x (model_not_found)",
+            True,
+            id="an error in an answer",
+        ),
+        pytest.param({}, "None: None", False, id="nothing"),
+    ],
+)
+def test_line_without_an_answer_has_its_reason(record: dict[str, Any], reason: str, final: bool) -> None:
+    line = read_line(json.dumps({"custom_id": "k", **record}), lambda text: text)
+    assert line is not None
+    assert (line.answer, line.reason, line.final) == (None, reason, final)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"response": {}}', '{"custom_id": 3}'])
+def test_line_that_names_no_request_is_passed_over(text: str) -> None:
+    assert read_line(text, lambda one: one) is None

@@ -1,0 +1,128 @@
+"""The command `run_judge` and what it shows while it works."""
+
+import io
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.jobs.progress import Progress
+from judging.management.meter import Meter, duration, line_of
+from judging.models import JudgeRun, Judgment
+from tests.fakes import Reply, StandIn
+from tests.judging.builders import make_endpoint, make_judge, make_study
+
+
+class Terminal(io.StringIO):
+    """A stream that a person looks at; like Django's, it is told how a line ends."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str, ending: str = "\n") -> int:
+        return super().write(text + ending)
+
+
+def test_line_says_how_far_how_fast_how_long_and_what_it_costs() -> None:
+    progress = Progress(total=1000, done=250, calls=270, cached=30, cost=Decimal("0.0123"), currency="EUR")
+    progress.ended, progress.errors = Counter(parsed=245, unparsed=5), Counter({"HTTP 429": 12, "time-out": 3})
+    progress.in_flight, progress.allowed = 7, 8
+    assert line_of(progress, 2.5) == (
+        "250/1000 done, 2.5 a second, 5 min 0 s left, 270 calls, 30 cached, 0.0123 EUR, 7 of 8 in flight; 5 unparsed; "
+        "failed calls: 12 × HTTP 429, 3 × time-out"
+    )
+
+
+def test_line_does_not_guess_a_cost_or_a_time_that_is_unknown() -> None:
+    line = line_of(Progress(total=10, done=0, calls=1, cost=None), 0.0)
+    assert "cost unknown" in line
+    assert "left" not in line
+    assert "cost" not in line_of(Progress(total=10, done=10), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(4.4, "4 s"), (61, "1 min 1 s"), (3599.7, "1 h 0 min"), (90_000, "25 h 0 min")]
+)
+def test_duration_is_written_to_two_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_bar_on_a_terminal_grows_and_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = Terminal()
+    meter = Meter(out)
+    meter.pause = 0.0
+    for done in (0, 50, 100):
+        meter(Progress(total=100, done=done, errors=Counter({"HTTP 500": 10_000})))
+    lines = out.getvalue().split("\r")[1:]
+    assert "\n" not in out.getvalue()
+    assert [line.count("#") for line in lines] == [0, 12, 24]
+    assert {len(line) for line in lines} == {59}
+
+
+def test_rate_is_of_the_last_half_minute() -> None:
+    meter = Meter(io.StringIO())
+    meter.seen.append((0.0, 0))
+    rates = [meter.rate(Progress(done=done), now) for now, done in ((10.0, 100), (20.0, 200), (40.0, 200), (60.0, 200))]
+    assert rates == [10.0, 10.0, pytest.approx(100 / 30), 0.0]
+
+
+@pytest.fixture
+def priced(settings: Any, db: None) -> Any:
+    """Make a judge at a stand-in that counts eleven tokens a question and seven an answer, at a price."""
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    make_study(instances=5)
+    with StandIn() as stand_in:
+        prices = {"price_prompt": Decimal(1000), "price_completion": Decimal(10_000)}
+        make_judge(endpoint=make_endpoint(stand_in.base_url, **prices))
+        yield stand_in
+
+
+def test_limit_is_kept_and_said(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("run_judge", "tea", judge="judy", limit=4)
+    out, err = capsys.readouterr()
+    assert out.startswith(
+        "asked 4 = a 4 + tie 0 + b 0 + unparsed 0 + refused 0 + errors 0; pending 6, cost 0.3240 USD;"
+    )
+    assert "stopped after as many cells as were asked for; 6 are open" in err
+    assert priced.calls == 4
+
+
+def test_limit_with_nothing_but_failures_ends_in_an_error_with_the_reason(
+    settings: Any, db: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    make_study(instances=3)
+    with StandIn([Reply(400, '{"error": {"message": "no logprobs here"}}')] * 2) as stand_in:
+        make_judge(endpoint=make_endpoint(stand_in.base_url))
+        with pytest.raises(CommandError, match="no question got an answer"):
+            call_command("run_judge", "tea", judge="judy", limit=2)
+    assert "no logprobs here" in capsys.readouterr().err
+
+
+def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match=r"the cap of 0\.2500 USD is reached: 0\.2430 USD spent") as stopped:
+        call_command("run_judge", "tea", judge="judy", max_cost="0.25", in_flight=2)
+    assert stopped.value.returncode == 3
+    assert priced.calls == 3
+    assert JudgeRun.objects.get().status == "paused"
+    call_command("run_judge", "tea", judge="judy", max_cost="10")
+    assert (priced.calls, JudgeRun.objects.get().status) == (10, "done")
+
+
+@pytest.mark.parametrize(("option", "value"), [("max_cost", "much"), ("limit", 0), ("limit", -1)])
+def test_bound_that_makes_no_sense_is_refused(priced: StandIn, option: str, value: object) -> None:
+    with pytest.raises(CommandError, match="must be"):
+        call_command("run_judge", "tea", judge="judy", **{option: value})
+    assert not Judgment.objects.exists()
+
+
+def test_failed_calls_are_counted_by_kind(settings: Any, db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    make_study(instances=1)
+    with StandIn([Reply(503, "", {"Retry-After": "0"}), Reply(429, "", {"Retry-After": "0"})]) as stand_in:
+        make_judge(endpoint=make_endpoint(stand_in.base_url))
+        call_command("run_judge", "tea", judge="judy")
+    assert "failed calls: 1 × HTTP 429, 1 × HTTP 503" in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""Runs: which cells they have, what is refused before anything is asked, and stopping and resuming them."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django_tasks_db.models import DBTaskResult
+
+from judging.core.errors import BadSettings, RunBusy
+from judging.jobs import leases
+from judging.jobs.stopping import StopFlag
+from judging.models import JudgeRun, Judgment
+from judging.runs.execution import execute
+from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, start_run
+from tests.fakes import ScriptedClient
+from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+PRICED = {"price_prompt": Decimal(1), "price_completion": Decimal(2)}
+
+
+def test_cells_are_orders_times_repeats_and_the_negated_question_beside_each() -> None:
+    study = make_study(instances=1, k=1)
+    start_run(study=study, judge=make_judge("coin", order="both", repeats=3, negated=True))
+    cells = list(Judgment.objects.values_list("order", "repeat", "negated"))
+    wanted = {(order, repeat, negated) for order in ("ab", "ba") for repeat in range(3) for negated in (False, True)}
+    assert (len(cells), set(cells)) == (12, wanted)
+
+
+def test_random_order_is_the_same_for_all_repeats_and_the_negated_question() -> None:
+    start_run(study=make_study(instances=20), judge=make_judge("coin", order="random", repeats=2, negated=True))
+    orders: dict[int, set[str]] = {}
+    for pair, order in Judgment.objects.values_list("pair", "order"):
+        orders.setdefault(pair, set()).add(order)
+    assert {len(found) for found in orders.values()} == {1}
+    assert set().union(*orders.values()) == {"ab", "ba"}
+
+
+def test_coin_is_tossed_anew_for_each_repeat() -> None:
+    judge_with(ScriptedClient(), make_study(instances=20), make_judge("coin", repeats=2))
+    verdicts = [
+        set(Judgment.objects.filter(pair=pair).values_list("verdict", flat=True))
+        for pair in Judgment.objects.values_list("pair", flat=True).distinct()
+    ]
+    assert {1, 2} == {len(found) for found in verdicts}
+
+
+def test_method_that_can_not_judge_the_task_is_refused_before_anything_is_made() -> None:
+    with pytest.raises(BadSettings, match="no wording for nonsense"):
+        start_run(study=make_study(), judge=make_judge(task="nonsense"))
+    assert not JudgeRun.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("prices", "cap", "reason"),
+    [
+        pytest.param({}, "1", "prices of endpoint stand-in are unknown", id="no price"),
+        pytest.param({"price_prompt": 1}, "1", "prices of endpoint stand-in are unknown", id="half of the prices"),
+        pytest.param(PRICED, "-1", "must be a sum of money", id="negative"),
+        pytest.param(PRICED, "NaN", "must be a sum of money", id="not a number"),
+    ],
+)
+def test_cap_that_nobody_could_keep_is_refused(prices: dict[str, Any], cap: str, reason: str) -> None:
+    judge = make_judge(endpoint=make_endpoint(**prices))
+    with pytest.raises(BadSettings, match=reason):
+        start_run(study=make_study(), judge=judge, max_cost=Decimal(cap))
+
+
+def test_cap_and_calls_in_flight_stay_until_others_are_given() -> None:
+    study, judge = make_study(), make_judge(endpoint=make_endpoint(**PRICED))
+    start_run(study=study, judge=judge, max_cost=Decimal(5), in_flight=3)
+    run = start_run(study=study, judge=judge)
+    assert (run.max_cost, run.in_flight) == (5, 3)
+    run = start_run(study=study, judge=judge, max_cost=Decimal(7), in_flight=4)
+    assert (run.max_cost, run.in_flight) == (7, 4)
+
+
+def test_paused_run_is_not_taken_up_until_it_is_resumed(django_capture_on_commit_callbacks: Any) -> None:
+    run = pause_run(run=start_run(study=make_study(), judge=make_judge("coin")))
+    assert execute(run.pk, stop=StopFlag()).status == run.status == "paused"
+    assert Judgment.objects.filter(status="pending").count() == 6
+    with django_capture_on_commit_callbacks(execute=True):
+        assert resume_run(run=run).status == "queued"
+    assert DBTaskResult.objects.count() == 1
+    assert execute(run.pk, stop=StopFlag()).status == "done"
+
+
+def test_cancelled_run_keeps_what_it_has_and_only_a_new_start_takes_it_up() -> None:
+    study, judge = make_study(), make_judge("coin")
+    run = start_run(study=study, judge=judge)
+    execute(run.pk, stop=StopFlag(), limit=2)
+    run = cancel_run(run=run)
+    assert (run.status, run.finished_at is None) == ("cancelled", False)
+    with pytest.raises(RunBusy, match="can't be resumed: it is cancelled"):
+        resume_run(run=run)
+    assert execute(run.pk, stop=StopFlag()).status == "cancelled"
+    again = start_run(study=study, judge=judge)
+    assert execute(again.pk, stop=StopFlag()).status == "done"
+    assert JudgeRun.objects.count() == 1
+
+
+@pytest.mark.parametrize("status", ["done", "cancelled"])
+def test_run_that_has_ended_can_not_be_stopped(status: str) -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    JudgeRun.objects.update(status=status)
+    for stop in (pause_run, cancel_run):
+        with pytest.raises(RunBusy):
+            stop(run=run)
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "done"])
+def test_run_that_goes_on_or_is_done_can_not_be_resumed(status: str) -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    JudgeRun.objects.update(status=status)
+    with pytest.raises(RunBusy):
+        resume_run(run=run)
+
+
+@pytest.mark.parametrize("stop", [pause_run, cancel_run])
+def test_worker_of_a_run_that_is_stopped_drops_its_calls_and_leaves_cells_open(
+    stop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
+
+    class Stopping(ScriptedClient):
+        """Has the run stopped by somebody else while its third call is under way."""
+
+        async def complete(self, body: Any) -> Any:
+            if len(self.bodies) == 2:
+                await sync_to_async(lambda: stop(run=JudgeRun.objects.get()))()
+            return await super().complete(body)
+
+    client = Stopping()
+    ended = judge_with(client, make_study(instances=20), make_judge(), in_flight=1)
+    wanted = {"pause_run": "paused", "cancel_run": "cancelled"}[stop.__name__]
+    assert ended.status == JudgeRun.objects.get().status == wanted
+    assert not ended.signal
+    assert len(client.bodies) < 10
+    assert Judgment.objects.filter(status="parsed").count() + len(client.bodies) >= 3
+    assert not Judgment.objects.exclude(worker=None).exists()
+
+
+def test_queued_run_with_a_limit_is_told_to_its_worker(django_capture_on_commit_callbacks: Any) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        run = queue_run(study=make_study(), judge=make_judge("coin"), limit=4)
+    assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 4]
+
+
+def test_run_that_is_started_while_its_paused_worker_winds_down_is_queued_anew() -> None:
+    study, judge = make_study(), make_judge("coin")
+    run = start_run(study=study, judge=judge)
+    leases.join(run.pk)
+    pause_run(run=run)
+    assert start_run(study=study, judge=judge).status == "queued"
+
+
+def test_run_that_is_started_while_it_is_worked_on_goes_on_with_the_new_bounds() -> None:
+    study, judge = make_study(), make_judge("coin")
+    run = start_run(study=study, judge=judge)
+    leases.join(run.pk)
+    again = start_run(study=study, judge=judge, in_flight=3)
+    assert (again.pk, again.status, again.in_flight) == (run.pk, "running", 3)

@@ -1,0 +1,231 @@
+"""Adding endpoints and judges, starting runs, and finding runs without a worker."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from annotation.core.errors import AnnotationError
+from annotation.models import Assignment, Slot
+from judging.core.errors import BadSettings, EndpointRefused, UnknownJudge
+from judging.endpoints.services import add_endpoint, find_endpoint
+from judging.jobs import leases
+from judging.models import Endpoint, Judge, JudgeRun, Judgment, RunWorker
+from judging.runs.judges import add_judge, find_judge
+from judging.runs.requeue import requeue_runs
+from judging.runs.services import find_batch, queue_run, start_run
+from judging.runs.tasks import enqueue_extra_worker, enqueue_run
+from judging.worker import requeue_and_release
+from tests import factories as annotators
+from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+ENDPOINT: dict[str, Any] = {
+    "name": "far",
+    "base_url": "https://models.example/v1/",
+    "model": "big",
+    "key_env": "FAR_KEY",
+}
+
+
+KEY_ENVS_REFUSED = [
+    *("sk-abc123", "two words", "1ST_KEY", "_MY_KEY", "my_api_key", "MY_KEY\n", "PATH", "HOME", "SMTP_PASSWORD"),
+    *("SECRET_KEY", "DJANGO_SECRET_KEY", "OAUTH_CLIENT_SECRET", "DJANGO_KEY", "DATABASE_URL", "DATABASE_KEY"),
+    *("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"),
+]
+
+
+def test_endpoint_is_added_once() -> None:
+    assert [add_endpoint(**ENDPOINT)[1], add_endpoint(**ENDPOINT)[1]] == [True, False]
+    assert Endpoint.objects.get().base_url == "https://models.example/v1"
+
+
+@pytest.mark.parametrize(
+    "change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER_KEY"}]
+)
+def test_another_endpoint_under_a_used_name_is_refused(change: dict[str, str]) -> None:
+    add_endpoint(**ENDPOINT)
+    with pytest.raises(BadSettings, match="endpoint far exists with other settings"):
+        add_endpoint(**{**ENDPOINT, **change})
+
+
+@pytest.mark.parametrize("key_env", KEY_ENVS_REFUSED)
+def test_key_in_place_of_a_variables_name_is_refused_and_not_repeated(key_env: str) -> None:
+    with pytest.raises(BadSettings) as refused:
+        add_endpoint(**{**ENDPOINT, "key_env": key_env})
+    assert key_env not in str(refused.value)
+
+
+@pytest.mark.parametrize("key_env", ["MY_API_KEY", "OPENAI_API_KEY", "HF_TOKEN", "KEY2", "TANDEM_KEY_FOR_BIG"])
+def test_variable_made_for_a_key_is_taken(key_env: str) -> None:
+    assert add_endpoint(**{**ENDPOINT, "key_env": key_env})[1]
+
+
+def test_endpoint_on_a_private_network_is_refused(settings: Any) -> None:
+    private = {**ENDPOINT, "base_url": "http://10.0.0.1/v1"}
+    with pytest.raises(EndpointRefused, match="ENDPOINT_ALLOWLIST"):
+        add_endpoint(**private)
+    assert not Endpoint.objects.exists()
+    settings.ENDPOINT_ALLOWLIST = ["10.0.0.1"]
+    assert add_endpoint(**private)[1]
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
+def test_time_out_must_be_a_positive_time(timeout: float) -> None:
+    with pytest.raises(BadSettings, match="time-out"):
+        add_endpoint(**ENDPOINT, timeout_seconds=timeout)
+
+
+def test_judge_is_added_once_and_keeps_its_seed() -> None:
+    first, is_new = add_judge(name="coin", method="coin")
+    again, is_new_again = add_judge(name="coin", method="coin")
+    assert (is_new, is_new_again, again.seed) == (True, False, first.seed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"method": "longer"}, {"order": "both"}, {"family": "owls"}, {"seed": 99}],
+    ids=lambda change: str(change),
+)
+def test_another_judge_under_a_used_name_is_refused(change: dict[str, Any]) -> None:
+    add_judge(name="coin", method="coin", seed=1)
+    with pytest.raises(BadSettings, match="judge coin exists with other settings"):
+        add_judge(**{"name": "coin", "method": "coin", **change})
+
+
+@pytest.mark.parametrize(
+    ("settings_", "reason"),
+    [
+        pytest.param({"method": "direct"}, "name an endpoint", id="no endpoint"),
+        pytest.param({"method": "coin", "params": {"temperature": 1}}, "no parameters", id="useless parameters"),
+        pytest.param({"method": "oracle"}, "no judging method oracle; there are coin, cot, ", id="unknown method"),
+        pytest.param({"method": "coin", "order": "sideways"}, "order", id="unknown order"),
+        pytest.param({"method": "coin", "name": "no spaces"}, "name", id="bad name"),
+        pytest.param({"method": "coin", "seed": -1}, "seed", id="bad seed"),
+    ],
+)
+def test_judge_that_can_not_work_is_refused(settings_: dict[str, Any], reason: str) -> None:
+    with pytest.raises(AnnotationError, match=reason):
+        add_judge(**{"name": "judge", **settings_})
+    assert not Judge.objects.exists()
+
+
+def test_endpoint_for_a_baseline_and_reserved_parameters_are_refused() -> None:
+    endpoint = make_endpoint()
+    with pytest.raises(BadSettings, match="takes no endpoint"):
+        add_judge(name="j", method="coin", endpoint=endpoint)
+    with pytest.raises(BadSettings, match="set by the engine: model, n"):
+        add_judge(name="j", method="direct", endpoint=endpoint, params={"n": 3, "model": "x"})
+
+
+def test_unknown_names_list_those_that_exist() -> None:
+    make_judge()
+    with pytest.raises(UnknownJudge, match="no judge jude; there are: judy"):
+        find_judge("jude")
+    with pytest.raises(UnknownJudge, match="no endpoint far; there are: stand-in"):
+        find_endpoint("far")
+    with pytest.raises(AnnotationError, match="has no batch b; it has: none yet"):
+        find_batch(make_study(), "b")
+
+
+def test_run_without_batches_is_on_every_pair() -> None:
+    run = start_run(study=make_study(), judge=make_judge(order="both"))
+    assert run.judgments.count() == 12
+    assert run.status == "queued"
+
+
+def test_run_on_a_study_with_batches_is_on_their_pairs_only() -> None:
+    study = make_study()
+    pairs = pairs_in(study)
+    make_batch(study, pairs[:2], "first")
+    second = make_batch(study, pairs[2:4], "second")
+    judge = make_judge("coin")
+    assert start_run(study=study, judge=judge).judgments.count() == 4
+    run = start_run(study=study, judge=judge, batch=second)
+    assert set(run.judgments.values_list("pair_id", flat=True)) == {pair.pk for pair in pairs[2:4]}
+
+
+def test_starting_again_is_the_same_run() -> None:
+    study, judge = make_study(), make_judge("coin")
+    first, second = start_run(study=study, judge=judge, in_flight=3), start_run(study=study, judge=judge)
+    assert (first.pk, second.in_flight, Judgment.objects.count()) == (second.pk, 3, 6)
+
+
+@pytest.mark.parametrize("in_flight", [0, -1, 100_000])
+def test_calls_in_flight_out_of_bounds_are_refused(in_flight: int) -> None:
+    with pytest.raises(BadSettings, match="in flight must be between 1"):
+        start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)
+
+
+def test_study_without_pairs_can_not_be_judged() -> None:
+    with pytest.raises(BadSettings, match="no pairs to judge"):
+        start_run(study=make_study(instances=0), judge=make_judge("coin"))
+    assert not JudgeRun.objects.exists()
+
+
+def test_queued_run_gets_its_task_only_when_everything_is_stored(django_capture_on_commit_callbacks: Any) -> None:
+    with django_capture_on_commit_callbacks(execute=False) as callbacks:
+        queue_run(study=make_study(), judge=make_judge("coin"))
+    assert not DBTaskResult.objects.exists()
+    [enqueue] = callbacks
+    enqueue()
+    assert DBTaskResult.objects.count() == 1
+
+
+def test_run_without_a_worker_is_requeued_once() -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    assert [requeue_runs(), requeue_runs()] == [1, 0]
+    [task] = DBTaskResult.objects.all()
+    assert task.args_kwargs["args"] == [run.pk]
+
+
+@pytest.mark.parametrize("status", ["done", "failed", "paused", "cancelled"])
+def test_run_that_ended_is_not_requeued(status: str) -> None:
+    start_run(study=make_study(), judge=make_judge("coin"))
+    JudgeRun.objects.update(status=status)
+    assert requeue_runs() == 0
+
+
+def test_run_with_a_living_worker_is_not_requeued_and_a_silent_one_is() -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    _, worker = leases.join(run.pk)
+    assert worker is not None
+    assert requeue_runs() == 0
+    RunWorker.objects.update(heartbeat_at=worker.heartbeat_at - 2 * leases.LEASE)
+    assert requeue_runs() == 1
+
+
+def test_requeued_run_keeps_the_limit_that_it_was_started_with() -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"))
+    enqueue_run(run.pk, 5)
+    long_ago = timezone.now() - 2 * leases.LEASE
+    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago)
+    assert requeue_runs() == 1
+    dead, fresh = DBTaskResult.objects.order_by("enqueued_at")
+    assert (dead.status, fresh.args_kwargs["args"]) == ("FAILED", [run.pk, 5])
+
+
+@pytest.mark.parametrize(("in_flight", "workers", "helps"), [(64, 0, 0), (65, 0, 1), (256, 2, 1), (256, 3, 0)])
+def test_run_that_is_too_much_for_its_workers_is_offered_to_another(in_flight: int, workers: int, helps: int) -> None:
+    run = start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)
+    for _ in range(workers):
+        leases.join(run.pk)
+    enqueue_extra_worker(run.pk)
+    enqueue_extra_worker(run.pk)
+    assert DBTaskResult.objects.count() == helps
+
+
+def test_the_worker_frees_the_slots_of_claims_whose_time_has_run_out() -> None:
+    study = annotators.make_study("claims")
+    annotators.make_batch(study)
+    stale, fresh = (
+        annotators.claim(annotators.make_annotator(study, name), timezone.now()) for name in ("gone", "here")
+    )
+    Assignment.objects.filter(pk=stale.pk).update(expires_at=timezone.now())
+
+    requeue_and_release()
+
+    assert set(Slot.objects.exclude(assignment=None).values_list("assignment", flat=True)) == {fresh.pk}
+    stale.refresh_from_db()
+    assert stale.state == "expired"

@@ -1,0 +1,110 @@
+"""What came of runs and what they took, as the command says it."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.jobs.stopping import StopFlag
+from judging.models import Judgment
+from judging.runs.execution import execute
+from judging.runs.services import start_run
+from tests.judging.builders import make_endpoint, make_judge, make_study
+from tests.standin.process import StandInProcess
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
+
+
+@pytest.fixture(autouse=True)
+def _allow_loopback(settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+
+
+def run(study: Any, method: str = "direct", **settings: Any) -> None:
+    """Let a judge rate a study."""
+    assert execute(start_run(study=study, judge=make_judge(method, **settings)).pk, stop=StopFlag()).status == "done"
+
+
+def status(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Return what the command prints as JSON."""
+    capsys.readouterr()
+    call_command("run_status", "tea", *arguments, "--format", "json")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_everything_asked_is_accounted_for(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    standin.behave(unreadable=0.4, refuse=0.2, seed=2)
+    run(make_study(instances=10), endpoint=make_endpoint(standin.base_url, **PRICES), order="both")
+    told = status(capsys, "--judge", "judy")
+    kinds = ["a", "tie", "b", "unparsed", "refused", "errors"]
+    assert sum(told[kind] for kind in kinds) == told["asked"] == 40
+    assert min(told["unparsed"], told["refused"], told["a"]) > 0
+    answered = standin.stats()["answered"]
+    assert (told["calls"], told["cached"], told["pending"]) == (answered, 0, 0)
+
+
+def test_tokens_and_money_are_those_of_the_answers(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    endpoint = make_endpoint(standin.base_url, **PRICES)
+    study = make_study()
+    run(study, "prepair", endpoint=endpoint)
+    told = status(capsys, "--judge", "judy")
+    assert told["tokens"] == told["prompt_tokens"] + told["completion_tokens"] > 0
+    assert told["cost"] == pytest.approx((told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6)
+    assert told["cost_per_verdict"] == pytest.approx(told["cost"] / 6)
+    assert {kind["kind"]: kind["answers"] for kind in told["calls_by_kind"]} == {"critique": 12, "verdict": 6}
+    assert sum(kind["prompt_tokens"] for kind in told["calls_by_kind"]) == told["prompt_tokens"]
+    run(study, "prepair", endpoint=endpoint, name="jack", seed=8)
+    again = status(capsys, "--judge", "jack")
+    assert (again["calls"], again["cached"], again["calls_per_verdict"]) == (6, 12, 1)
+
+
+def test_unknown_price_is_not_free(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study()
+    run(study, endpoint=make_endpoint(standin.base_url))
+    told = status(capsys, "--judge", "judy")
+    assert (told["cost"], told["cost_per_verdict"], told["cost_known"]) == (None, None, 0)
+    Judgment.objects.filter(pk=Judgment.objects.earliest("pk").pk).update(cost=Decimal("0.25"))
+    told = status(capsys, "--judge", "judy")
+    assert (told["cost"], told["cost_known"]) == (None, 0.25)
+
+
+def test_baseline_takes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    run(make_study(), "coin")
+    told = status(capsys, "--judge", "judy")
+    assert (told["asked"], told["calls"], told["tokens"], told["cost"]) == (6, 0, 0, 0)
+
+
+def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    study, endpoint = make_study(), make_endpoint(standin.base_url, **PRICES)
+    for number, method in enumerate(["direct", "direct", "coin"]):
+        more: dict[str, Any] = {"endpoint": endpoint} if method == "direct" else {}
+        run(study, method, name=f"j{number}", seed=number, **more)
+    told = status(capsys)
+    assert [(one["method"], one["judges"], one["asked"]) for one in told["procedures"]] == [
+        ("coin", 1, 6),
+        ("direct", 2, 12),
+    ]
+    assert len(told["runs"]) == 3
+    direct = told["procedures"][1]
+    assert direct["cost"] == pytest.approx(sum(one["cost"] for one in told["runs"] if one["method"] == "direct"))
+
+
+def test_text_lists_the_same(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    run(make_study(), endpoint=make_endpoint(standin.base_url, **PRICES))
+    call_command("run_status", "tea", judge="judy")
+    lines = capsys.readouterr().out.splitlines()
+    assert {"asked: 6", "unparsed: 0", "calls: 6", "currency: USD"} <= set(lines)
+    call_command("run_status", "tea")
+    assert "procedures: method: direct" in capsys.readouterr().out.splitlines()
+
+
+def test_nothing_to_tell_is_said() -> None:
+    make_study()
+    make_judge("coin")
+    with pytest.raises(CommandError, match="has no runs yet"):
+        call_command("run_status", "tea")
+    with pytest.raises(CommandError, match="judge judy has no run on tea"):
+        call_command("run_status", "tea", judge="judy")

@@ -1,0 +1,105 @@
+"""The page that makes comparison tables: an estimate first, then a run that a worker takes up."""
+
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import ComparisonTable, Study
+from judging.models import AspectSet, Completion, Judge, JudgeRun
+from tests.judging.builders import make_endpoint, make_study, make_user
+from tests.standin.process import StandInProcess
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+FORM = {"endpoint": "stand-in", "samples": "3", "scheme": "tournament", "aspects": "offline", "in_flight": "4"}
+
+
+@pytest.fixture
+def study(standin: StandInProcess, settings: Any) -> Study:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    make_endpoint(standin.base_url)
+    return make_study(instances=2, k=1)
+
+
+@pytest.fixture
+def reader(client: Client, study: Study) -> Client:
+    client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def send(reader: Client, name: str = "make-tables", **changes: str) -> Any:
+    return reader.post(reverse(f"judging:{name}", args=["tea"]), {**FORM, **changes})
+
+
+def test_page_offers_the_endpoints_and_names_the_aspects(reader: Client, study: Study) -> None:
+    AspectSet.objects.create(group=study.group, task=study.task_kind, version=3, aspects=["<b>kind</b>ness", "rhythm"])
+    page = reader.get(reverse("judging:make-tables", args=["tea"])).content.decode()
+    assert '<option value="stand-in" selected>' in page
+    assert "&lt;b&gt;kind&lt;/b&gt;ness" in page
+    assert f"{study.task_kind}.v3" in page
+
+
+def test_estimate_comes_first_and_makes_nothing(reader: Client, standin: StandInProcess) -> None:
+    answer = send(reader)
+    assert answer.status_code == 200
+    assert "<strong>12 calls</strong>" in answer.content.decode()  # 3 tables, 2 comparisons and a choice for each of 2
+    assert reverse("judging:start-tables", args=["tea"]) in answer.content.decode()
+    assert not Judge.objects.exists()
+    assert not JudgeRun.objects.exists()
+    assert standin.stats()["calls"] == 0
+
+
+def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client) -> None:
+    answer = send(reader, "start-tables", variant="mine")
+    run = JudgeRun.objects.get()
+    assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
+    assert (run.tables_as, run.status, run.in_flight) == ("mine", "queued", 4)
+    call_command("worker", "--batch")
+    run.refresh_from_db()
+    assert run.status == "done"
+    assert ComparisonTable.objects.filter(variant="mine").count() == 2
+    asked = Completion.objects.count()
+    assert send(reader, "start-tables", variant="mine").status_code == 302
+    call_command("worker", "--batch")
+    assert Completion.objects.count() == asked
+    assert Judge.objects.count() == JudgeRun.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"samples": "3", "budget": "15"}, "Give either the tables or the calls for each pair."),
+        ({"samples": ""}, "How many tables are to be drawn for each pair?"),
+        ({"samples": "101"}, "less than or equal to 100"),
+        ({"samples": "40", "scheme": "exact"}, "1,560 comparisons"),
+        ({"params": "scheme=exact"}, "scheme can&#x27;t be given as a parameter as well"),
+        ({"endpoint": "nobody"}, "Select a valid choice"),
+        ({"instances": "i77"}, "i77"),
+    ],
+)
+@pytest.mark.parametrize("name", ["make-tables", "start-tables"])
+def test_wrong_input_is_said_at_the_form_and_starts_nothing(
+    reader: Client, name: str, changes: dict[str, str], told: str
+) -> None:
+    answer = send(reader, name, **changes)
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+    assert not JudgeRun.objects.exists()
+
+
+def test_variant_of_other_tables_and_a_bad_name_are_refused(reader: Client, study: Study) -> None:
+    pair = study.instances.get(instance_id="i0").matchups.get().pairs.get()
+    ComparisonTable.objects.create(study=study, table_id="t", pair=pair, variant="c3", rows=[], aspects=[])
+    for changes, told in (({}, "name another one"), ({"variant": "two words"}, "without spaces")):
+        answer = send(reader, "start-tables", **changes)
+        assert (answer.status_code, told in answer.content.decode()) == (422, True)
+    assert not JudgeRun.objects.exists()
+
+
+def test_strangers_and_raters_find_no_such_page(client: Client, study: Study) -> None:
+    address = reverse("judging:make-tables", args=["tea"])
+    assert client.get(address).status_code == 302
+    client.force_login(make_user("ann", "annotator", study), backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(address).status_code == 404

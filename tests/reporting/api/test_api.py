@@ -1,0 +1,265 @@
+"""The API's lists and rows: who sees what, filters, pages, and a schema that is true."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteChange
+from judging.models import Completion, Endpoint, Judge, Judgment, TableCheck, TableMaking
+from reporting.api import tokens
+from reporting.exports.files import export_lines
+from reporting.findings.study_findings import findings
+from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+OF_STUDIES = [
+    *("studies", "systems", "instances", "generations", "matchups", "pairs", "batches", "hits", "assignments"),
+    *("ratings", "history", "flags", "annotators", "tables", "runs", "judgments", "completions"),
+]
+ALL = [*OF_STUDIES, "judges", "endpoints"]
+MADE = {"studies", "batches"}  # by POST on their list
+KEYS = {"studies": "slug", "pairs": "key", "hits": "key", "assignments": "key", "completions": "cache_key"}
+
+
+def build_everything(slug: str) -> Built:
+    """A study with at least one row of every kind."""
+    built = build_configuration(build_study(slug), instances=2, pairs=2)
+    separate(built, [(0.5, 0.5, 0.1), (0.5, 0.5, 0.4)], [0.1, 0.4])
+    rate(built, 0, "ann", [-1, 1])
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ba", 1)])
+    completion = Completion.objects.create(cache_key=f"{built.study.pk:064x}", base_url="https://x.example", request={})
+    for judgment in Judgment.objects.filter(run__study=built.study):
+        judgment.completions.add(completion)
+    ComparisonTable.objects.create(study=built.study, table_id="t1", pair=built.pairs[0][0], variant="c8")
+    display = Display.objects.filter(assignment__hit__batch__study=built.study).earliest("pk")
+    VoteChange.objects.create(display=display, stage="first", verdict=-1, received_at=timezone.now())
+    Flag.objects.create(display=display, kind="empty", flagged_at=timezone.now())
+    return built
+
+
+@pytest.fixture
+def mine(db: None) -> Built:
+    """The study that the reader may read."""
+    return build_everything("mine")
+
+
+@pytest.fixture
+def other(mine: Built) -> Built:
+    """A study of somebody else."""
+    Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m", key_env="SOME_KEY")
+    return build_everything("other")
+
+
+def client_of(user: Any) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    return client
+
+
+@pytest.fixture
+def reader(mine: Built) -> APIClient:
+    return client_of(build_user("reader", "researcher", mine.study))
+
+
+def test_reader_sees_rows_of_their_studies_only(reader: APIClient, other: Built) -> None:
+    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    for name in OF_STUDIES:
+        found, everything = (client.get(f"/api/v1/{name}/").json() for client in (reader, admin))
+        assert found["count"] > 0, name
+        assert everything["count"] == 2 * found["count"], name
+        key = KEYS.get(name, "id")
+        seen = {row[key] for row in found["results"]}
+        for row in everything["results"]:
+            status = reader.get(f"/api/v1/{name}/{row[key]}/").status_code
+            assert status == (200 if row[key] in seen else 404), (name, row)
+            if "study" in row:
+                assert (row["study"] == "mine") == (row[key] in seen), (name, row)
+
+
+def test_rows_are_filtered_by_study(reader: APIClient, other: Built) -> None:
+    def count(name: str, **query: str) -> int:
+        return int(reader.get(f"/api/v1/{name}/", query).json()["count"])
+
+    for name in OF_STUDIES[1:]:
+        assert (count(name, study="mine"), count(name, study="other")) == (count(name), 0), name
+
+
+def test_strangers_and_annotators_are_refused(mine: Built) -> None:
+    annotator, nobody = client_of(build_user("ann", "annotator", mine.study)), client_of(build_user("nobody"))
+    for name in ALL:
+        statuses = [client.get(f"/api/v1/{name}/").status_code for client in (APIClient(), annotator, nobody)]
+        assert statuses == [401, 403, 403], name
+
+
+def test_nothing_else_can_be_written(mine: Built) -> None:
+    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    for name in ALL:
+        methods = [admin.put, admin.patch, admin.delete] + ([] if name in MADE else [admin.post])
+        assert [method(f"/api/v1/{name}/").status_code for method in methods] == [405] * len(methods), name
+
+
+def test_endpoints_are_for_site_admins_and_hold_no_key(
+    reader: APIClient, other: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "very-secret")
+    assert reader.get("/api/v1/endpoints/").status_code == 403
+    assert reader.get("/api/v1/judges/").json()["count"] == 1
+    admin = client_of(get_user_model().objects.create_superuser("root", password="a long enough one"))
+    answer = admin.get("/api/v1/endpoints/local/")
+    assert answer.json()["key_env"] == "SOME_KEY"
+    assert "very-secret" not in answer.content.decode()
+
+
+def test_readers_are_not_told_where_an_endpoint_is(reader: APIClient, other: Built, mine: Built) -> None:
+    Judge.objects.update(endpoint=Endpoint.objects.get(name="local"))
+    answers = [reader.get(f"/api/v1/{name}/") for name in ALL if name != "endpoints"]
+    assert all(answer.json()["count"] > 0 for answer in answers)
+    for told in (*(answer.content.decode() for answer in answers), *export_lines(mine.study, "judgments", "jsonl")):
+        assert "x.example" not in told
+        assert "base_url" not in told
+
+
+def test_annotators_are_codes_and_no_accounts(reader: APIClient, mine: Built) -> None:
+    Annotator.objects.filter(code="ann").update(user=build_user("jane.doe@example.org"))
+    for name in ("annotators", "assignments", "ratings"):
+        assert "jane.doe" not in reader.get(f"/api/v1/{name}/").content.decode()
+    assert set(reader.get("/api/v1/annotators/").json()["results"][0]) == {
+        *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"),
+        *("warned_at", "blocked_at", "block_reason"),
+    }
+
+
+def test_nothing_of_who_has_withdrawn_is_listed(reader: APIClient, mine: Built) -> None:
+    rate(mine, 1, "gone", [1, 1])
+    names = ("annotators", "assignments", "ratings", "history", "flags")
+    before = {name: reader.get(f"/api/v1/{name}/").json()["count"] for name in names}
+
+    Annotator.objects.filter(code="ann").update(withdrawn_at=timezone.now())
+
+    for name in names:
+        after = reader.get(f"/api/v1/{name}/").json()
+        assert after["count"] < before[name], name
+        assert "ann" not in {row.get("rater", row.get("annotator", row.get("code"))) for row in after["results"]}, name
+
+
+def test_purposes_and_settings_are_shown(reader: APIClient, mine: Built) -> None:
+    study = reader.get("/api/v1/studies/mine/").json()
+    assert (study["protocol"], study["arms"], study["qualification_share"]) == ("one-stage", [], 0.8)
+    [batch] = reader.get("/api/v1/batches/", {"purpose": "rating"}).json()["results"]
+    assert (batch["purpose"], batch["gold_rate"], batch["repeat_rate"]) == ("rating", 0, 0)
+    assert reader.get("/api/v1/batches/", {"purpose": "gold"}).json()["count"] == 0
+    [assignment] = reader.get("/api/v1/assignments/", {"purpose": "rating"}).json()["results"]
+    assert (assignment["attempt"], assignment["repeat_of"], assignment["late"]) == (1, None, False)
+    assert {"arm", "locked_at", "pay_due", "returned_at", "return_reason"} <= set(assignment)
+    [flag] = reader.get("/api/v1/flags/", {"kind": "empty", "rater": "ann"}).json()["results"]
+    assert (flag["pair"], flag["row"], flag["table"]) == (mine.pairs[0][0].key, None, None)
+    [change] = reader.get("/api/v1/history/", {"stage": "first", "rater": "ann"}).json()["results"]
+    assert (change["verdict"], change["shown_table"]) == (-1, None)
+
+
+def test_findings_are_those_of_the_command(reader: APIClient, other: Built, mine: Built) -> None:
+    assert reader.get("/api/v1/studies/mine/findings/").json() == findings(mine.study)
+    filtered = reader.get("/api/v1/studies/mine/findings/", {"batch": "news-batch", "drop_incomplete": "true"}).json()
+    assert filtered["filters"]["batches"] == ["news-batch"]
+    assert filtered["filters"]["drop_incomplete"] is True
+    assert reader.get("/api/v1/studies/mine/findings/", {"batch": "nope"}).status_code == 404
+    assert reader.get("/api/v1/studies/other/findings/").status_code == 404
+
+
+def test_completion_behind_many_judgments_is_listed_once(reader: APIClient, mine: Built) -> None:
+    assert Judgment.objects.filter(completions__isnull=False).count() == 2
+    assert reader.get("/api/v1/completions/").json()["count"] == 1
+
+
+def test_session_of_a_reader_works_too(mine: Built) -> None:
+    client = APIClient()
+    client.force_login(
+        build_user("reader", "researcher", mine.study), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    assert client.get("/api/v1/studies/").json()["results"][0]["slug"] == "mine"
+
+
+def test_ended_token_opens_nothing(mine: Built) -> None:
+    user = build_user("reader", "researcher", mine.study)
+    client = client_of(user)
+    assert client.get("/api/v1/studies/").status_code == 200
+    assert tokens.revoke_token(user=user)
+    assert client.get("/api/v1/studies/").status_code == 401
+
+
+def test_lists_come_in_pages_that_do_not_overlap(reader: APIClient, mine: Built) -> None:
+    build_configuration(mine.study, instances=120, pairs=1, dataset="many")
+    first = reader.get("/api/v1/instances/").json()
+    second = reader.get(first["next"]).json()
+    ids = [row["id"] for page in (first, second) for row in page["results"]]
+    assert len(ids) == len(set(ids)) == first["count"] == 122
+    assert reader.get("/api/v1/instances/", {"page": "99"}).status_code == 404
+
+
+def test_filters_narrow_lists(reader: APIClient, mine: Built) -> None:
+    assert reader.get("/api/v1/ratings/", {"rater": "ann"}).json()["count"] == 2
+    assert reader.get("/api/v1/ratings/", {"rater": "bob"}).json()["count"] == 0
+    assert reader.get("/api/v1/judgments/", {"judge": "direct", "status": "parsed"}).json()["count"] == 2
+    assert reader.get("/api/v1/judgments/", {"status": "refused"}).json()["count"] == 0
+    assert reader.get("/api/v1/instances/", {"dataset": "news"}).json()["count"] == 2
+    assert reader.get("/api/v1/assignments/", {"state": "claimed"}).json()["count"] == 0
+
+
+def test_lists_take_a_fixed_number_of_queries(
+    reader: APIClient, mine: Built, django_assert_max_num_queries: Any
+) -> None:
+    few = {}
+    for name in OF_STUDIES:
+        with django_assert_max_num_queries(12) as few[name]:
+            reader.get(f"/api/v1/{name}/")
+    rate(mine, 0, "bob", [-1, 1])
+    rate(mine, 1, "bob", [-1, 1])
+    judge(mine, "other", [(0, 0, "ab", -1), (0, 1, "ba", 1)])
+    build_configuration(mine.study, instances=3, pairs=2, dataset="more")
+    for name in OF_STUDIES:
+        with django_assert_max_num_queries(len(few[name]), info=name):
+            reader.get(f"/api/v1/{name}/")
+
+
+def test_odd_addresses_are_not_found(reader: APIClient) -> None:
+    for path in ("pairs/%00/", "instances/99999999999999999999999/", "instances/abc/", "studies/no-such/"):
+        assert reader.get(f"/api/v1/{path}").status_code == 404
+    assert reader.get("/api/v1/instances/", {"dataset": "\0"}).status_code == 400
+
+
+def test_one_table_comes_with_its_checks_and_its_making(reader: APIClient, mine: Built) -> None:
+    table = ComparisonTable.objects.get()
+    text = mine.pairs[0][0].generation_a.text
+    ComparisonTable.objects.update(rows=[{"aspect": "x", "only_a": text, "both": "", "only_b": "quartz"}])
+    assert "checks" not in reader.get("/api/v1/tables/").json()["results"][0]
+    bare = reader.get(f"/api/v1/tables/{table.pk}/").json()
+    assert (bare["making"], bare["checks"]["vectors"], bare["checks"]["threshold"]) == (None, {}, 0.5)
+    assert (bare["checks"]["n"], bare["checks"]["supported"]) == (2, 0.5)
+    [row] = bare["checks"]["rows"]
+    assert [row[cell]["support"] for cell in ("only_a", "both", "only_b")] == [1.0, None, 0.0]
+    record = {"samples": [], "bracket": []}
+    TableMaking.objects.create(judgment=Judgment.objects.earliest("pk"), table=table, record=record)
+    endpoint = Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m")
+    TableCheck.objects.create(table=table, endpoint=endpoint, model="m", found={"n": 2})
+    full = reader.get(f"/api/v1/tables/{table.pk}/").json()
+    assert (full["making"], full["checks"]["vectors"]) == (record, {"m": {"n": 2}})
+
+
+def test_schema_is_valid_and_declares_refusals(tmp_path: Any) -> None:
+    path = tmp_path / "schema.yml"
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(path))
+    written = path.read_text(encoding="utf-8")
+    for name in ALL:
+        assert f"/api/v1/{name}/" in written
+    answer = APIClient().get("/api/v1/schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json")
+    assert answer.status_code == 200
+    paths = answer.data["paths"]
+    for path, operations in paths.items():
+        if path != "/api/v1/schema/":
+            assert set(operations) <= {"get", "post", "patch"}
+            for operation in operations.values():
+                assert {"401", "403", "404"} <= set(operation["responses"])

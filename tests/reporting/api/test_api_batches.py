@@ -1,0 +1,212 @@
+"""Batches through the API: preview, making, launching, extending, copying; who may; what is refused."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from annotation.models import Batch, Event, Hit, Study
+from reporting.api import tokens
+from tests.annotation.batches.test_batches import chosen, separate
+from tests.factories import add_instances, make_batch, make_study, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+BATCHES = "/api/v1/batches/"
+
+
+def client_of(user: Any) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+    return client
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=6, k=3, pay_per_hit="0.50", currency="EUR", minutes_per_hit=6, raters_per_hit=2)
+
+
+@pytest.fixture
+def manager(study: Study) -> APIClient:
+    return client_of(make_user("manager", "study-admin", study=study))
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    made = {"study": "study", "name": "b", "dataset": "news", "systems": ["beta", "alpha"], "pairs": 2, "seed": 7}
+    return {**made, **changes}
+
+
+def post(client: APIClient, address: str, values: dict[str, Any]) -> Any:
+    return client.post(address, values, format="json")
+
+
+def test_a_preview_says_what_would_be_made_and_stores_nothing(study: Study, manager: APIClient) -> None:
+    separate(study, [0.0, 0.2, 0.4, 0.6, 0.8, None])
+
+    answer = post(manager, BATCHES, body(select="stratified:2x1", preview=True, fee_percent="10"))
+
+    assert answer.status_code == 200
+    told = answer.json()
+    assert (told["pool"], told["chosen"], told["hits"], told["pairs"], told["ratings"]) == (6, 2, 2, 4, 8)
+    assert (told["hours"], told["pay"], told["fee"], told["cost"], told["currency"]) == (
+        0.4,
+        "2.00",
+        "0.20",
+        "2.20",
+        "EUR",
+    )
+    assert [(bar["chosen"], bar["left"]) for bar in told["histogram"]] == [(1, 1), (1, 2), (0, 1)]
+    assert told["histogram"][2]["low"] is None
+    assert (Batch.objects.count(), Hit.objects.count(), Event.objects.count()) == (0, 0, 0)
+    made = post(manager, BATCHES, body(select="stratified:2x1", seed=told["seed"]))
+    assert made.status_code == 201
+    assert chosen(Batch.objects.get()) == told["instance_ids"]
+
+
+def test_a_batch_is_made_once(study: Study, manager: APIClient) -> None:
+    first = post(manager, BATCHES, body(instance_ids=["news-2", "news-4"], status="draft", most_hits_per_rater=3))
+    again = post(manager, BATCHES, body(instance_ids=["news-4", "news-2"], most_hits_per_rater=3))
+    other = post(manager, BATCHES, body(instance_ids=["news-4"]))
+
+    assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
+    batch = Batch.objects.get()
+    assert first.headers["Location"] == f"{BATCHES}{batch.pk}/"
+    assert first.json() == again.json() == {**manager.get(f"{BATCHES}{batch.pk}/").json(), "notices": []}
+    shown = first.json()
+    assert (shown["status"], shown["raters_per_hit"], shown["most_hits_per_rater"]) == ("draft", 2, 3)
+    assert (shown["launched_at"], shown["selection"]["spec"]) == (None, "ids")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "problem"),
+    [
+        ({"pairs": 0}, 422, "greater than or equal to 1"),
+        ({"systems": ["alpha"]}, 422, "at least 2"),
+        ({"seeed": 1}, 422, "There is no such field here."),
+        ({"status": "paused"}, 422, "This must be one of open, draft."),
+        ({"name": ""}, 422, "may not be blank"),
+        ({"instance_ids": [["x"]]}, 422, "0: Not a valid string."),
+        ({"select": "best"}, 409, "selection is 'best'"),
+        ({"select": "random:7"}, 409, "cannot choose 7 of 6"),
+        ({"select": "top:1"}, 409, "is not computed yet"),
+        ({"dataset": "talk"}, 404, "has no talk: beta / alpha; it has news: alpha / beta"),
+        ({"study": "nowhere"}, 404, "nowhere"),
+        ({"gold_rate": 0.4, "repeat_rate": 0.4}, 409, "together they may be 0.5 at most"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_made_is_refused_in_json(
+    study: Study, manager: APIClient, change: dict[str, Any], code: int, problem: str
+) -> None:
+    for preview in (False, True):
+        if preview and change == {"name": ""}:
+            continue
+        answer = post(manager, BATCHES, body(**change, preview=preview))
+        assert answer.status_code == code
+        assert problem in answer.content.decode().replace("\\u0027", "'")
+    assert Batch.objects.count() == 0
+
+
+def test_a_batch_needs_a_name_and_a_preview_none(study: Study, manager: APIClient) -> None:
+    nameless = body()
+    del nameless["name"]
+
+    assert post(manager, BATCHES, nameless).json()["fields"] == {"name": ["This field is required."]}
+    assert post(manager, BATCHES, {**nameless, "preview": True}).status_code == 200
+
+
+def test_a_batch_is_launched_paused_and_closed(study: Study, manager: APIClient) -> None:
+    batch = make_batch(study, status="draft")
+
+    for status in ("open", "paused", "closed"):
+        answer = post(manager, f"{BATCHES}{batch.pk}/status/", {"status": status, "reason": "so"})
+        assert (answer.status_code, answer.json()["status"]) == (200, status)
+    assert post(manager, f"{BATCHES}{batch.pk}/status/", {"status": "paused"}).status_code == 409
+    assert post(manager, f"{BATCHES}{batch.pk}/status/", {"status": "draft"}).status_code == 422
+    assert [(one.kind, one.reason, one.by.username) for one in Event.objects.order_by("pk") if one.by] == [
+        ("launched", "so", "manager"),
+        ("paused", "so", "manager"),
+        ("closed", "so", "manager"),
+    ]
+
+
+def test_an_extension_is_previewed_then_made(study: Study, manager: APIClient) -> None:
+    batch = make_batch(study, select="ids", instance_ids=["news-1", "news-2"], pairs=2, raters=2)
+    address = f"{BATCHES}{batch.pk}/extend/"
+    asked = {"more_raters": 1, "select": "random:3", "seed": 4, "known_raters": 2, "known_hits": 2}
+
+    told = post(manager, address, {**asked, "preview": True}).json()
+    assert (told["more_raters"]["ratings"], told["more_raters"]["cost"]) == (4, "1.00")
+    assert (told["more_hits"]["hits"], told["more_hits"]["ratings"], told["more_hits"]["pool"]) == (3, 18, 4)
+    assert batch.hits.count() == 2
+    assert post(manager, address, asked).status_code == 422
+    answer = post(manager, address, {**asked, "reason": "Too wide."})
+
+    assert (answer.status_code, answer.json()["raters_per_hit"]) == (200, 3)
+    assert set(chosen(batch)) == {"news-1", "news-2", *told["more_hits"]["instance_ids"]}
+    assert post(manager, address, {**asked, "reason": "Too wide."}).status_code == 409
+    assert post(manager, address, {"reason": "x", "select": "importance:1"}).status_code == 409
+    assert post(manager, address, {"preview": True, "more_raters": 1}).json()["more_hits"] is None
+
+
+def test_a_copy_may_be_of_another_configuration(study: Study, manager: APIClient) -> None:
+    add_instances(study, dataset="talk", instances=3, k=3, systems=("alpha", "gamma"))
+    batch = make_batch(study, select="random:2", raters=4)
+    address = f"{BATCHES}{batch.pk}/copy/"
+
+    answer = post(manager, address, {"name": "c", "dataset": "talk", "systems": ["alpha", "gamma"]})
+
+    assert answer.status_code == 201
+    shown = answer.json()
+    assert (shown["dataset"], shown["system_b"], shown["status"], shown["raters_per_hit"]) == (
+        "talk",
+        "gamma",
+        "draft",
+        4,
+    )
+    assert post(manager, address, {"name": "c", "dataset": "talk", "systems": ["alpha", "gamma"]}).status_code == 200
+    assert post(manager, address, {"name": "d", "dataset": "talk"}).status_code == 404
+    assert post(manager, address, {}).status_code == 422
+
+
+def test_only_study_admins_make_and_change_batches(study: Study) -> None:
+    batch = make_batch(study)
+    researcher = client_of(make_user("researcher", "researcher", study=study))
+    stranger = client_of(make_user("stranger", "study-admin", study=make_study("other")))
+    annotator = client_of(make_user("annotator", "annotator", study=study))
+    requests: list[tuple[str, dict[str, Any]]] = [
+        (BATCHES, body()),
+        (BATCHES, body(preview=True)),
+        (f"{BATCHES}{batch.pk}/status/", {"status": "closed"}),
+        (f"{BATCHES}{batch.pk}/extend/", {"more_raters": 1, "reason": "x"}),
+        (f"{BATCHES}{batch.pk}/copy/", {"name": "c"}),
+    ]
+
+    for address, values in requests:
+        assert post(APIClient(), address, values).status_code == 401
+        assert post(annotator, address, values).status_code == 403
+        assert post(researcher, address, values).status_code == 403
+        assert post(stranger, address, values).status_code == 404
+    assert list(Batch.objects.values_list("name", "status", "raters_per_hit")) == [("batch", "open", 2)]
+
+
+def test_a_session_needs_its_token_against_forgery(study: Study) -> None:
+    client = APIClient(enforce_csrf_checks=True)
+    client.force_login(
+        make_user("manager", "study-admin", study=study), backend="django.contrib.auth.backends.ModelBackend"
+    )
+
+    assert post(client, BATCHES, body()).status_code == 403
+    assert Batch.objects.count() == 0
+
+
+@pytest.mark.parametrize("sent", [b"[]", b"{", b'{"name": "\\u0000"}', b"[" * 100_000])
+def test_what_is_no_object_is_refused(manager: APIClient, sent: bytes) -> None:
+    assert manager.post(BATCHES, sent, content_type="application/json").status_code == 400
+
+
+def test_the_schema_declares_what_is_refused() -> None:
+    answer = APIClient().get("/api/v1/schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json")
+
+    for address in ("", "{id}/status/", "{id}/extend/", "{id}/copy/"):
+        responses = set(answer.data["paths"][f"{BATCHES}{address}"]["post"]["responses"])
+        assert {"200", "400", "401", "403", "404", "409", "413", "415", "422"} <= responses

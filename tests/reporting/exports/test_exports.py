@@ -1,0 +1,190 @@
+"""Exports: columns, defused formulas, nothing dropped, files whole or not at all."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.spreadsheet import defuse, restore
+from annotation.importing.rating_files import import_ratings
+from annotation.models import Annotator, Assignment, Rating
+from reporting.exports import files
+from reporting.exports import rows as rows_of
+from reporting.exports.files import JUDGMENT_COLUMNS
+from reporting.exports.rows import RATING_COLUMNS, rating_rows
+from reporting.findings.study_findings import findings
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+FORMULA = '=HYPERLINK("http://evil.example")'
+
+
+@pytest.fixture
+def built(db: None) -> Built:
+    """Ratings of every kind: counted, late, excluded, unfinished, surplus; and a judge's."""
+    built = build_configuration(build_study(), instances=3, pairs=2, systems=("=cmd()", "@other"))
+    rate(built, 0, "ann", [-1, 1], a_is_left=[True, False], reason=FORMULA, active_seconds=1.5)
+    rate(built, 1, "ann", [0, 1], late=True)
+    rate(built, 0, "bob", [1, 1], fills_slot=False)
+    rate(built, 0, "open", [1, None], state="claimed")
+    rate(built, 0, "out", [1, 1])
+    Annotator.objects.filter(code="out").update(excluded=True, exclusion_reason="clicked through")
+    rate(built, 2, "gone", [1, 1])
+    Assignment.objects.filter(annotator__code="gone").update(excluded=True)
+    judge(built, "direct", [(0, 0, "ba", -1), (0, 1, "ab", "unparsed")])
+    return built
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def export(built: Built, folder: Path, form: str) -> None:
+    call_command("export_study", built.study.slug, "--format", form, "--out", str(folder))
+
+
+def test_columns_are_those_of_the_format() -> None:
+    assert ",".join(RATING_COLUMNS) == (
+        "study,batch,hit,instance_id,dataset,pair_index,system_a,system_b,generation_a_index,generation_b_index,"
+        "rater,rater_kind,stage,rating,shown_first,arm,table_variant,reason,active_seconds,wall_seconds,rated_at,"
+        "late,excluded,exclusion_reason,software_version"
+    )
+    assert ",".join(JUDGMENT_COLUMNS[len(RATING_COLUMNS) :]) == (
+        "judge,method,model,params,prompt_version,order,repeat,negated,status,verdict,p_b,score_a,score_b,rationale,"
+        "calls,prompt_tokens,completion_tokens,cost,latency_ms,completion_keys"
+    )
+
+
+def test_csv_and_json_lines_hold_the_same_rows(built: Built, tmp_path: Path) -> None:
+    export(built, tmp_path, "csv")
+    export(built, tmp_path, "jsonl")
+    for kind, columns in (("ratings", RATING_COLUMNS), ("judgments", JUDGMENT_COLUMNS)):
+        lines = (tmp_path / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+        objects = [json.loads(line) for line in lines]
+        rows = read_csv(tmp_path / f"{kind}.csv")
+        assert [tuple(row) for row in rows] == [columns] * len(objects)
+        assert [tuple(one) for one in objects] == [columns] * len(rows)
+        assert [row["instance_id"] for row in rows] == [one["instance_id"] for one in objects]
+    assert len(read_csv(tmp_path / "ratings.csv")) == Rating.objects.count() == 11
+    assert len(read_csv(tmp_path / "judgments.csv")) == 2
+
+
+def test_rows_are_in_study_order_with_what_was_shown_first(built: Built) -> None:
+    first, second = [row for row in rating_rows(built.study) if row["rater"] == "ann"][:2]
+    assert (first["rating"], first["shown_first"]) == (-1, "a")
+    assert (second["rating"], second["shown_first"]) == (1, "b")
+    assert (first["system_a"], first["system_b"]) == ("=cmd()", "@other")
+    assert first["rater_kind"] == "person"
+
+
+def test_uncounted_ratings_are_flagged_and_not_dropped(built: Built) -> None:
+    rows = list(rating_rows(built.study))
+    reasons = {row["rater"]: row["exclusion_reason"] for row in rows if row["excluded"]}
+    assert reasons == {
+        "bob": rows_of.SURPLUS,
+        "open": rows_of.NOT_SUBMITTED,
+        "out": "clicked through",
+        "gone": "assignment excluded",
+    }
+    assert [row["late"] for row in rows if row["rater"] == "ann"] == [False, False, True, True]
+
+
+def test_formulas_are_defused_in_csv_only_and_numbers_stay_numbers(built: Built, tmp_path: Path) -> None:
+    export(built, tmp_path, "csv")
+    export(built, tmp_path, "jsonl")
+    row = read_csv(tmp_path / "ratings.csv")[0]
+    assert row["reason"] == f"'{FORMULA}"
+    assert (row["system_a"], row["system_b"]) == ("'=cmd()", "'@other")
+    assert row["rating"] == "-1"
+    assert row["excluded"] == "false"
+    first = json.loads((tmp_path / "ratings.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert (first["reason"], first["system_a"], first["rating"], first["excluded"]) == (FORMULA, "=cmd()", -1, False)
+
+
+STARTS = ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"]
+
+
+@pytest.mark.parametrize("start", [*STARTS, "'=", "''@", "'\n", "'＝"])
+def test_text_that_a_spreadsheet_would_run_is_defused(start: str) -> None:
+    assert defuse(f"{start}1") == f"'{start}1"
+
+
+@given(apostrophes=st.integers(0, 3), start=st.sampled_from(["", *STARTS]), text=st.text())
+def test_defusing_is_undone_on_import(apostrophes: int, start: str, text: str) -> None:
+    text = "'" * apostrophes + start + text
+    assert restore(defuse(text)) == text
+    assert defuse(text)[:1] not in STARTS
+
+
+@pytest.mark.parametrize("text", ["", "plain", "'quoted'", "1-1", " =1"])
+def test_harmless_text_is_left_alone(text: str) -> None:
+    assert defuse(text) == text
+
+
+def test_exported_ratings_can_be_imported_into_a_copy_of_the_study(tmp_path: Path) -> None:
+    source = build_configuration(build_study("source"), instances=2, pairs=2)
+    rate(source, 0, "ann", [-1, 1], a_is_left=[True, False])
+    rate(source, 1, "bob", [0, 1])
+    for form in ("csv", "jsonl"):
+        export(source, tmp_path, form)
+        copy = build_configuration(build_study(f"copy-{form}"), instances=2, pairs=2, batch="other")
+        path = tmp_path / f"ratings.{form}"
+        import_ratings(data=path.read_bytes(), name=path.name, slug=copy.study.slug)
+        numbers = [findings(study, rounds=1)["configurations"][0]["raters"][0] for study in (source.study, copy.study)]
+        for name in ("counts", "shown_first", "consistency_distribution", "raters", "rating_sets"):
+            assert numbers[0][name] == numbers[1][name]
+
+
+def test_judgments_keep_failures_with_their_status(built: Built, tmp_path: Path) -> None:
+    export(built, tmp_path, "csv")
+    parsed, failed = read_csv(tmp_path / "judgments.csv")
+    assert (parsed["judge"], parsed["status"], parsed["verdict"], parsed["order"]) == ("direct", "parsed", "-1", "ba")
+    assert (failed["status"], failed["verdict"], failed["rating"]) == ("unparsed", "", "")
+    assert json.loads(parsed["params"]) == {"t": 0}
+    assert parsed["completion_keys"] == "[]"
+
+
+def test_export_says_what_it_wrote(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export(built, tmp_path / "new" / "folder", "jsonl")
+    said = capsys.readouterr().out
+    assert "ratings.jsonl: 11 ratings" in said
+    assert "judgments.jsonl: 2 judgments" in said
+
+
+def test_export_refuses_a_folder_that_is_a_file(built: Built, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("mine", encoding="utf-8")
+    with pytest.raises(CommandError, match="is a file"):
+        export(built, taken, "csv")
+    with pytest.raises(CommandError, match="is a file"):
+        export(built, taken / "below", "csv")
+    assert taken.read_text(encoding="utf-8") == "mine"
+
+
+def test_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("old", encoding="utf-8")
+
+    def broken() -> Iterator[dict[str, Any]]:
+        yield dict.fromkeys(RATING_COLUMNS, "x")
+        raise ConnectionError("the database went away")
+
+    with pytest.raises(ConnectionError):
+        files.write_csv(path, broken(), RATING_COLUMNS)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_unknown_study_is_one_line(tmp_path: Path) -> None:
+    for command in (["findings", "nowhere"], ["export_study", "nowhere", "--out", str(tmp_path)]):
+        with pytest.raises(CommandError) as refused:
+            call_command(*command)
+        assert "nowhere" in str(refused.value)
+        assert "\n" not in str(refused.value)

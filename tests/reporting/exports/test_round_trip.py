@@ -1,0 +1,183 @@
+"""What `export_study` writes is read into a copy of the study elsewhere, whose export has the same rows."""
+
+import csv
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from annotation.core.errors import BadFile
+from annotation.models import Annotator, Assignment
+from judging.importing.columns import JUDGMENT_COLUMNS
+from judging.importing.services import import_judgments
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.judgments import judgment_rows
+from reporting.exports.rows import rating_rows
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SYSTEMS = ("=cmd()", "@other")
+# Whose judgment it was and by which answers belongs to the installation that asked (docs/data.md).
+NOT_READ = {
+    *("study", "batch", "software_version"),
+    *("method", "model", "params", "latency_ms", "completion_keys"),
+}
+
+
+def study_of(slug: str, batch: str = "news") -> Built:
+    return build_configuration(build_study(slug), instances=3, pairs=2, systems=SYSTEMS, batch=batch)
+
+
+@pytest.fixture
+def source() -> Built:
+    """A study with ratings and judgments of every kind."""
+    built = study_of("source")
+    rate(built, 0, "ann", [-1, 1], a_is_left=[True, False], reason="=1+1\nand '=2", active_seconds=1.5)
+    rate(built, 1, "ann", [0, 1], late=True)
+    rate(built, 0, "-bob", [1, 1], fills_slot=False)
+    rate(built, 0, "open", [1, None], state="claimed")
+    rate(built, 0, "out", [1, 1])
+    Annotator.objects.filter(code="out").update(excluded=True, exclusion_reason="clicked through")
+    rate(built, 2, "gone", [1, 1])
+    Assignment.objects.filter(annotator__code="gone").update(excluded=True)
+    cells = [(n, k, order, verdict) for n, k, order, verdict in ((0, 0, "ab", -1), (0, 0, "ba", 0), (1, 0, "ab", 1))]
+    judge(built, "direct", [*cells, (0, 1, "ab", "unparsed"), (0, 1, "ba", "refused"), (2, 1, "ab", "error")])
+    judge(built, "scored", cells)
+    fill(JudgeRun.objects.get(judge__name="scored"))
+    return built
+
+
+def fill(run: JudgeRun) -> None:
+    """Give a run's judgments all that an export tells, in values that are not easily kept."""
+    first, second, third = run.judgments.order_by("pk")
+    first.p_b, first.rationale, first.cost = 0.1, "  -A is better,\n\n\"as\" I said, 'so'.\n", Decimal("0.00000012")
+    second.repeat, second.score_a, second.score_b, second.prompt_version = 1, -2.5, 1e-7, "verdict.v1+summary.v2"
+    third.negated, third.calls, third.prompt_tokens, third.completion_tokens = True, 3, 0, 17
+    for place, one in enumerate((first, second, third)):
+        one.judged_at = NOON + timedelta(minutes=place, microseconds=7)
+        one.save()
+    Judgment.objects.filter(run__judge__name="direct").update(judged_at=NOON)
+    Judgment.objects.filter(status="error").update(failure="=the endpoint answered 404")
+
+
+def exported(built: Built, kind: str, form: str, folder: Path) -> Path:
+    call_command("export_study", built.study.slug, "--format", form, "--out", str(folder))
+    return folder / f"{kind}.{form}"
+
+
+def kept(rows: Any, without: set[str]) -> list[dict[str, Any]]:
+    named = [{name: value for name, value in row.items() if name not in without} for row in rows]
+    return sorted(named, key=lambda row: json.dumps(row, default=str))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
+    file = exported(source, "ratings", form, tmp_path)
+    copy = study_of("copy", batch="of its own")
+    call_command("import_ratings", str(file), "--study", "copy")
+    assert kept(rating_rows(copy.study), {"study"}) == kept(rating_rows(source.study), {"study"})
+    assert len(list(rating_rows(copy.study))) == 11
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
+    file = exported(source, "judgments", form, tmp_path)
+    before = kept(judgment_rows(source.study), NOT_READ)
+    JudgeRun.objects.all().delete()  # elsewhere nobody knows these judges
+    Judge.objects.all().delete()
+    copy = study_of("copy")
+
+    call_command("import_judgments", str(file), "--study", "copy")
+
+    assert kept(judgment_rows(copy.study), NOT_READ) == before
+    assert {row["status"] for row in before} == {"parsed", "unparsed", "refused", "error"}
+    again = import_judgments(data=file.read_bytes(), name=file.name, slug="copy")[1]
+    assert (again.added, again.unchanged, again.unread) == (0, 9, [])
+
+
+def test_a_copy_with_the_systems_the_other_way_round_turns_all_that_has_sides(source: Built, tmp_path: Path) -> None:
+    file = exported(source, "judgments", "jsonl", tmp_path)
+    JudgeRun.objects.all().delete()
+    Judge.objects.all().delete()
+    build_configuration(build_study("copy"), instances=3, pairs=2, systems=(SYSTEMS[1], SYSTEMS[0]))
+
+    call_command("import_judgments", str(file), "--study", "copy")
+
+    first, second = Judgment.objects.filter(run__judge__name="scored").order_by("judged_at")[:2]
+    assert (first.order, first.verdict, first.p_b) == ("ba", 1, 0.9)
+    assert (second.order, second.verdict, second.score_a, second.score_b) == ("ab", 0, 1e-7, -2.5)
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    usual = dict.fromkeys(JUDGMENT_COLUMNS) | {
+        "instance_id": "news-0",
+        "pair_index": 0,
+        "system_a": SYSTEMS[0],
+        "system_b": SYSTEMS[1],
+        "judge": "direct",
+        "order": "ab",
+        "repeat": 0,
+        "negated": False,
+        "status": "parsed",
+        "verdict": 1,
+        "rated_at": NOON.isoformat(),
+    }
+    return usual | changes
+
+
+def read(*rows: dict[str, Any]) -> None:
+    data = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    import_judgments(data=data, name="judgments.jsonl", slug="copy")
+
+
+def test_of_a_presentation_in_two_runs_the_latest_outcome_is_read(db: None) -> None:
+    study_of("copy")
+    later = line(batch="second", verdict=-1, rated_at=(NOON + timedelta(hours=1)).isoformat())
+    read(later, line(batch="first"))
+    assert [one.verdict for one in Judgment.objects.all()] == [-1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"verdict": None}, "status is parsed: a verdict is there when it is parsed, and only then"),
+        ({"status": "refused"}, "status is refused: a verdict is there when it is parsed, and only then"),
+        ({"status": "pending"}, "status is 'pending'; it must be parsed, unparsed, refused or error"),
+        ({"p_b": 1.5}, "p_b is '1.5', not a number that it can be"),
+        ({"score_a": "nan"}, "score_a is 'nan', not a number that it can be"),
+        ({"cost": -1}, "cost is '-1', not a number that it can be"),
+        ({"rated_at": "yesterday"}, "rated_at is 'yesterday', not an ISO time with its zone"),
+        ({"rationale": "\x00"}, "rationale holds a NUL character"),
+        ({"pair_index": 7}, "instance 'news-0' has no pair 7; it has 2, counted from 0"),
+    ],
+)
+def test_what_an_export_never_says_is_refused(changes: dict[str, Any], told: str) -> None:
+    study_of("copy")
+    with pytest.raises(BadFile) as caught:
+        read(line(**changes))
+    assert [one.reason for one in caught.value.lines] == [told]
+    assert not Judgment.objects.exists()
+
+
+def test_a_file_without_a_readable_line_says_what_is_wrong_with_them() -> None:
+    study_of("copy")
+    with pytest.raises(BadFile) as caught:
+        import_judgments(data=b"{broken\n{}\n", name="judgments.jsonl", slug="copy")
+    assert [one.number for one in caught.value.lines] == [1]
+
+
+def test_the_same_line_twice_is_refused() -> None:
+    study_of("copy")
+    with pytest.raises(BadFile, match="is on line 1 already"):
+        read(line(), line())
+
+
+def test_exporter_and_importer_have_the_same_columns(source: Built, tmp_path: Path) -> None:
+    with exported(source, "judgments", "csv", tmp_path).open(newline="") as file:
+        assert tuple(next(csv.reader(file))) == JUDGMENT_COLUMNS

@@ -1,0 +1,388 @@
+"""Findings on studies small enough to be worked out by hand."""
+
+import json
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.core.errors import UnknownName
+from annotation.models import Annotator, Assignment, Batch, HitPair, Study
+from reporting.core.scripted import SCRIPTED
+from reporting.findings.inputs import batches_named, judges_named
+from reporting.findings.study_findings import findings
+from reporting.findings.text import as_text
+from tests.reporting.builders import (
+    Built,
+    build_batch,
+    build_configuration,
+    build_study,
+    judge,
+    rate,
+    separate,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+
+
+@pytest.fixture
+def built(db: None) -> Built:
+    """Four instances of two pairs; δ is 0, 0.25, 0.5 and 1."""
+    built = build_configuration(build_study(), instances=4, pairs=2)
+    separate(built, [(0.5, 0.5, 0.5)] * 4, [0.0, 0.25, 0.5, 1.0])
+    return built
+
+
+def only(study: Study, **filters: Any) -> dict[str, Any]:
+    """The one configuration of a study."""
+    (one,) = findings(study, rounds=50, **filters)["configurations"]
+    return one
+
+
+def test_empty_study_has_no_configuration_and_says_why_nothing_is_pooled() -> None:
+    found = findings(build_study())
+    assert found["configurations"] == []
+    assert found["rankings"] == []
+    assert found["pooled"]["mean_consistency_by_bin"] is None
+    assert found["pooled"]["why"]
+    json.dumps(found, allow_nan=False)
+
+
+def test_study_without_ratings_is_undefined_and_not_zero(built: Built) -> None:
+    people = only(built.study)["raters"][0]
+    assert people["ratings"] == people["rating_sets"] == people["raters"] == 0
+    for estimate in (people["mean_consistency"], people["raw_agreement"], people["krippendorff_alpha"]["ordinal"]):
+        assert estimate["value"] is None
+        assert estimate["low"] is None
+        assert estimate["n"] == 0
+        assert estimate["why"]
+    assert [bin_["instances"] for bin_ in people["bins"]] == [1, 1, 1, 1]
+    assert findings(built.study)["rankings"][0]["systems"][0]["value"] is None
+
+
+def test_consistency_and_strength_by_hand(built: Built) -> None:
+    rate(built, 0, "ann", [-1, -1])  # consistency 1, strength -1
+    rate(built, 0, "bob", [-1, 1])  # 0, 0
+    rate(built, 1, "ann", [0, 1])  # 0.5, 0.5
+    rate(built, 2, "bob", [0, 0])  # 0, 0
+    people = only(built.study)["raters"][0]
+    assert people["raters"] == 2
+    assert people["mean_consistency"]["value"] == pytest.approx((1 + 0 + 0.5 + 0) / 4)
+    assert people["mean_consistency"]["n"] == people["rating_sets"] == 4
+    assert people["mean_preference_strength"]["value"] == pytest.approx((-1 + 0 + 0.5 + 0) / 4)
+    assert people["consistency_distribution"] == {"0.0": 2, "0.5": 1, "1.0": 1}
+    assert people["preference_strength_distribution"] == {"-1.0": 1, "-0.5": 0, "0.0": 2, "0.5": 1, "1.0": 0}
+    assert people["counts"] == {"a": 3, "tie": 3, "b": 2}
+    # Two units have both people's votes: (-1, -1) agree, (-1, 1) do not; the other four have one.
+    assert people["raw_agreement"]["value"] == pytest.approx(0.5)
+    assert (people["raw_agreement"]["n"], people["raw_agreement"]["excluded"]) == (2, 4)
+
+
+def test_bins_by_hand(built: Built) -> None:
+    # Edges 0, 0.25, 0.5, 0.75, 1: the third bin holds 0.5, nothing lies in [0.75, 1) but 1 itself.
+    rate(built, 0, "ann", [-1, -1])
+    rate(built, 3, "ann", [0, 1])
+    rate(built, 3, "bob", [1, 1])
+    one = only(built.study)
+    assert one["separability"]["edges"] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert one["separability"]["normalisation"] == {"group": "configuration", "min": 0.0, "max": 1.0}
+    assert one["separability"]["values"] == {"news-0": 0.0, "news-1": 0.25, "news-2": 0.5, "news-3": 1.0}
+    bins = one["raters"][0]["bins"]
+    assert [bin_["rating_sets"] for bin_ in bins] == [1, 0, 0, 2]
+    assert [bin_["mean_consistency"]["value"] for bin_ in bins] == [1.0, None, None, 0.75]
+    assert bins[1]["consistency_distribution"] == {"0.0": 0, "0.5": 0, "1.0": 0}
+    assert bins[1]["mean_consistency"]["why"] == "no rating set in this bin"
+    # A single instance in a bin cannot be resampled.
+    assert bins[3]["mean_consistency"]["low"] is None
+
+
+def test_empty_bin_stays_in_sight() -> None:
+    built = build_configuration(build_study(), instances=2, pairs=1)
+    separate(built, [(0.5, 0.5, 0.5)] * 2, [0.0, 1.0])
+    rate(built, 0, "ann", [1])
+    assert [bin_["instances"] for bin_ in only(built.study)["raters"][0]["bins"]] == [1, 0, 0, 1]
+
+
+def test_equal_separability_of_all_instances_fills_one_bin() -> None:
+    built = build_configuration(build_study(), instances=2, pairs=1)
+    separate(built, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
+    assert [bin_["instances"] for bin_ in only(built.study)["raters"][0]["bins"]] == [0, 0, 0, 2]
+
+
+def test_separability_is_null_with_the_reason_when_not_computed() -> None:
+    built = build_configuration(build_study(), instances=1, pairs=2)
+    rate(built, 0, "ann", [1, 1])
+    one = only(built.study)
+    assert one["separability"] is None
+    assert "has not been computed" in one["why"]
+    assert one["raters"][0]["bins"] == []
+    assert one["raters"][0]["why"]
+    assert one["raters"][0]["mean_consistency"]["value"] == 1.0
+
+
+def test_undefined_separability_is_null_and_in_no_bin() -> None:
+    built = build_configuration(build_study(), instances=2, pairs=1)
+    separate(built, [(None, 0.5, 0.5), (0.5, 0.5, 0.1)], [None, 0.4])
+    one = only(built.study)
+    assert one["separability"]["values"] == {"news-0": None, "news-1": 0.4}
+    assert one["separability"]["undefined"] == 1
+    assert one["separability"]["why"]
+    assert sum(bin_["instances"] for bin_ in one["raters"][0]["bins"]) == 1
+
+
+def test_named_similarity_is_used_and_else_the_most_recent(built: Built) -> None:
+    separate(built, [(0.5, 0.5, 0.5)] * 4, [0.1, 0.2, 0.3, 0.4], similarity="bleu")
+    assert only(built.study)["separability"]["similarity"] == "bleu"
+    assert only(built.study, similarity="rouge1")["separability"]["similarity"] == "rouge1"
+    assert "bertscore" in only(built.study, similarity="bertscore")["why"]
+
+
+def test_shown_first_counts_places_and_not_systems(built: Built) -> None:
+    # ann prefers A shown first, then A shown second; bob ties, then prefers B shown first.
+    rate(built, 0, "ann", [-1, -1], a_is_left=[True, False])
+    rate(built, 0, "bob", [0, 1], a_is_left=[True, False])
+    people = only(built.study)["raters"][0]
+    assert people["shown_first"] == {"first": 2, "tie": 1, "second": 1}
+    assert people["preferred_first"]["value"] == pytest.approx(2 / 3)
+    assert people["preferred_first"]["n"] == 3
+
+
+def test_uncounted_ratings_are_left_out_and_counted_by_reason(built: Built) -> None:
+    rate(built, 0, "kept", [1, 1])
+    rate(built, 0, "open", [-1, -1], state="claimed")
+    rate(built, 0, "late", [-1, -1], fills_slot=False)
+    rate(built, 0, "out", [-1, -1])
+    Annotator.objects.filter(code="out").update(excluded=True)
+    people = only(built.study)["raters"][0]
+    assert people["counts"] == {"a": 0, "tie": 0, "b": 2}
+    assert people["exclusions"] == {
+        "withdrawn": 0, "check": 0, "excluded": 2, "not_submitted": 2, "surplus": 2, "repeated": 0,
+    }  # fmt: skip
+
+
+def test_checks_and_withdrawn_ratings_are_counted_once_each_whatever_else_holds(built: Built) -> None:
+    rate(built, 0, "kept", [1, 1])
+    first = rate(built, 1, "kept", [-1, -1])
+    rate(built, 2, "gone", [-1, -1], fills_slot=False)
+    for purpose, place in (("gold", 2), ("qualification", 3)):
+        made = rate(built, place, f"r-{purpose}", [-1, -1], fills_slot=False)
+        Assignment.objects.filter(pk=made.pk).update(purpose=purpose)
+    again = rate(built, 3, "kept", [1, 1], fills_slot=False, state="claimed")
+    Assignment.objects.filter(pk=again.pk).update(purpose="repeat", repeat_of=first, attempt=2, excluded=True)
+    Annotator.objects.filter(code="gone").update(withdrawn_at=timezone.now(), excluded=True)
+
+    people = only(built.study)["raters"][0]
+
+    assert people["counts"] == {"a": 2, "tie": 0, "b": 2}
+    assert people["raters"] == 1
+    assert people["exclusions"] == {
+        "withdrawn": 2, "check": 6, "excluded": 0, "not_submitted": 0, "surplus": 0, "repeated": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("purpose", ["gold", "qualification"])
+def test_batches_of_checks_are_no_part_of_findings(built: Built, purpose: str) -> None:
+    rate(built, 0, "kept", [1, 1])
+    shared = (built.study, "news", built.system_a, built.system_b)
+    checks = build_batch(*shared, built.matchups[3:], built.pairs[3:], name="checks")
+    Batch.objects.filter(pk=checks.batch.pk).update(purpose=purpose)
+    HitPair.objects.filter(hit__in=built.hits[1:]).delete()
+
+    one = only(built.study)
+
+    assert (one["instances"], one["pairs"]) == (1, 2)
+    with pytest.raises(UnknownName, match="has no batch checks for rating; it has news-batch"):
+        batches_named(built.study, ["checks"])
+
+
+def test_second_vote_of_a_person_on_a_pair_in_another_batch_is_left_out(built: Built) -> None:
+    again = build_batch(
+        built.study, built.dataset, built.system_a, built.system_b, built.matchups, built.pairs, name="again"
+    )
+    rate(built, 0, "ann", [1, 1])
+    rate(again, 0, "ann", [-1, -1])
+    people = only(built.study)["raters"][0]
+    assert people["counts"] == {"a": 0, "tie": 0, "b": 2}
+    assert people["exclusions"]["repeated"] == 2
+    only_again = only(built.study, batches=batches_named(built.study, ["again"]))["raters"][0]
+    assert only_again["counts"] == {"a": 2, "tie": 0, "b": 0}
+
+
+def test_incomplete_sets_are_flagged_and_dropped_on_request(built: Built) -> None:
+    rate(built, 0, "ann", [1, None])
+    rate(built, 0, "bob", [1, -1])
+    people = only(built.study)["raters"][0]
+    assert (people["rating_sets"], people["incomplete_rating_sets"]) == (2, 1)
+    assert people["mean_consistency"]["value"] == 0.5
+    dropped = only(built.study, drop_incomplete=True)["raters"][0]
+    assert (dropped["rating_sets"], dropped["incomplete_rating_sets"]) == (1, 1)
+    assert dropped["mean_consistency"]["value"] == 0.0
+    assert dropped["mean_consistency"]["excluded"] == 1
+
+
+def test_batch_of_another_configuration_hides_this_one(built: Built) -> None:
+    build_configuration(built.study, instances=1, dataset="talk", batch="talk-batch")
+    found = findings(built.study, batches=batches_named(built.study, ["talk-batch"]), rounds=1)
+    assert [one["dataset"] for one in found["configurations"]] == ["talk"]
+    assert found["filters"]["batches"] == ["talk-batch"]
+
+
+def test_scripted_raters_are_labelled(built: Built) -> None:
+    rate(built, 0, "ann", [1, 1])
+    assert only(built.study)["raters"][0]["scripted"] is False
+    rate(built, 1, "robot", [1, 1], kind="scripted")
+    found = findings(built.study, rounds=1)
+    people = found["configurations"][0]["raters"][0]
+    assert (people["scripted"], people["scripted_raters"], people["raters"]) == (True, 1, 2)
+    assert people["note"] == SCRIPTED
+    assert found["pooled"]["scripted"] is True
+
+
+def test_judge_agreement_by_hand(built: Built) -> None:
+    # Unit (0, 0): votes -1, -1, 1, so majority -1; unit (0, 1): 1, 0, -1, no majority; unit (1, 0): vote 0.
+    rate(built, 0, "ann", [-1, 1])
+    rate(built, 0, "bob", [-1, 0])
+    rate(built, 0, "cem", [1, -1])
+    rate(built, 1, "ann", [0, 1])
+    # The judge: -1, 1, 0, and unparsed on the last. By vote: 2 of 3, 1 of 3, 1 of 1, so 4 of 7, one vote left out.
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ba", 1), (1, 0, "ab", 0), (1, 1, "ab", "unparsed")])
+    found = only(built.study)["raters"][1]
+    assert (found["rater"], found["kind"], found["raters"]) == ("judge:direct", "judge", 1)
+    counts = {name: found[name] for name in ("asked", "parsed", "unparsed", "refused", "errors")}
+    assert counts == {"asked": 4, "parsed": 3, "unparsed": 1, "refused": 0, "errors": 0}
+    by_vote, by_majority = found["agreement_with_people"], found["agreement_with_majority"]
+    assert (by_vote["value"], by_vote["n"], by_vote["excluded"]) == (pytest.approx(4 / 7), 7, 1)
+    # By majority: (0, 0) and (1, 0) agree; (0, 1) has none.
+    assert (by_majority["value"], by_majority["n"], by_majority["excluded"]) == (1.0, 2, 1)
+    assert "raw_agreement" not in found
+    # -1 shown ab is the first place, 1 shown ba too.
+    assert found["shown_first"] == {"first": 2, "tie": 1, "second": 0}
+    assert found["counts"] == {"a": 1, "tie": 1, "b": 1}
+    assert (found["rating_sets"], found["incomplete_rating_sets"]) == (2, 1)
+
+
+def test_judge_that_always_prefers_the_first_text_has_ties_but_shows_its_bias(built: Built) -> None:
+    both = [(0, pair, order, -1 if order == "ab" else 1) for pair in (0, 1) for order in ("ab", "ba")]
+    judge(built, "lazy", both, order="both")
+    found = only(built.study)["raters"][1]
+    assert found["counts"] == {"a": 0, "tie": 2, "b": 0}
+    assert found["shown_first"] == {"first": 4, "tie": 0, "second": 0}
+    assert found["preferred_first"]["value"] == 1.0
+
+
+def test_judge_without_any_answer_is_undefined(built: Built) -> None:
+    rate(built, 0, "ann", [-1, 1])
+    judge(built, "mute", [(0, 0, "ab", "refused"), (0, 1, "ab", "error")])
+    found = only(built.study)["raters"][1]
+    assert (found["asked"], found["refused"], found["errors"], found["rating_sets"]) == (2, 1, 1, 0)
+    assert found["mean_consistency"]["value"] is None
+    assert found["agreement_with_people"]["value"] is None
+    assert found["agreement_with_people"]["excluded"] == 2
+
+
+def test_rankings_of_groups_that_never_met_say_so() -> None:
+    study = build_study()
+    rate(build_configuration(study, instances=1, pairs=1), 0, "ann", [1])
+    far = build_configuration(study, instances=1, pairs=1, systems=("third", "fourth"), prefix="far")
+    rate(far, 0, "ann", [-1])
+    ranking = findings(study, rounds=1)["rankings"][0]
+    assert ranking["groups"] == [["first-system", "second-system"], ["fourth", "third"]]
+    assert ranking["note"]
+    assert {row["system"]: row["value"] for row in ranking["systems"]} == {
+        "second-system": 1.0,
+        "third": 1.0,
+        "first-system": 0.0,
+        "fourth": 0.0,
+    }
+
+
+def test_rates_of_more_than_two_systems_say_whom_each_met() -> None:
+    study = build_study()
+    rate(build_configuration(study, instances=2, pairs=1), 0, "ann", [1])
+    rate(
+        build_configuration(study, instances=1, pairs=2, systems=("first-system", "third"), prefix="x"), 0, "a", [1, 0]
+    )
+    found = findings(study, rounds=1)
+    ranking = found["rankings"][0]
+    assert "is no ranking" in ranking["caution"]
+    assert {row["system"]: row["opponents"] for row in ranking["systems"]} == {
+        "first-system": {"second-system": 1, "third": 2},
+        "second-system": {"first-system": 1},
+        "third": {"first-system": 2},
+    }
+    assert "is no ranking" in as_text(found)
+
+
+def test_rates_of_two_systems_need_no_caution(built: Built) -> None:
+    rate(built, 0, "ann", [1, 1])
+    assert all("caution" not in ranking for ranking in findings(built.study, rounds=1)["rankings"])
+
+
+def test_choice_by_separability_is_said_beside_the_numbers(built: Built) -> None:
+    made = {"asked": {"spec": "top:3"}, "similarity": "rouge1", "separability": {"measure": "rouge1"}, "pool": 40}
+    more = {"asked": {"spec": "random:1"}, "similarity": None, "separability": None, "pool": 37, "hits": 1}
+    Batch.objects.filter(pk=built.batch.pk).update(selection={**made, "extensions": [more]})
+    rate(built, 0, "ann", [1, 1])
+
+    found = findings(built.study, rounds=1)
+
+    [row] = found["configurations"][0]["chosen"]
+    assert row == {
+        "batch": "news-batch",
+        "spec": "top:3",
+        "kind": "top",
+        "measure": "rouge1",
+        "instances": len(built.hits) - 1,
+        "pool": 40,
+    }
+    said = "top:3 of 40 by separability (rouge1)"
+    assert said in found["pooled"]["chosen_note"]
+    assert all(said in ranking["chosen_note"] for ranking in found["rankings"])
+    assert as_text(found).count(said) == 1 + len(found["rankings"])
+
+
+@pytest.mark.parametrize("selection", [{}, {"asked": {"spec": "random:3"}, "pool": 40, "separability": None}])
+def test_instances_drawn_at_random_need_no_word(built: Built, selection: dict[str, Any]) -> None:
+    Batch.objects.filter(pk=built.batch.pk).update(selection=selection)
+    found = findings(built.study, rounds=1)
+    assert found["configurations"][0]["chosen"] == []
+    assert "chosen_note" not in found["pooled"]
+
+
+def test_judges_that_are_named_are_looked_at_alone(built: Built) -> None:
+    judge(built, "one", [(0, 0, "ab", 1)])
+    judge(built, "two", [(0, 0, "ab", -1)])
+
+    found = findings(built.study, rounds=1, judges=judges_named(built.study, ["two"]))
+
+    assert [rater["rater"] for rater in found["configurations"][0]["raters"]] == ["people", "judge:two"]
+    assert {ranking["rater"] for ranking in found["rankings"]} == {"people", "judge:two"}
+    assert found["filters"]["judges"] == ["two"]
+    whole = findings(built.study, rounds=1)["configurations"][0]["raters"]
+    assert found["configurations"][0]["raters"] == [rater for rater in whole if rater["rater"] != "judge:one"]
+    with pytest.raises(UnknownName, match=r"no judge three has run on study .*; those that have: one, two"):
+        judges_named(built.study, ["three"])
+
+
+def test_pooling_needs_one_similarity_for_all_configurations(built: Built) -> None:
+    other = build_configuration(built.study, instances=1, dataset="talk")
+    separate(other, [(0.5, 0.5, 0.5)], [0.1], similarity="bleu")
+    assert "one and the same similarity" in findings(built.study, rounds=1)["pooled"]["why"]
+
+
+def test_pooling_a_constant_group_says_so(built: Built) -> None:
+    pooled = findings(built.study, rounds=1)["pooled"]
+    assert pooled["mean_consistency_by_bin"] is None
+    assert "0.5" in pooled["why"]
+
+
+def test_number_of_queries_does_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:
+    judge(built, "direct", [(0, 0, "ab", -1)])
+    rate(built, 0, "ann", [-1, 1])
+    with django_assert_max_num_queries(100) as few:
+        findings(built.study, rounds=1)
+    for place in range(4):
+        for code in ("bob", "cem", "dia"):
+            rate(built, place, code, [1, 0])
+    with django_assert_max_num_queries(len(few)):
+        findings(built.study, rounds=1)

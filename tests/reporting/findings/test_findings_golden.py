@@ -1,0 +1,136 @@
+"""The published ratings through the database to findings: every number as computed independently of this project."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotation.models import Study
+from reporting.findings.study_findings import findings
+from tests.reporting.builders import GOLDEN, GOLDEN_CONFIGURATIONS, build_golden, build_study, separate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+EXACT = 1e-9
+
+
+def golden(name: str) -> Any:
+    return json.loads((GOLDEN / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    """Both published configurations in one study, with their separability."""
+    study = build_study()
+    for key in GOLDEN_CONFIGURATIONS:
+        built = build_golden(study, key)
+        known = golden("alignments_rouge1.json")[key]
+        columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
+        separate(built, list(columns), known["norm_sep_paper"])
+    return study
+
+
+@pytest.mark.parametrize("key", GOLDEN_CONFIGURATIONS)
+def test_people_of_the_published_study_get_the_golden_numbers(study: Study, key: str) -> None:
+    summary = golden("human_summary.json")[key]
+    dataset, a, b = GOLDEN_CONFIGURATIONS[key]
+    found = {one["dataset"]: one for one in findings(study, rounds=50)["configurations"]}[dataset]
+    assert (found["system_a"], found["system_b"]) == (a, b)
+    assert (found["instances"], found["pairs"]) == (50, 250)
+    people = found["raters"][0]
+    assert people["raters"] == summary["n_workers"]
+    assert (people["rating_sets"], people["ratings"]) == (150, 750)
+    assert people["counts"] == {name.lower(): count for name, count in summary["rating_counts_model_coords"].items()}
+    places = summary["rating_counts_display_coords"]
+    assert people["shown_first"] == {
+        "first": places["first_shown"],
+        "tie": places["tie"],
+        "second": places["second_shown"],
+    }
+    assert people["consistency_distribution"] == summary["consistency_distribution_counts"]
+    assert people["preference_strength_distribution"] == summary["pref_strength_distribution_counts"]
+    assert people["mean_consistency"]["value"] == pytest.approx(summary["mean_consistency"], abs=EXACT)
+    assert people["mean_preference_strength"]["value"] == pytest.approx(summary["mean_pref_strength"], abs=EXACT)
+    assert people["raw_agreement"]["value"] == pytest.approx(summary["pairwise_percent_agreement"], abs=EXACT)
+    assert people["raw_agreement"]["n"] == 750  # three pairs of raters on each of 250 pairs
+    for level in ("nominal", "ordinal", "interval"):
+        alpha = people["krippendorff_alpha"][level]
+        assert alpha["value"] == pytest.approx(summary[f"krippendorff_alpha_{level}"], abs=EXACT)
+        assert alpha["low"] < alpha["value"] < alpha["high"]
+        assert alpha["n"] == 250
+
+
+def test_configurations_come_in_the_order_of_their_names(study: Study) -> None:
+    assert [one["dataset"] for one in findings(study, rounds=1)["configurations"]] == ["cnn_dm", "samsum"]
+
+
+@pytest.mark.parametrize("key", GOLDEN_CONFIGURATIONS)
+def test_bins_of_the_published_study_hold_every_set_once(study: Study, key: str) -> None:
+    known = golden("alignments_rouge1.json")[key]["norm_sep_paper"]
+    items = golden("human_rating_sets.json")[key]
+    found = {one["dataset"]: one for one in findings(study, rounds=50)["configurations"]}
+    one = found[GOLDEN_CONFIGURATIONS[key][0]]
+    edges = one["separability"]["edges"]
+    assert edges == pytest.approx(np.linspace(min(known), max(known), 5), abs=EXACT)
+    for index, bin_ in enumerate(one["raters"][0]["bins"]):
+        # The plain way: walk over the instances, the last bin closed above.
+        inside = [
+            item
+            for item, value in zip(items, known, strict=True)
+            if edges[index] <= value < edges[index + 1] or (index == 3 and value == edges[4])
+        ]
+        consistencies = [one["consistency"] for item in inside for one in item["sets"]]
+        assert bin_["instances"] == len(inside)
+        assert bin_["rating_sets"] == len(consistencies)
+        assert bin_["mean_consistency"]["value"] == pytest.approx(np.mean(consistencies), abs=EXACT)
+        assert sum(bin_["consistency_distribution"].values()) == len(consistencies)
+
+
+def test_pooled_bins_use_the_study_wide_normalisation(study: Study) -> None:
+    known = golden("alignments_rouge1.json")
+    pooled_values = [value for key in GOLDEN_CONFIGURATIONS for value in known[key]["poolnorm_sep_paper"]]
+    pooled = findings(study, rounds=50)["pooled"]
+    assert pooled["similarity"] == "rouge1"
+    edges = pooled["edges"]
+    assert edges == pytest.approx(np.linspace(min(pooled_values), max(pooled_values), 6), abs=EXACT)
+    everything = [
+        (value, item["mean_consistency"])
+        for key in GOLDEN_CONFIGURATIONS
+        for value, item in zip(known[key]["poolnorm_sep_paper"], golden("human_rating_sets.json")[key], strict=True)
+    ]
+    bins = pooled["mean_consistency_by_bin"]
+    assert [bin_["instances"] for bin_ in bins] == np.histogram(pooled_values, edges)[0].tolist()
+    for index, bin_ in enumerate(bins):
+        inside = [
+            mean
+            for value, mean in everything
+            if edges[index] <= value < edges[index + 1] or (index == 4 and value == edges[5])
+        ]
+        people = bin_["raters"][0]
+        # Three sets on every instance, so the mean over sets is the mean over instances.
+        assert people["mean_consistency"]["value"] == pytest.approx(np.mean(inside), abs=EXACT)
+        assert people["rating_sets"] == 3 * len(inside)
+
+
+def test_rankings_of_the_published_study_count_wins_over_both_data_sets(study: Study) -> None:
+    summary = golden("human_summary.json")
+    cnn, samsum = (
+        summary[key]["rating_counts_model_coords"] for key in ("gpt35_vicuna_cnndm", "vicuna_mistral_samsum")
+    )
+    by_measure = {ranking["measure"]: ranking for ranking in findings(study, rounds=50)["rankings"]}
+    wins = {row["system"]: row for row in by_measure["win_rate"]["systems"]}
+    # vicuna-7b is A in cnn_dm and B in samsum: its wins are 340 and 293, its ties 124 and 86, of 1,500.
+    assert wins["vicuna-7b"]["value"] == pytest.approx((cnn["A"] + samsum["B"] + (124 + 86) / 2) / 1500, abs=EXACT)
+    assert wins["vicuna-7b"]["n"] == 1500
+    assert wins["mistral-7b"]["value"] == pytest.approx((samsum["A"] + 86 / 2) / 750, abs=EXACT)
+    rates = {row["system"]: row["value"] for row in by_measure["win_loss_rate"]["systems"]}
+    assert rates["gpt-3.5-turbo-instruct"] == pytest.approx((cnn["B"] - cnn["A"]) / 750, abs=EXACT)
+
+
+def test_intervals_are_those_of_the_recorded_seed(study: Study) -> None:
+    first, again, other = (findings(study, rounds=50, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first["filters"]["seed"] == 1
+    means = [one["configurations"][0]["raters"][0]["mean_consistency"] for one in (first, other)]
+    assert means[0]["value"] == means[1]["value"]
+    assert means[0]["low"] != means[1]["low"]

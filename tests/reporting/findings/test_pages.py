@@ -1,0 +1,262 @@
+"""Pages, pictures and downloads: what they show and to whom."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+from xml.etree import ElementTree
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from rest_framework.authtoken.models import Token
+
+from annotation.models import Study
+from reporting.core.scripted import SCRIPTED
+from tests.factories import make_study, make_user
+from tests.reporting.builders import (
+    Built,
+    build_configuration,
+    build_study,
+    build_user,
+    judge,
+    rate,
+    separate,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+HOSTILE = "<script>alert(1)</script>"
+PAGES = [
+    "findings/",
+    "findings.json",
+    "charts/pooled-consistency.svg",
+    "export/ratings.csv",
+    "export/judgments.jsonl",
+]
+
+
+@pytest.fixture
+def built(db: None) -> Built:
+    """Two instances with a hostile system name, people, a judge and separability."""
+    built = build_configuration(build_study("shown"), instances=2, pairs=2, systems=(HOSTILE, "=cmd()"))
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    rate(built, 0, "ann", [-1, 0])
+    rate(built, 1, "bob", [1, 1])
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+    return built
+
+
+def signed_in(role: str = "researcher", study: Study | None = None, name: str = "reader") -> Client:
+    client = Client()
+    client.force_login(build_user(name, role, study), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def body(response: Any) -> str:
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    return bytes(content).decode()
+
+
+def chart_path(name: str, **query: str) -> str:
+    named = {"dataset": "news", "a": HOSTILE, "b": "=cmd()", **query}
+    return f"/studies/shown/charts/{name}?{urlencode(named)}"
+
+
+def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> None:
+    response = signed_in(study=built.study).get("/studies/shown/findings/")
+    page = body(response)
+    assert response.status_code == 200
+    assert "judge:direct" in page
+    assert "0.750" in page  # people's mean consistency: 0.5 and 1
+    assert page.count("<picture>") == 4  # three of the configuration, one pooled
+    assert 'media="(prefers-color-scheme: dark)"' in page
+    for kind in ("ratings", "judgments"):
+        for form in ("csv", "jsonl"):
+            assert f'href="/studies/shown/export/{kind}.{form}"' in page
+    assert 'href="/api/v1/token/"' in page
+
+
+def test_hostile_names_are_escaped_on_the_page(built: Built) -> None:
+    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+    assert HOSTILE not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_page_runs_nothing_inline(built: Built) -> None:
+    response = signed_in(study=built.study).get("/studies/shown/findings/")
+    page = body(response)
+    assert "default-src 'self'" in response["Content-Security-Policy"]
+    assert "unsafe" not in response["Content-Security-Policy"]
+    assert " style=" not in page
+    assert " onclick=" not in page
+    assert "<style" not in page
+
+
+def test_undefined_numbers_are_dashes_with_the_reason(built: Built) -> None:
+    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+    assert "—" in page
+    assert "no pair has votes of two people" in page
+
+
+def test_empty_study_says_what_to_do_next() -> None:
+    study = build_study("bare")
+    client = signed_in(study=study)
+    page = body(client.get("/studies/bare/findings/"))
+    assert "What to do next" in page
+    assert "import_study" in page
+    build_configuration(study, instances=1, pairs=1)
+    page = body(client.get("/studies/bare/findings/"))
+    for step in ("compute_separability bare", "Collect ratings", "run_judge bare"):
+        assert step in page
+    assert "separability has not been computed" in page
+
+
+def test_scripted_raters_are_labelled_on_the_page(built: Built) -> None:
+    client = signed_in(study=built.study)
+    assert "scripted" not in body(client.get("/studies/shown/findings/"))
+    rate(built, 1, "robot", [1, 1], kind="scripted")
+    page = body(client.get("/studies/shown/findings/"))
+    assert SCRIPTED in page
+    assert "1 of 3 raters" in page
+
+
+def test_filters_reach_numbers_and_pictures(built: Built) -> None:
+    client = signed_in(study=built.study)
+    page = body(client.get("/studies/shown/findings/", {"batch": "news-batch", "drop_incomplete": "1"}))
+    assert "batch=news-batch&amp;drop_incomplete=1" in page
+    found = client.get("/studies/shown/findings.json", {"batch": "news-batch", "similarity": "rouge1-length"}).json()
+    assert found["filters"]["batches"] == ["news-batch"]
+    assert found["configurations"][0]["separability"] is None
+    assert client.get("/studies/shown/findings/", {"batch": "nope"}).status_code == 404
+
+
+def test_judges_are_chosen_on_the_page(built: Built) -> None:
+    judge(built, "other", [(0, 0, "ab", 1)])
+    client = signed_in(study=built.study)
+    page = body(client.get("/studies/shown/findings/", {"judge": "other"}))
+    assert '<option value="other" selected>' in page
+    assert '<th scope="row">judge:direct' not in page
+    assert "judge=other" in page
+    assert client.get("/studies/shown/findings/", {"judge": "nobody"}).status_code == 404
+
+
+def test_choice_of_instances_is_told_on_the_page_and_in_pictures(built: Built) -> None:
+    made = {"asked": {"spec": "top:2"}, "similarity": "rouge1", "separability": {"measure": "rouge1"}, "pool": 9}
+    built.study.batches.update(selection=made)
+    client = signed_in(study=built.study)
+    page = " ".join(body(client.get("/studies/shown/findings/")).split())
+    assert page.count("batch news-batch: top:2 by separability (rouge1), 2 of 9") == 3  # numbers, together, ranking
+    for name in ("mean-consistency.svg", "consistency-by-bin.svg"):
+        assert "top:2 of 9" in body(client.get(chart_path(name)))
+
+
+def test_json_is_that_of_the_command(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("findings", "shown", "--format", "json")
+    printed = json.loads(capsys.readouterr().out)
+    assert signed_in(study=built.study).get("/studies/shown/findings.json").json() == printed
+
+
+def test_only_readers_of_the_study_get_in(built: Built) -> None:
+    inside, keeper = signed_in("researcher", built.study, "inside"), signed_in("study-admin", built.study, "keeper")
+    stranger = signed_in("researcher", build_study("elsewhere"), "stranger")
+    annotator = signed_in("annotator", built.study, "ann")
+    for page in PAGES:
+        path = f"/studies/shown/{page}"
+        statuses = [client.get(path).status_code for client in (inside, keeper, stranger, annotator)]
+        assert statuses == [200, 200, 404, 404], page
+        anonymous = Client().get(path)
+        assert anonymous.status_code == 302, page
+        assert anonymous["Location"].startswith("/login/"), page
+        assert inside.post(path).status_code == 405, page
+
+
+@pytest.mark.parametrize("name", ["consistency-by-bin", "mean-consistency", "separability"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_are_served_so_that_nothing_in_them_can_run(built: Built, name: str, theme: str) -> None:
+    response = signed_in(study=built.study).get(chart_path(f"{name}.svg", theme=theme))
+    assert response.status_code == 200
+    assert response["Content-Type"] == "image/svg+xml"
+    assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    ElementTree.fromstring(body(response))
+
+
+def test_pictures_come_as_png_too(built: Built) -> None:
+    response = signed_in(study=built.study).get(chart_path("mean-consistency.png"))
+    assert response["Content-Type"] == "image/png"
+    assert response.content.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(chart_path("mean-consistency.svg", theme="neon"), id="theme"),
+        pytest.param(chart_path("mean-consistency.svg", dataset="other"), id="configuration"),
+        pytest.param(chart_path("nonsense.svg"), id="name"),
+        pytest.param(chart_path("mean-consistency.gif"), id="form"),
+        pytest.param("/studies/shown/export/people.csv", id="export"),
+    ],
+)
+def test_what_does_not_exist_is_not_found(built: Built, path: str) -> None:
+    assert signed_in(study=built.study).get(path).status_code == 404
+
+
+def test_download_streams_every_row(built: Built) -> None:
+    response = signed_in(study=built.study).get("/studies/shown/export/ratings.csv")
+    assert response.streaming
+    assert response["Content-Disposition"] == 'attachment; filename="shown-ratings.csv"'
+    lines = body(response).splitlines()
+    assert len(lines) == 1 + 4
+    assert "'=cmd()" in lines[1]
+
+
+def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:
+    client = signed_in(study=built.study)
+    with django_assert_max_num_queries(60) as few:
+        client.get("/studies/shown/findings/")
+    for code in ("cem", "dia", "eli"):
+        rate(built, 0, code, [1, 0])
+        rate(built, 1, code, [1, 0])
+    with django_assert_max_num_queries(len(few)):
+        client.get("/studies/shown/findings/")
+
+
+def test_token_is_shown_once_and_rotated(built: Built) -> None:
+    client = signed_in(study=built.study)
+    assert "You have no token" in body(client.get("/api/v1/token/"))
+    first = Token.objects.count()
+    made = body(client.post("/api/v1/token/", {"make": "full"}, follow=True))
+    key = Token.objects.get().key
+    assert first == 0
+    assert key in made
+    assert key not in body(client.get("/api/v1/token/"))
+    client.post("/api/v1/token/", {"make": "full"})
+    assert Token.objects.get().key != key
+    client.post("/api/v1/token/", {"revoke": "1"})
+    assert not Token.objects.exists()
+
+
+def test_annotators_get_no_token(built: Built) -> None:
+    client = signed_in("annotator", built.study)
+    assert client.post("/api/v1/token/", {"make": "full"}).status_code == 403
+    assert not Token.objects.exists()
+
+
+def test_token_page_refuses_forged_posts(built: Built) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
+    assert client.post("/api/v1/token/").status_code == 403
+
+
+def test_a_study_of_many_configurations_is_shown_page_by_page(client: Client) -> None:
+    systems = [f"system-{number}" for number in range(6)]  # 15 configurations
+    study = make_study("many", instances=1, k=1, systems=systems)
+    client.force_login(make_user("reader", "researcher"))
+    address = reverse("reporting:findings", args=[study.slug])
+
+    first, second = (client.get(address, {"page": page}).content.decode() for page in (1, 2))
+
+    assert first.count('id="configuration-') == 10
+    assert second.count('id="configuration-') == 5
+    assert "Page 2 of 2" in second
+    assert "Rankings" not in first

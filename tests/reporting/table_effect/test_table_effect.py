@@ -1,0 +1,762 @@
+"""What comparison tables change: the numbers by arm, the page with its picture and reasons, command and API."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rest_framework.authtoken.models import Token
+
+from analysis.revision import Decisions
+from annotation.core.errors import UnknownName
+from annotation.models import Annotator, Assignment, ComparisonTable, Instance, Pair, Rating, Study
+from annotation.rating.second_stage import reveal, save_second_vote
+from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
+from judging.models import Judge, JudgeRun, Judgment, TableMaking
+from reporting.core.charts import NO_DATA, to_svg
+from reporting.core.text import estimate_text
+from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key, second_votes
+from reporting.table_effect.charts import before_and_after
+from reporting.table_effect.effects import (
+    NO_CHANGE,
+    NO_GOLD,
+    NO_OTHERS,
+    NO_TABLE,
+    NO_TIME,
+    NO_VERDICT,
+    ONE_ARM,
+    effect_of,
+    table_effect,
+)
+from reporting.table_effect.text import as_text
+from reporting.templatetags.numbers import decimals
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user
+from tests.reporting.builders import Built, build_batch, build_configuration, build_study, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+PAGE = "reporting:table-effect"
+A, TIE, B = -1, 0, 1
+EVIL = "<script>alert(1)</script> \x1b[31m =cmd()"
+
+
+def decide(
+    built: Built,
+    place: int,
+    code: str,
+    arm: str,
+    votes: Sequence[tuple[int | None, int | None]],
+    *,
+    reason: str = "",
+    table: ComparisonTable | None = None,
+    seconds: tuple[float | None, float | None] = (None, None),
+    **settings: Any,
+) -> Assignment:
+    """Let a person vote on the pairs of a HIT twice: (before, after) each; None for no vote."""
+    assignment = rate(built, place, code, [before for before, _ in votes], active_seconds=seconds[0], **settings)
+    Assignment.objects.filter(pk=assignment.pk).update(arm=arm)
+    displays = assignment.displays.order_by("position")
+    Rating.objects.bulk_create(
+        Rating(
+            display=display,
+            stage="revised",
+            verdict=after,
+            arm=arm,
+            reason=reason,
+            table=table,
+            active_seconds=seconds[1],
+            rated_at=timezone.now(),
+        )
+        for display, (_, after) in zip(displays, votes, strict=True)
+        if after is not None
+    )
+    return assignment
+
+
+def two_stage(slug: str = "tried") -> Study:
+    study = build_study(slug)
+    Study.objects.filter(pk=study.pk).update(protocol="two-stage", arms=["none", "table:c1", "table:c8"])
+    return Study.objects.get(pk=study.pk)
+
+
+def gold(built: Built, *better: str | None) -> None:
+    """Say of each instance which system is better: `a`, `b`, `tie`, or nothing."""
+    names = {"a": built.system_a.name, "b": built.system_b.name, "tie": "tie"}
+    for matchup, known in zip(built.matchups, better, strict=True):
+        told = {"better": names[known]} if known else None
+        Instance.objects.filter(pk=matchup.instance_id).update(gold=told)
+
+
+@pytest.fixture
+def built() -> Built:
+    """Four instances of one pair each; A is better, B is better, neither is, nobody knows."""
+    made = build_configuration(two_stage(), instances=4, pairs=1)
+    gold(made, "a", "b", "tie", None)
+    return made
+
+
+@pytest.fixture
+def decided(built: Built) -> Built:
+    """Without a table Ann turns to wrong once; with one Bob turns to right three times."""
+    ann, bob = "none", "table:c8"
+    for place, votes in enumerate([(A, B), (B, B), (TIE, TIE), (A, TIE)]):
+        decide(built, place, "ann", ann, [votes], seconds=(10, 4 + place))
+    for place, votes in enumerate([(B, A), (TIE, B), (A, TIE), (B, A)]):
+        decide(built, place, "bob", bob, [votes], reason=f"Because of {place}.", seconds=(None, 20))
+    return built
+
+
+def make_table(built: Built, place: int, *verdicts: int | str, variant: str = "c8") -> ComparisonTable:
+    """Make a table with the judgments that its judge came to with it: verdicts, or the status of failed ones."""
+    table = ComparisonTable.objects.create(
+        study=built.study, table_id=f"{variant}-{place}", pair=built.pairs[place][0], variant=variant, rows=[]
+    )
+    for number, verdict in enumerate(verdicts):
+        judging(built, place, table, verdict, number)
+    return table
+
+
+def judging(
+    built: Built, place: int, table: ComparisonTable, verdict: int | str, number: int = 0, **more: Any
+) -> Judgment:
+    judge, _ = Judge.objects.get_or_create(name=f"judge-{number}", defaults={"method": "sc2"})
+    run, _ = JudgeRun.objects.get_or_create(study=built.study, judge=judge)
+    status = verdict if isinstance(verdict, str) else "parsed"
+    said = None if isinstance(verdict, str) else verdict
+    judgment = Judgment.objects.create(
+        run=run, pair=built.pairs[place][0], order="ab", status=status, verdict=said, **more
+    )
+    TableMaking.objects.create(judgment=judgment, table=table, record={})
+    return judgment
+
+
+def arm(found: dict[str, Any], name: str) -> dict[str, Any]:
+    (one,) = (one for one in found["arms"] if one["arm"] == name)
+    return dict(one)
+
+
+def value(estimate: dict[str, Any]) -> tuple[float | None, int]:
+    return estimate["value"], estimate["n"]
+
+
+def counts(shares: dict[str, Any]) -> dict[str, int]:
+    return {kind: one["count"] for kind, one in shares.items() if one["count"]}
+
+
+def signed_in(*roles: str, study: Study | None = None, name: str = "reader") -> Client:
+    client = Client()
+    client.force_login(make_user(name, *roles, study=study))
+    return client
+
+
+# Numbers
+
+
+def test_scores_and_flips_by_hand(decided: Built) -> None:
+    found = table_effect(decided.study)
+    none, table = arm(found, "none"), arm(found, "table:c8")
+    # Ann: right, right, right (the gold is a tie) before; wrong, right, right after. The fourth pair has no gold.
+    assert value(none["score_before"]) == (1.0, 3)
+    assert value(none["score_after"]) == (pytest.approx(1 / 3), 3)
+    assert value(none["score_change"]) == (pytest.approx(-2 / 3), 3)
+    assert counts(none["changes"]) == {"right_to_wrong": 1, "unchanged": 2}
+    assert counts(none["moves"]) == {"reversed": 1, "kept": 2, "to_tie": 1}
+    # Bob: wrong, tie, wrong before; right three times after.
+    assert value(table["score_before"]) == (pytest.approx(-2 / 3), 3)
+    assert value(table["score_after"]) == (1.0, 3)
+    assert counts(table["changes"]) == {"wrong_to_right": 2, "tie_to_right": 1}
+    assert counts(table["moves"]) == {"reversed": 2, "to_tie": 1, "from_tie": 1}
+    assert (table["revised"]["value"], table["revised"]["count"], table["revised"]["n"]) == (1.0, 4, 4)
+    assert (table["decisions"], table["with_gold"], table["without_gold"], table["with_reason"]) == (4, 3, 1, 4)
+    assert table["score_change"]["excluded"] == 1
+    assert "where the gold is a tie" in table["score_change"]["tie_rule"]
+
+
+def test_the_difference_between_arms_has_an_interval_over_instances(decided: Built) -> None:
+    (one,) = table_effect(decided.study)["differences"]
+    assert (one["arm"], one["control"]) == ("table:c8", "none")
+    change = one["score_change"]
+    assert value(change) == (pytest.approx(5 / 3 + 2 / 3), 6)
+    assert change["low"] <= change["value"] <= change["high"]
+    assert one["wrong_to_right"]["value"] == pytest.approx(2 / 3)
+    assert one["right_to_wrong"]["value"] == pytest.approx(-1 / 3)
+    assert one["revised"]["value"] == pytest.approx(1 - 2 / 4)
+
+
+def test_arms_differ_in_how_many_changed_votes_went_with_the_table(built: Built) -> None:
+    tables = {place: make_table(built, place, B) for place in range(3)}
+    # With c8 three votes change, two of them towards B; with c1 two, one of them.
+    for place, votes in enumerate([(A, TIE), (A, B), (B, A)]):
+        decide(built, place, "bob", "table:c8", [votes], table=tables[place])
+    for place, votes in enumerate([(A, B), (B, A), (B, B)]):
+        decide(built, place, "cid", "table:c1", [votes], table=tables[place])
+    decide(built, 3, "cid", "table:c1", [(A, B)], table=make_table(built, 3))  # nobody knows what it implies
+    (one,) = table_effect(built.study)["differences"]
+    assert (one["arm"], one["control"]) == ("table:c8", "table:c1")
+    towards = one["towards_table"]
+    assert value(towards) == (pytest.approx(2 / 3 - 1 / 2), 5)
+    assert (towards["of"], towards["excluded"]) == ("changed votes", 1)
+    assert -1 <= towards["low"] < towards["value"] < towards["high"] <= 1
+    # Resamples of the third instance only hold no changed vote of c1: they have no difference, and that is said.
+    assert towards["undefined_rounds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("control", "verdicts", "votes", "why"),
+    [
+        pytest.param("none", None, (A, B), NO_TABLE, id="without-a-table"),
+        pytest.param("table:c1", (), (A, B), NO_VERDICT, id="nobody-knows-its-verdict"),
+        pytest.param("table:c1", (B,), (A, A), NO_CHANGE, id="nobody-changed"),
+    ],
+)
+def test_an_arm_whose_changes_no_table_implies_has_no_such_difference(
+    built: Built, control: str, verdicts: Any, votes: Any, why: str
+) -> None:
+    decide(built, 0, "bob", "table:c8", [(A, B)], table=make_table(built, 0, B))
+    table = None if verdicts is None else make_table(built, 1, *verdicts, variant="c1")
+    decide(built, 1, "ann", control, [votes], table=table)
+    found = table_effect(built.study)
+    (one,) = found["differences"]
+    towards = one["towards_table"]
+    assert (towards["value"], towards["low"], towards["why"]) == (None, None, why)
+    assert arm(found, control)["table_verdict"]["towards_table"]["why"] == why
+    assert arm(found, "table:c8")["table_verdict"]["towards_table"]["value"] == 1
+
+
+def test_arms_differ_in_the_time_of_second_votes(decided: Built) -> None:
+    # Ann takes 4, 5, 6 and 7 s, Bob 20 s each time. Resamples of Ann's have medians from 4 to 7: less than 20 by 13 to 16.
+    (one,) = table_effect(decided.study)["differences"]
+    seconds = one["second_seconds"]
+    assert value(seconds) == (20 - 5.5, 8)
+    assert (seconds["of"], seconds["excluded"]) == ("votes with a time", 0)
+    assert 13 <= seconds["low"] < 14.5 < seconds["high"] <= 16
+
+
+def test_the_time_of_an_arm_without_any_has_no_difference(built: Built) -> None:
+    decide(built, 0, "ann", "none", [(A, B)])
+    decide(built, 0, "bob", "table:c8", [(A, B)], seconds=(3, 9))
+    seconds = table_effect(built.study)["differences"][0]["second_seconds"]
+    assert (seconds["value"], seconds["why"], seconds["excluded"]) == (None, NO_TIME, 1)
+
+
+def test_an_instance_in_both_arms_is_drawn_for_both(built: Built) -> None:
+    # On each instance both arms change alike, whatever the instance: the difference is 0 in every resample.
+    for place, votes in enumerate([(B, A), (A, A), (A, TIE), (B, A)]):
+        decide(built, place, "ann", "none", [votes])
+        decide(built, place, "bob", "table:c8", [votes])
+    (one,) = table_effect(built.study)["differences"]
+    assert (one["score_change"]["low"], one["score_change"]["high"]) == (0, 0)
+
+
+def test_choice_by_separability_is_said_beside_the_effect(decided: Built) -> None:
+    made = {"asked": {"spec": "top:2"}, "similarity": "rouge1", "separability": {"measure": "rouge1"}, "pool": 9}
+    decided.study.batches.update(selection=made)
+    found = table_effect(decided.study)
+    assert [row["spec"] for row in found["chosen"]] == ["top:2"]
+    assert "top:2 of 9 by separability (rouge1)" in as_text(found)
+    other = build_configuration(decided.study, instances=1, dataset="chat")
+    assert table_effect(decided.study, TableEffectFilters(dataset=other.dataset))["chosen"] == []
+
+
+def test_another_arm_leaves_the_numbers_of_an_arm_as_they_were(decided: Built) -> None:
+    before = arm(table_effect(decided.study), "table:c8")
+    decide(decided, 0, "cid", "table:c1", [(A, B)])
+    after = arm(table_effect(decided.study), "table:c8")
+    same = ("score_before", "score_after", "score_change", "changes", "moves", "second_seconds")
+    assert {key: before[key] for key in same} == {key: after[key] for key in same}
+
+
+def test_the_same_seed_gives_the_same_intervals(decided: Built) -> None:
+    first, again, other = (table_effect(decided.study, TableEffectFilters(seed=seed, rounds=5)) for seed in (3, 3, 4))
+    assert again == first
+    assert other["differences"] != first["differences"]
+
+
+def test_agreement_is_with_the_others_first_votes(built: Built) -> None:
+    gold(built, None, None, None, None)
+    decide(built, 0, "ann", "none", [(A, B)])
+    decide(built, 0, "bob", "table:c8", [(B, B)])
+    decide(built, 0, "cid", "table:c8", [(B, A)])
+    decide(built, 1, "dan", "table:c8", [(B, A)])  # nobody else voted there
+    found = table_effect(built.study)
+    none, table = arm(found, "none"), arm(found, "table:c8")
+    assert [value(none[f"agreement_{when}"]) for when in ("before", "after", "change")] == [(0, 1), (1, 1), (1, 1)]
+    # Bob: the others' A and B, half before and after. Cid: half (Bob) before, and half (Ann) after.
+    assert [value(table[f"agreement_{when}"]) for when in ("before", "after", "change")] == [(0.5, 2), (0.5, 2), (0, 2)]
+    assert table["agreement_before"]["excluded"] == 1
+    assert (table["score_change"]["value"], table["score_change"]["why"]) == (None, NO_GOLD)
+
+
+def test_a_first_vote_without_a_second_one_still_counts_for_the_others(built: Built) -> None:
+    rate(built, 0, "ann", [A])
+    decide(built, 0, "bob", "none", [(A, B)])
+    found = arm(table_effect(built.study), "none")
+    assert (found["decisions"], found["agreement_before"]["value"], found["agreement_after"]["value"]) == (1, 1, 0)
+
+
+def test_changes_towards_the_verdict_of_the_table(built: Built) -> None:
+    says_b = make_table(built, 0, B)
+    for place, votes in enumerate([(A, TIE), (A, B), (B, A), (B, B)]):
+        decide(built, place, "bob", "table:c8", [votes], table=says_b)
+    decide(built, 0, "cid", "table:c8", [(A, B)], table=make_table(built, 1))  # nobody knows what it implies
+    verdict = arm(table_effect(built.study), "table:c8")["table_verdict"]
+    assert verdict["known"] == 4
+    # Three of Bob's votes changed: half-way to B, to B, and away from it.
+    assert (value(verdict["towards_table"]), verdict["towards_table"]["count"]) == ((pytest.approx(2 / 3), 3), 2)
+    assert value(verdict["away_from_table"]) == (pytest.approx(1 / 3), 3)
+    assert verdict["towards_table"]["excluded"] == 1
+    # Two of the four were not at B before; one of them came to it.
+    assert value(verdict["reached_table"]) == (0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "known"),
+    [
+        pytest.param((B,), 1, id="one"),
+        pytest.param((B, B), 1, id="the-same-twice"),
+        pytest.param((A, B), 0, id="divided"),
+        pytest.param((TIE,), 1, id="tie"),
+        pytest.param(("unparsed",), 0, id="unread"),
+        pytest.param((B, "error"), 1, id="one-of-two"),
+        pytest.param((), 0, id="imported"),
+    ],
+)
+def test_what_a_table_implies_is_what_its_judges_agree_on(built: Built, verdicts: Any, known: int) -> None:
+    decide(built, 0, "bob", "table:c8", [(A, TIE)], table=make_table(built, 0, *verdicts))
+    found = arm(table_effect(built.study), "table:c8")["table_verdict"]
+    assert found["known"] == known
+    if not known:
+        assert (found["towards_table"]["value"], found["towards_table"]["why"]) == (None, NO_VERDICT)
+
+
+def test_repeats_and_negated_questions_say_nothing_of_a_table(built: Built) -> None:
+    table = make_table(built, 0, B)
+    judging(built, 0, table, A, repeat=1)
+    judging(built, 0, table, A, negated=True)
+    decide(built, 0, "bob", "table:c8", [(A, B)], table=table)
+    assert arm(table_effect(built.study), "table:c8")["table_verdict"]["towards_table"]["value"] == 1
+
+
+def test_time_is_a_median_and_missing_time_is_not_0(decided: Built) -> None:
+    found = table_effect(decided.study)
+    none, table = arm(found, "none"), arm(found, "table:c8")
+    assert value(none["first_seconds"]) == (10, 4)
+    assert value(none["second_seconds"]) == (5.5, 4)
+    assert none["second_seconds"]["low"] < 5.5 < none["second_seconds"]["high"]
+    assert (table["first_seconds"]["value"], table["first_seconds"]["excluded"]) == (None, 4)
+    assert table["first_seconds"]["why"] == "no time was recorded"
+    assert value(table["second_seconds"]) == (20, 4)
+
+
+def test_only_what_findings_count_is_counted(built: Built) -> None:
+    decide(built, 0, "ann", "none", [(A, A)])
+    decide(built, 0, "open", "none", [(A, B)], state="claimed")
+    decide(built, 0, "late", "none", [(A, B)], fills_slot=False)
+    hand = decide(built, 0, "hand", "none", [(A, B)])
+    Assignment.objects.filter(pk=hand.pk).update(excluded=True)
+    for code, change in (("out", {"excluded": True}), ("gone", {"withdrawn_at": timezone.now()})):
+        decide(built, 0, code, "none", [(A, B)], reason="Secret of who has gone.")
+        Annotator.objects.filter(code=code).update(**change)
+    decide(built, 1, "half", "none", [(None, B)])
+    found = table_effect(built.study)
+    assert found["decisions"] == 1
+    assert found["excluded"] == {
+        "withdrawn": 1,
+        "check": 0,
+        "excluded": 2,
+        "not_submitted": 1,
+        "surplus": 1,
+        "without_first_vote": 1,
+        "repeated": 0,
+    }
+    assert "Secret" not in signed_in("researcher").get(reverse(PAGE, args=["tried"])).content.decode()
+
+
+def test_of_two_decisions_of_a_person_on_a_pair_the_first_counts(built: Built) -> None:
+    decide(built, 0, "ann", "none", [(A, B)])
+    systems = (built.system_a, built.system_b)
+    again = build_batch(built.study, built.dataset, *systems, built.matchups, built.pairs, name="again")
+    decide(again, 0, "ann", "none", [(B, B)])
+    found = table_effect(built.study)
+    assert (found["decisions"], found["excluded"]["repeated"]) == (1, 1)
+    assert arm(found, "none")["revised"]["value"] == 1
+
+
+def test_data_sets_systems_and_batches_choose_the_decisions(decided: Built) -> None:
+    other = build_configuration(
+        decided.study, instances=2, pairs=1, dataset="chat", systems=("second-system", "third-system")
+    )
+    decide(other, 0, "ann", "none", [(A, B)])
+
+    def n(**filters: Any) -> int:
+        return int(table_effect(decided.study, TableEffectFilters(**filters))["decisions"])
+
+    assert n() == 9
+    assert n(dataset="chat") == n(systems=("third-system",)) == n(batches=(other.batch,)) == 1
+    assert n(systems=("second-system",)) == 9
+    assert n(systems=("second-system", "first-system")) == n(dataset="news", systems=("first-system",)) == 8
+    for filters in ({"dataset": "nope"}, {"systems": ("third-system", "first-system")}, {"dataset": "\x00"}):
+        with pytest.raises(UnknownName, match="it has chat: second-system / third-system; news"):
+            n(**filters)
+
+
+def test_arms_stand_in_an_order_with_controls_first() -> None:
+    arms = ["odd", "table:c16", "placebo:c8", "table:hand", "table:c8", "none", "", "table:c1", "placebo:c1"]
+    ordered = ["none", "placebo:c1", "placebo:c8", "table:c1", "table:c8", "table:c16", "table:hand", "", "odd"]
+    assert sorted(arms, key=arm_sort_key) == ordered
+
+
+def test_scripted_raters_are_said_to_be_there(built: Built) -> None:
+    decide(built, 0, "robot", "none", [(A, B)], kind="scripted")
+    found = table_effect(built.study)
+    assert (found["scripted_raters"], "scripted" in found["note"]) == (1, True)
+
+
+def test_votes_given_on_the_pages_are_read() -> None:
+    study = make_study("real", instances=1, k=1, protocol="two-stage", arms=["table:c8"])
+    (pair,) = Pair.objects.filter(matchup__instance__study=study)
+    ComparisonTable.objects.create(study=study, table_id="t", pair=pair, variant="c8", rows=[])
+    make_batch(study, pairs=1, raters=1)
+    assignment = claim(make_annotator(study))
+    save_vote(assignment=assignment, pair_key=pair.key, choice="left", at=NOON)
+    assignment = lock_first_votes(assignment=assignment, at=NOON)
+    reveal(assignment=assignment, at=NOON)
+    reason = "The table says that it is the right one."
+    save_second_vote(assignment=assignment, pair_key=pair.key, choice="right", reason=reason, at=NOON)
+    assert table_effect(study)["decisions"] == 0  # the HIT isn't submitted
+    submit_assignment(assignment=Assignment.objects.get(pk=assignment.pk), at=NOON)
+    (found,) = table_effect(study)["arms"]
+    assert (found["arm"], found["kind"], found["variant"], found["with_table"]) == ("table:c8", "table", "c8", 1)
+    assert counts(found["moves"]) == {"reversed": 1}
+    votes = second_votes(study, TableEffectFilters())
+    assert (votes.votes.before * votes.votes.after).tolist() == [-1]
+
+
+# Properties
+
+Row = tuple[int, int, int, int | None, float | None]  # instance, before, after, what the table implies, seconds
+verdicts = st.sampled_from([A, TIE, B])
+some_rows = st.lists(
+    st.tuples(st.integers(0, 3), verdicts, verdicts, st.none() | verdicts, st.none() | st.floats(0, 600)),
+    min_size=1,
+    max_size=7,
+)
+
+
+def made_votes(table: list[Row], control: list[Row]) -> SecondVotes:
+    rows = control + table
+    n = len(rows)
+    columns = np.array([row[1:] for row in rows], dtype=float).T  # None becomes NaN
+    before, after, implied, seconds = columns
+    return SecondVotes(
+        arms=("table:c1", "table:c8"),
+        arm=np.repeat([0, 1], [len(control), len(table)]),
+        rating=np.arange(n),
+        instance=np.array([row[0] for row in rows]),
+        pair=np.arange(n),
+        annotator=np.arange(n),
+        votes=Decisions(before, after, implied=implied),
+        first_seconds=np.full(n, np.nan),
+        second_seconds=seconds,
+        shown=np.ones(n, dtype=bool),
+        reasoned=np.zeros(n, dtype=bool),
+        others_before=np.full(n, np.nan),
+        others_after=np.full(n, np.nan),
+        excluded={},
+        scripted=frozenset(),
+    )
+
+
+def difference_of(table: list[Row], control: list[Row], name: str) -> dict[str, Any]:
+    (one,) = effect_of(Study(slug="made"), TableEffectFilters(rounds=20), made_votes(table, control))["differences"]
+    return dict(one[name])
+
+
+def towards_table(rows: list[Row]) -> list[bool]:
+    """Say of each changed vote with a table that implies something whether it came nearer to it."""
+    return [
+        abs(after - implied) < abs(before - implied)
+        for _, before, after, implied, _ in rows
+        if implied is not None and before != after
+    ]
+
+
+def times_of(rows: list[Row]) -> list[float]:
+    return [row[4] for row in rows if row[4] is not None]
+
+
+@settings(max_examples=40, deadline=None)
+@given(some_rows, some_rows)
+def test_the_difference_in_going_with_the_table_is_that_of_the_shares(table: list[Row], control: list[Row]) -> None:
+    found, turned = (difference_of(*arms, "towards_table") for arms in ((table, control), (control, table)))
+    shares = [towards_table(rows) for rows in (table, control)]
+    assert found["n"] == turned["n"] == sum(map(len, shares))
+    if all(shares):
+        assert found["value"] == pytest.approx(np.mean(shares[0]) - np.mean(shares[1]), abs=1e-12)
+        assert turned["value"] == -found["value"]
+        assert -1 <= found["value"] <= 1
+    else:
+        assert (found["value"], found["low"]) == (None, None)
+        assert found["why"] in (NO_VERDICT, NO_CHANGE)
+    alike = difference_of(table, table, "towards_table")  # drawn together, an arm never differs from its like
+    assert (alike["low"], alike["high"]) in ((0, 0), (None, None))
+
+
+@settings(max_examples=40, deadline=None)
+@given(some_rows, some_rows)
+def test_the_difference_in_time_is_that_of_the_medians(table: list[Row], control: list[Row]) -> None:
+    found, turned = (difference_of(*arms, "second_seconds") for arms in ((table, control), (control, table)))
+    times = [times_of(rows) for rows in (table, control)]
+    assert found["n"] == turned["n"] == sum(map(len, times))
+    assert found["n"] + found["excluded"] == len(table) + len(control)
+    if all(times):
+        assert found["value"] == pytest.approx(np.median(times[0]) - np.median(times[1]), abs=1e-9)
+        assert turned["value"] == pytest.approx(-found["value"])
+    else:
+        assert (found["value"], found["low"], found["why"]) == (None, None, NO_TIME)
+    alike = difference_of(table, table, "second_seconds")
+    assert (alike["low"], alike["high"]) in ((0, 0), (None, None))
+
+
+# States of a study
+
+
+def test_a_study_without_second_votes_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    make_study("once")
+    make_study("twice", protocol="two-stage", arms=["none"])
+    for slug, why in (("once", "the study asks for one vote on each pair"), ("twice", "no second vote counts yet")):
+        found = table_effect(Study.objects.get(slug=slug))
+        assert found["why"].startswith(why)
+        page = signed_in("researcher", name=slug).get(reverse(PAGE, args=[slug])).content.decode()
+        assert why[0].upper() + why[1:] in page
+        call_command("table_effect", slug)
+        assert why in capsys.readouterr().out
+        assert NO_DATA in to_svg(before_and_after(found, "light"))
+
+
+def test_one_arm_alone_shows_its_numbers_and_no_difference(built: Built) -> None:
+    decide(built, 0, "ann", "table:c8", [(B, A)])
+    found = table_effect(built.study)
+    assert (found["differences"], found["why"]) == ([], ONE_ARM)
+    one = arm(found, "table:c8")
+    assert (one["score_change"]["value"], one["score_change"]["low"]) == (2, None)
+    assert one["score_change"]["why"].startswith("no interval")
+    assert one["agreement_before"]["why"] == NO_OTHERS
+    page = signed_in("researcher").get(reverse(PAGE, args=["tried"])).content.decode()
+    assert "There are second votes in one arm only" in page
+
+
+def test_arms_without_any_gold_in_common_have_no_difference(built: Built) -> None:
+    decide(built, 0, "ann", "none", [(B, A)])
+    decide(built, 3, "bob", "table:c8", [(B, A)])
+    (one,) = table_effect(built.study)["differences"]
+    assert (one["score_change"]["value"], one["score_change"]["why"]) == (None, NO_GOLD)
+    assert one["revised"]["value"] == 0
+
+
+def test_ratings_read_in_without_an_arm_are_an_arm_of_their_own(built: Built) -> None:
+    decide(built, 0, "ann", "", [(B, A)], reason="So it is.")
+    found = table_effect(built.study)
+    assert (found["arms"][0]["arm"], found["arms"][0]["kind"]) == ("", "")
+    assert "no arm on record" in signed_in("researcher").get(reverse(PAGE, args=["tried"])).content.decode()
+
+
+# Page and picture
+
+
+def drawn(svg: str) -> tuple[ElementTree.Element, str]:
+    root = ElementTree.fromstring(svg)
+    return root, " ".join(part for element in root.iter() for part in element.itertext())
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_has_a_point_before_and_after_for_each_arm(decided: Built, theme: str) -> None:
+    root, text = drawn(to_svg(before_and_after(table_effect(decided.study), theme)))
+    points = [one for one in root.iter() if one.attrib.get("aria-roledescription") == "point"]
+    assert len([one for one in points if "aria-label" in one.attrib]) == 4
+    for expected in ("none (n = 3)", "table:c8 (n = 3)", "Before", "After", "95% intervals"):
+        assert expected in text
+
+
+def test_without_gold_the_picture_is_of_agreement(decided: Built) -> None:
+    gold(decided, None, None, None, None)
+    _, text = drawn(to_svg(before_and_after(table_effect(decided.study), "light")))
+    assert "Mean agreement with others’ first votes" in text
+
+
+def test_the_picture_is_served_as_svg_png_and_specification(decided: Built) -> None:
+    client = signed_in("researcher", study=decided.study)
+    svg, png, spec = (
+        client.get(f"/studies/tried/table-effect/scores.{form}?theme=dark") for form in ("svg", "png", "json")
+    )
+    assert svg["Content-Type"] == "image/svg+xml"
+    assert svg["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert png.content.startswith(b"\x89PNG")
+    assert spec.json()["$schema"].endswith("vega-lite/v6.json")
+    assert client.get("/studies/tried/table-effect/scores.svg?theme=pink").status_code == 404
+    assert client.get("/studies/tried/table-effect/scores.pdf").status_code == 404
+
+
+def test_names_of_arms_are_text_and_nothing_else(built: Built) -> None:
+    decide(built, 0, "ann", EVIL[:50], [(B, A)])
+    svg = to_svg(before_and_after(table_effect(built.study), "light"))
+    assert "<script" not in svg
+    assert "<script>alert" in drawn(svg)[1]
+
+
+def test_the_page_shows_numbers_flips_and_reasons(decided: Built) -> None:
+    make_table(decided, 0, B)
+    client = signed_in("researcher", study=decided.study)
+    page = client.get(reverse(PAGE, args=["tried"])).content.decode()
+    for expected in ("table:c8 less none", "wrong → right", "right → wrong", "Because of 3.", "-0.667", "2.333"):
+        assert expected in page
+    differences = page[page.index('id="differences"') : page.index('id="verdicts"')]
+    for heading in ("Share of changed votes towards the table’s verdict", "Second vote, median active seconds"):
+        assert differences.count(heading) == 2  # the column, and the label of its cell
+    assert NO_TABLE in differences
+    assert "14.500" in differences
+    assert re.search(r"B → A\s*<small>wrong → right</small>", page)
+    assert f'href="/studies/tried/instances/{decided.matchups[0].instance_id}/"' in page
+    assert "<code>bob</code>" in page
+    assert " style=" not in page
+    for other in (reverse("reporting:findings", args=["tried"]), "/studies/tried/"):
+        assert reverse(PAGE, args=["tried"]) in client.get(other).content.decode()
+
+
+def test_a_reason_leads_to_the_table_that_it_is_about(built: Built) -> None:
+    table = make_table(built, 0, B)
+    decide(built, 0, "ann", "table:c8", [(A, B)], table=table, reason="It names the ferry.")
+    page = signed_in("researcher").get(reverse(PAGE, args=["tried"])).content.decode()
+    assert re.search(rf'<a href="/studies/tried/tables/{table.pk}/">c8-0</a>\s*<small>B</small>', page)
+
+
+def test_only_two_stage_studies_have_it_in_their_navigation(decided: Built) -> None:
+    make_study("once")
+    client = signed_in("researcher")
+    assert reverse(PAGE, args=["once"]) not in client.get("/studies/once/").content.decode()
+
+
+def test_reasons_are_escaped_chosen_by_arm_and_paged(built: Built) -> None:
+    many = build_configuration(built.study, instances=1, pairs=51, dataset="many")
+    decide(many, 0, "ann", "table:c8", [(A, B)] * 51, reason="Of the table.")
+    decide(built, 0, "bob", "none", [(A, B)], reason=EVIL)
+    decide(built, 1, "bob", "none", [(A, A)])
+    client, address = signed_in("researcher"), reverse(PAGE, args=["tried"])
+    everything = client.get(address).content.decode()
+    assert "<script>alert" not in everything
+    assert everything.count("Of the table.") == 50
+    assert "Page 1 of 2" in everything
+    assert "&lt;script&gt;alert(1)" in client.get(f"{address}?page=2").content.decode()
+    of_none = client.get(f"{address}?arm=none").content.decode()
+    assert (of_none.count("Of the table."), of_none.count("&lt;script&gt;alert(1)")) == (0, 1)
+    second = client.get(f"{address}?arm=table%3Ac8&page=2").content.decode()
+    assert second.count("Of the table.") == 1
+    assert "arm=table%3Ac8" in second
+    assert "None." in client.get(f"{address}?arm=nowhere").content.decode()
+
+
+def test_the_page_takes_the_filters_of_its_address(decided: Built) -> None:
+    client = signed_in("researcher")
+    address = reverse(PAGE, args=["tried"])
+    chosen = f"?dataset=news&system=first-system&batch={decided.batch.name}"
+    page = client.get(address + chosen).content.decode()
+    assert "scores.svg?theme=light&amp;dataset=news&amp;system=first-system" in page
+    sent = client.get(f"/studies/tried/table-effect.json{chosen}").json()
+    assert sent["filters"]["systems"] == ["first-system"]
+    assert client.get(f"{address}?dataset=nope").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["table-effect/", "table-effect.json", "table-effect/scores.svg"])
+def test_only_readers_of_the_study_get_in(decided: Built, path: str) -> None:
+    path = f"/studies/tried/{path}"
+    assert signed_in("researcher", study=decided.study, name="inside").get(path).status_code == 200
+    other = make_study("other", instances=0)
+    assert signed_in("researcher", "study-admin", study=other, name="stranger").get(path).status_code == 404
+    assert signed_in("annotator", study=decided.study, name="rater").get(path).status_code == 404
+    assert Client().get(path)["Location"].startswith("/login/")
+    assert signed_in("researcher", study=decided.study, name="writer").post(path).status_code == 405
+
+
+def test_queries_do_not_grow_with_arms_votes_or_reasons(decided: Built, django_assert_max_num_queries: Any) -> None:
+    client, address = signed_in("researcher"), reverse(PAGE, args=["tried"])
+    with django_assert_max_num_queries(24) as few:
+        client.get(address)
+    more = build_configuration(decided.study, instances=6, pairs=2, dataset="more")
+    for place in range(6):
+        decide(more, place, f"rater-{place}", f"table:v{place}", [(A, B), (B, B)], reason="A reason of mine.")
+    with django_assert_max_num_queries(len(few)):
+        client.get(address)
+
+
+# Command and API
+
+
+def test_command_page_and_api_have_the_same_numbers(decided: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(json.dumps(table_effect(decided.study)))
+    call_command("table_effect", "tried", "--format", "json")
+    assert json.loads(capsys.readouterr().out) == found
+    user = make_user("reader", "researcher")
+    client = Client()
+    client.force_login(user)
+    assert client.get("/studies/tried/table-effect.json").json() == found
+    headers = {"HTTP_AUTHORIZATION": f"Token {Token.objects.create(user=user)}"}
+    assert Client().get("/api/v1/studies/tried/table-effect/?dataset=news", **headers).json()["decisions"] == 8
+
+
+def test_the_command_prints_arms_differences_and_reasons(decided: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    decide(decided, 0, "eve", "table:c1", [(A, B)], reason=EVIL)
+    call_command("table_effect", "tried", "--reasons", "--systems", "second-system", "first-system")
+    told = capsys.readouterr().out
+    assert "table:c8: 4 decisions on 4 pairs of 4 instances by 1 raters; 3 with gold, 1 without" in told
+    assert re.search(r"score change +1\.667 \[", told)
+    assert "table:c8 less table:c1" in told
+    less_none = told[told.index("table:c8 less none") :]
+    assert re.search(r"towards table +— \(without a table on record as shown", less_none)
+    assert re.search(r"median second seconds +14\.5 \[1\d\.\d, 1\d\.\d\], n = 8 votes with a time", less_none)
+    assert "bob, news-0 / 0, table:c8: B → A (wrong to right): Because of 0." in told
+    assert "\x1b" not in told
+    call_command("table_effect", "tried", "--reasons", "--format", "json", "--dataset", "news")
+    reasons = json.loads(capsys.readouterr().out)["reasons"]
+    assert len(reasons) == 5
+    assert reasons[0] == {
+        "rater": "bob",
+        "arm": "table:c8",
+        "instance_id": "news-0",
+        "pair_index": 0,
+        "dataset": "news",
+        "before": 1,
+        "after": -1,
+        "change": "wrong_to_right",
+        "gold": -1,
+        "table_id": None,
+        "table_verdict": None,
+        "reason": "Because of 0.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--seed", "-1"], "a seed is 0 or more", id="seed"),
+        pytest.param(["--systems", "a", "b", "c"], "a pair has two systems, 3 are named", id="systems"),
+        pytest.param(["--dataset", "nope"], "has no nope; it has news", id="dataset"),
+        pytest.param(["--batch", "nope"], "no batch nope", id="batch"),
+    ],
+)
+def test_the_command_refuses_what_is_not_there(built: Built, arguments: list[str], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        call_command("table_effect", "tried", *arguments)
+
+
+def test_a_number_that_rounds_to_0_has_no_sign() -> None:
+    found = {"value": -1e-17, "low": -0.0004, "high": 0.25, "n": 3, "of": "votes"}
+    assert estimate_text(found) == "0.000 [0.000, 0.250], n = 3 votes"
+    assert [decimals(number) for number in (-1e-17, -0.0006, None)] == ["0.000", "-0.001", "—"]

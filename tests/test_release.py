@@ -1,0 +1,28 @@
+"""The version is the same wherever a person reads it, and releases are listed newest first."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from annotation.core.version import VERSION
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def releases() -> list[tuple[str, str]]:
+    """Return version and date of each release of the changelog, in its order."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    found = [re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", text) for text in headings if text != "Unreleased"]
+    assert None not in found, headings
+    return [(match[1], match[2]) for match in found if match is not None]
+
+
+def test_changelog_and_citation_name_the_version_that_runs() -> None:
+    cited = dict(re.findall(r"^(version|date-released): (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert releases()[0] == (VERSION, cited["date-released"])
+    assert cited["version"] == VERSION
+
+
+def test_releases_stand_newest_first() -> None:
+    numbers = [([int(part) for part in version.split(".")], date) for version, date in releases()]
+    assert all(later[0] > earlier[0] and later[1] >= earlier[1] for later, earlier in pairwise(numbers))
