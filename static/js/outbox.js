@@ -345,6 +345,7 @@ document.addEventListener("visibilitychange", () => document.hidden || now());
 
 let away = false;
 let comparing = false;
+let again = false; // asked for while an answer is on its way, which may be older than what has changed
 const leave = () => (away = true);
 const comeBack = () => away && !document.hidden && compare();
 addEventListener("blur", leave);
@@ -352,8 +353,10 @@ addEventListener("focus", comeBack);
 document.addEventListener("visibilitychange", () => (document.hidden ? leave() : comeBack()));
 
 async function compare() {
-  if (comparing || leaving) return;
+  if (leaving) return;
   away = false;
+  again = comparing;
+  if (comparing) return;
   comparing = true;
   try {
     const address = location.pathname === words.address ? location.pathname + location.search : words.address;
@@ -365,6 +368,7 @@ async function compare() {
   } finally {
     comparing = false;
   }
+  if (again) compare();
 }
 
 function update(page) {

@@ -42,11 +42,14 @@ class RealServer:
                 stdout=said,
                 stderr=subprocess.STDOUT,
             )
-        wait_until(self._listens, "the server to listen")
+        wait_until(self._has_started, "the server to listen")
         urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=60).close()
 
-    def _listens(self) -> bool:
+    def _has_started(self) -> bool:
         assert self.process.poll() is None, self.said.read_text()
+        return self._listens()
+
+    def _listens(self) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
@@ -59,6 +62,7 @@ class RealServer:
         self.process.wait()
         for pid in below:
             wait_until(lambda pid=pid: not is_running(pid), f"process {pid} to end")
+        wait_until(lambda: not self._listens(), "the port to be free: the last of their threads holds it")
 
     def stop(self) -> None:
         """Stop it in order, if it still runs."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from annotation.models import Assignment, Study
 from annotation.rating.second_stage import save_second_vote
@@ -73,6 +73,19 @@ def test_a_window_asks_what_holds_when_its_rater_comes_back(page: Page) -> None:
     expect(walk.pair(page, 1).locator(".saved")).not_to_contain_text("another window")
     walk.submit(page)
     assert stored() == {0: "right", 1: "none", 2: "left"}
+
+
+def test_what_changes_while_an_answer_is_on_its_way_is_asked_for_again(page: Page) -> None:
+    def answer_late(route: Route) -> None:
+        earlier = route.fetch()
+        elsewhere("right")
+        come_back(page)
+        route.fulfill(response=earlier)
+
+    page.route(page.url, answer_late, times=1)
+    come_back(page)
+    expect(walk.pair(page, 0).locator("input[value=right]")).to_be_checked()
+    assert checked(page) == ["right", "none"]
 
 
 def test_the_focus_stays_where_it_was(page: Page) -> None:
