@@ -122,7 +122,7 @@ async def rate(me: Client) -> None:
         hit = next_hit(page, hit)
 
 
-async def ask_plainly(me: Client) -> None:
+async def request_baseline(me: Client) -> None:
     """Ask as often as a rater does, for a page that needs no database: three times where a submit is redirected."""
     address = me.link.split("/login/")[0] + "/login/"
     await me.pause()
@@ -156,7 +156,7 @@ def next_hit(page: str, hit: str) -> str:
     return hit.split("/rate/", maxsplit=1)[0] + found[1] if found else ""
 
 
-async def at_once(way: Way, links: list[str], pace: RatingPace) -> Timings:
+async def run_clients(way: Way, links: list[str], pace: RatingPace) -> Timings:
     """Run all clients at once; return the timings."""
     timings = Timings()
     # A new connection for each request, as for people: their pauses outlast what the server keeps open.
@@ -220,8 +220,8 @@ def compare(database: str, database_url: str | None) -> None:
     """Measure both ways at each pace on one database and print them beside each other."""
     for pace in RATING_PACES:
         with serving(database_url) as links:
-            plain = asyncio.run(at_once(ask_plainly, links, pace))
-            ours = asyncio.run(at_once(rate, links, pace))
+            plain = asyncio.run(run_clients(request_baseline, links, pace))
+            ours = asyncio.run(run_clients(rate, links, pace))
         print(
             f"{database}: {RATERS} raters {pace.name}, {pace.least:g} to {pace.most:g} s a pair, {pace.seconds:.0f} s"
         )

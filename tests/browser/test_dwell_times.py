@@ -1,5 +1,6 @@
 """How long a rater is at each pair: by mouse, keys and touch, from the page's clock down to the stored rows."""
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -67,8 +68,9 @@ def swipe_to(page: Page, place: int, remaining: int = 120) -> None:
     """Swipe with a finger, which lands on a card, until about so much is above the pair."""
     network = page.context.new_cdp_session(page)
 
-    def touch(kind: str, *y: float) -> None:
-        network.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": 200, "y": one} for one in y]})
+    def touch(kind: str, at: float, *y: float) -> None:
+        points = [{"x": 200, "y": one} for one in y]
+        network.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points, "timestamp": at})
 
     for _ in range(20):
         left = top_of(page, place) - remaining
@@ -76,10 +78,12 @@ def swipe_to(page: Page, place: int, remaining: int = 120) -> None:
         if abs(left) < 20 or abs(at_end) < 2:
             return
         way = max(min(left, 300), -300)
-        touch("touchStart", 450)
+        begun_at = time.time() - 2
+        touch("touchStart", begun_at, 450)
         for step in range(1, 6):
-            touch("touchMove", 450 - way * step / 5)
-        touch("touchEnd")
+            touch("touchMove", begun_at + step / 10, 450 - way * step / 5)
+        touch("touchMove", begun_at + 1.5, 450 - way)  # the finger rests: a page still moving would swallow a tap
+        touch("touchEnd", begun_at + 1.6)
     raise AssertionError(f"pair {place} is not to be reached")
 
 
