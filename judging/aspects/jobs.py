@@ -14,7 +14,8 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.aspects.tasks import distil_aspects
-from judging.calls.adhoc import AdhocRequests, check_cap
+from judging.calls.adhoc import AdhocRequests
+from judging.core.pricing import check_cap
 from judging.models import Completion, Endpoint
 
 # A worker that has stored no answer for so long is taken for dead. If it isn't, two workers do no harm: neither repeats

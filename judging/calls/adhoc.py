@@ -165,18 +165,3 @@ def _kind(name: str, entries: Sequence[tuple[Request, bool]]) -> CallKindEstimat
         prompt_tokens=round(sum(expected_tokens(measure_call(name, request.body, False)) for request in new)),
         completion_tokens=len(new) * answer,
     )
-
-
-def check_cap(max_cost: Decimal | None, endpoint: Endpoint) -> None:
-    """Refuse a cap on costs that can't be enforced.
-
-    Raises: BadSettings
-    """
-    if max_cost is None:
-        return
-    if not max_cost.is_finite() or max_cost < 0:
-        raise BadSettings(f"the cap on the cost must be a sum of money, got {max_cost}")
-    if endpoint.price_prompt is None or endpoint.price_completion is None:
-        raise BadSettings(
-            f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
-        )

@@ -17,7 +17,7 @@ from typing import Any, Generic, NoReturn
 from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
-from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T, check_cap, read_into, refusal_in
+from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T, read_into, refusal_in
 from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import CallState, StoredAnswer, Usage, unanswered
 from judging.calls.reading import MAX_SAMPLES
@@ -35,7 +35,7 @@ from judging.core.errors import (
     TransientFailure,
     UnparsedVerdict,
 )
-from judging.core.pricing import cost_of, money
+from judging.core.pricing import check_cap, cost_of, money
 from judging.endpoints.chat_answers import Answer
 from judging.endpoints.client_factory import MakeClient, explain_refusal, retrying_client
 from judging.endpoints.credentials import check_key_env

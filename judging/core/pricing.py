@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
+from judging.core.errors import BadSettings
 from judging.models import Endpoint
 
 MILLION = Decimal(1_000_000)
@@ -30,6 +31,21 @@ def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:
     if per_million == 0:
         return Decimal(0)
     return None if tokens is None else tokens * Decimal(per_million) / MILLION
+
+
+def check_cap(max_cost: Decimal | None, endpoint: Endpoint | None) -> None:
+    """Refuse a cap on costs that can't be enforced; without an endpoint nothing costs.
+
+    Raises: BadSettings
+    """
+    if max_cost is None:
+        return
+    if not max_cost.is_finite() or max_cost < 0:
+        raise BadSettings(f"the cap on the cost must be a sum of money, got {max_cost}")
+    if endpoint is not None and None in (endpoint.price_prompt, endpoint.price_completion):
+        raise BadSettings(
+            f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
+        )
 
 
 def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:

@@ -16,13 +16,12 @@ from typing import NoReturn
 from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
-from judging.calls.adhoc import check_cap
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted, ProcedureRunner
 from judging.calls.cases import CallState, StoredAnswer, Usage
 from judging.calls.reading import read_reply
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings, CallFailed, CapReached, EndpointRefused, RunStopped, UnparsedVerdict
-from judging.core.pricing import money
+from judging.core.pricing import check_cap, money
 from judging.endpoints.client_factory import MakeClient, explain_refusal, retrying_client
 from judging.endpoints.credentials import check_key_env
 from judging.endpoints.retrying import RetryingClient

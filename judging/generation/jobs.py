@@ -10,8 +10,8 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Study
-from judging.calls.adhoc import check_cap
 from judging.core.errors import BadSettings
+from judging.core.pricing import check_cap
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.services import Sampling, start_generating
 from judging.generation.tasks import generate_texts

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.core.errors import AnnotationError
 from annotation.members.permissions import READERS, account_of, study_view
 from annotation.models import Study
-from judging.calls.adhoc import check_cap
+from judging.core.pricing import check_cap
 from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
 from judging.generation.forms import GenerateForm
 from judging.generation.instances import check_selection

@@ -1,7 +1,7 @@
 """A worker's job on a run: its progress, the progress callback and the stop flag."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -62,3 +62,11 @@ class Job:
         self.progress.total = self.run.judgments.count()
         open_cells = self.run.judgments.filter(status=Judgment.Status.PENDING).count()
         self.progress.done = self.progress.total - open_cells
+
+    def report(self, statuses: Iterable[str], *, cached: int = 0) -> None:
+        """Report cells that this process filled, given by their statuses; `cached`: answers from the cache among theirs."""
+        ended = Counter(statuses)
+        self.progress.ended += ended
+        self.progress.done += ended.total()
+        self.progress.cached += cached
+        self.on_progress(self.progress)

@@ -3,7 +3,7 @@
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -70,16 +70,8 @@ class RunEstimate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        kinds = [{name: getattr(kind, name) for name in CallKindEstimate.__dataclass_fields__} for kind in self.kinds]
-        plain = {name: getattr(self, name) for name in RunEstimate.__dataclass_fields__}
-        cost = None if self.cost is None else float(self.cost)
-        return {
-            **plain,
-            "cost": cost,
-            "spent": float(self.spent),
-            "kinds": kinds,
-            "tokens_by": "stored answers" if self.learned_from else "characters",
-        }
+        money = {"cost": None if self.cost is None else float(self.cost), "spent": float(self.spent)}
+        return {**asdict(self), **money, "tokens_by": "stored answers" if self.learned_from else "characters"}
 
 
 @dataclass(frozen=True)

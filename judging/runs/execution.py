@@ -80,17 +80,15 @@ def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResul
     try:
         if fill_cells(job, make_client):
             return ExecutionResult(JudgeRun.Status.DONE, "", job.progress)
-    except StatusChanged:
-        return leave_stopped_run(job)
+    except StatusChanged:  # stopped from elsewhere
+        leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
+        job.run.refresh_from_db(fields=["status", "message"])
+        cancel_batches(job.run)
+        return ExecutionResult(job.run.status, job.run.message or _("stopped from elsewhere"), job.progress)
     except BatchPending as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.QUEUED, message=str(error))
-        return ExecutionResult(
-            status,
-            str(error),
-            job.progress,
-            batch_pending=status == JudgeRun.Status.QUEUED,
-            cells_left=error.cells_left,
-        )
+        pending = status == JudgeRun.Status.QUEUED
+        return ExecutionResult(status, str(error), job.progress, batch_pending=pending, cells_left=error.cells_left)
     except RunBusy as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
         return ExecutionResult(status, str(error), job.progress)
@@ -107,14 +105,6 @@ def work(job: Job, when_stopped: str, make_client: MakeClient) -> ExecutionResul
         return ExecutionResult(status, _("stopped on request"), job.progress, signal=True)
     status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
     return ExecutionResult(status, _("stopped after as many cells as were asked for"), job.progress, as_asked=True)
-
-
-def leave_stopped_run(job: Job) -> ExecutionResult:
-    """Leave a run that was stopped from elsewhere."""
-    leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
-    job.run.refresh_from_db(fields=["status", "message"])
-    cancel_batches(job.run)
-    return ExecutionResult(job.run.status, job.run.message or _("stopped from elsewhere"), job.progress)
 
 
 def fill_cells(job: Job, make_client: MakeClient) -> bool:
@@ -182,8 +172,6 @@ def fill_from_baseline(job: Job, method: Baseline) -> None:
         write(writes, stamp)
         if job.cells_left is not None:
             job.cells_left -= len(ids)
-        job.progress.done += len(ids)
-        job.progress.ended[Judgment.Status.PARSED] += len(ids)
-        job.on_progress(job.progress)
+        job.report([Judgment.Status.PARSED] * len(ids))
         if not leases.send_heartbeat(job.worker).should_continue:
             raise StatusChanged

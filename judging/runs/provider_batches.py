@@ -244,12 +244,9 @@ class BatchWork:
         writes = pool.take_writes()
         if writes:
             write(writes, self.stamp)
-        progress = self.job.progress
-        for result in writes.results:
-            progress.done += 1
-            progress.cached += result.cached
-            progress.ended[result.reading.status] += 1
-        self.job.on_progress(progress)
+        self.job.report(
+            (one.reading.status for one in writes.results), cached=sum(one.cached for one in writes.results)
+        )
         return missing
 
     def is_new(self, request: Request, answer: Answer) -> bool:

@@ -15,12 +15,13 @@ from judging.calls.requests import Requests, setting_of
 from judging.calls.store import stamp_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings, RunBusy
+from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.methods import AskingMethod, find_method
 from judging.models import JudgeRun, Judgment
 from judging.runs.claims import load
 from judging.runs.reparse import CHUNK, answers_of
-from judging.runs.services import check_cap, open_failed
+from judging.runs.services import lock_run, open_failed
 
 UNPARSED, PENDING = Judgment.Status.UNPARSED, Judgment.Status.PENDING
 
@@ -54,15 +55,14 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
     _check(run)
     lost = [pk for chunk in _unanswered_cells(run, method) for pk in chunk] if unparsed else []
     with transaction.atomic():
-        related = ("judge__endpoint", "study", "batch")
-        run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
+        run = lock_run(run)
         _check(run)
         opened = Reopened(_open(run, lost), open_failed(run) if errors else 0)
         if opened.total:
             run.status, run.message, run.finished_at = JudgeRun.Status.QUEUED, "", None
             run.save(update_fields=["status", "message", "finished_at"])
-            told = {"judge": run.judge.name, "run": run.pk, "unparsed": opened.unparsed, "errors": opened.errors}
-            log(study=run.study, kind=Event.Kind.REOPENED, batch=run.batch, by=by, changes=told)
+            changes = {"judge": run.judge.name, "run": run.pk, "unparsed": opened.unparsed, "errors": opened.errors}
+            log(study=run.study, kind=Event.Kind.REOPENED, batch=run.batch, by=by, changes=changes)
     return opened
 
 
@@ -71,7 +71,7 @@ def _check(run: JudgeRun) -> None:
         raise RunBusy(f"{run} is {run.get_status_display().lower()}: wait until it has ended")
     if left := run.judgments.filter(status=PENDING).count():
         raise RunBusy(f"{run} has {left} open presentations: resume it first")
-    check_cap(run)
+    check_cap(run.max_cost, run.judge.endpoint)
 
 
 def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]]:

@@ -15,6 +15,7 @@ from judging.calls.requests import setting_of
 from judging.core.bulk_sql import insert_rows
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings, RunBusy
+from judging.core.pricing import check_cap
 from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
@@ -63,13 +64,12 @@ def start_run(
     run, _ = JudgeRun.objects.get_or_create(
         study=study, judge=judge, batch=batch, filter_key=only.key, defaults={"pair_filter": only.stored}
     )
-    related = ("judge__endpoint", "judge__prompt_file", "study", "batch")
-    run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
+    run = lock_run(run)
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     run.way = way or run.way
     run.tables_as = tables_as or run.tables_as
-    check_cap(run)
+    check_cap(run.max_cost, run.judge.endpoint)
     add_cells(run)
     if not run.judgments.exists():
         raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
@@ -81,29 +81,9 @@ def start_run(
 
 
 @transaction.atomic
-def queue_run(
-    *,
-    study: Study,
-    judge: Judge,
-    batch: Batch | None = None,
-    only: PairFilter = EVERY_PAIR,
-    in_flight: int | None = None,
-    max_cost: Decimal | None = None,
-    way: str | None = None,
-    tables_as: str = "",
-    limit: int | None = None,
-) -> JudgeRun:
-    """Start a run and queue it for a worker; `limit`: cells to fill this time."""
-    run = start_run(
-        study=study,
-        judge=judge,
-        batch=batch,
-        only=only,
-        in_flight=in_flight,
-        max_cost=max_cost,
-        way=way,
-        tables_as=tables_as,
-    )
+def queue_run(*, limit: int | None = None, **settings: Any) -> JudgeRun:
+    """Start a run with these settings of `start_run`, and queue it for a worker; `limit`: cells to fill this time."""
+    run = start_run(**settings)
     if run.status == JudgeRun.Status.QUEUED:
         transaction.on_commit(lambda: enqueue_run(run.pk, limit))
     return run
@@ -115,10 +95,10 @@ def resume_run(*, run: JudgeRun) -> JudgeRun:
 
     Raises: RunBusy if it is queued, running, done or cancelled; BadSettings if its cost can't be capped.
     """
-    run = _locked(run)
+    run = lock_run(run)
     if run.status not in (JudgeRun.Status.PAUSED, JudgeRun.Status.FAILED):
         raise RunBusy(f"{run} can't be resumed: it is {run.get_status_display().lower()}")
-    check_cap(run)
+    check_cap(run.max_cost, run.judge.endpoint)
     open_failed(run)
     _set(run, JudgeRun.Status.QUEUED)
     transaction.on_commit(lambda: enqueue_run(run.pk))
@@ -149,14 +129,15 @@ def cancel_run(*, run: JudgeRun) -> JudgeRun:
 
 
 def _stop(run: JudgeRun, status: str, *also_from: str) -> JudgeRun:
-    run = _locked(run)
+    run = lock_run(run)
     if run.status not in (*leases.ACTIVE, *also_from):
         raise RunBusy(f"{run} can't be stopped: it is {run.get_status_display().lower()}")
     return _set(run, status)
 
 
-def _locked(run: JudgeRun) -> JudgeRun:
-    related = ("judge__endpoint", "study", "batch")
+def lock_run(run: JudgeRun) -> JudgeRun:
+    """Lock a run and return it as it is now, with what is related to it."""
+    related = ("judge__endpoint", "judge__prompt_file", "study", "batch")
     return JudgeRun.objects.select_for_update(of=("self",)).select_related(*related).get(pk=run.pk)
 
 
@@ -173,22 +154,6 @@ def check(study: Study, judge: Judge) -> None:
     Raises: BadSettings
     """
     find_method(judge.method).check(task_for(judge, study.task_kind), setting_of(judge))
-
-
-def check_cap(run: JudgeRun) -> None:
-    """Refuse a cap on costs that can't be enforced.
-
-    Raises: BadSettings
-    """
-    endpoint = run.judge.endpoint
-    if run.max_cost is None:
-        return
-    if not run.max_cost.is_finite() or run.max_cost < 0:
-        raise BadSettings(f"the cap on the cost must be a sum of money, got {run.max_cost}")
-    if endpoint is not None and (endpoint.price_prompt is None or endpoint.price_completion is None):
-        raise BadSettings(
-            f"the cost can't be capped: the prices of endpoint {endpoint} are unknown; a site admin can enter them"
-        )
 
 
 def open_failed(run: JudgeRun) -> int:

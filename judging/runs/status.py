@@ -10,12 +10,7 @@ from annotation.models import Study
 from judging.models import JudgeRun, Judgment
 from judging.runs.usage import CallKindUsage, RunUsage, calls_by_kind, usage_of
 
-UNPARSED, REFUSED, ERROR, PENDING = (
-    Judgment.Status.UNPARSED,
-    Judgment.Status.REFUSED,
-    Judgment.Status.ERROR,
-    Judgment.Status.PENDING,
-)
+Status = Judgment.Status
 FIRST_WON = Q(order="ab", verdict=-1) | Q(order="ba", verdict=1)
 
 
@@ -75,10 +70,10 @@ COUNTED = {
     "a": Count("pk", filter=Q(verdict=-1)),
     "tie": Count("pk", filter=Q(verdict=0)),
     "b": Count("pk", filter=Q(verdict=1)),
-    "unparsed": Count("pk", filter=Q(status=UNPARSED)),
-    "refused": Count("pk", filter=Q(status=REFUSED)),
-    "errors": Count("pk", filter=Q(status=ERROR)),
-    "pending": Count("pk", filter=Q(status=PENDING)),
+    "unparsed": Count("pk", filter=Q(status=Status.UNPARSED)),
+    "refused": Count("pk", filter=Q(status=Status.REFUSED)),
+    "errors": Count("pk", filter=Q(status=Status.ERROR)),
+    "pending": Count("pk", filter=Q(status=Status.PENDING)),
     "first": Count("pk", filter=FIRST_WON),
     "fetched": Sum(F("calls") - F("cached"), default=0),
     "from_cache": Sum("cached", default=0),
@@ -152,14 +147,9 @@ def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:
 
 def kind_as_dict(kind: CallKindUsage) -> dict[str, Any]:
     """Return the answers of one kind for JSON."""
-    cost = None if kind.unpriced or kind.cost is None else float(kind.cost)
-    return {
-        "kind": kind.kind,
-        "answers": kind.answers,
-        "prompt_tokens": kind.prompt_tokens,
-        "completion_tokens": kind.completion_tokens,
-        "cost": cost,
-    }
+    found = asdict(kind)
+    unknown = found.pop("unpriced") or kind.cost is None
+    return {**found, "cost": None if unknown else float(kind.cost or 0)}
 
 
 def pairs_without_source(run: JudgeRun) -> int:

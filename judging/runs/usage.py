@@ -1,10 +1,8 @@
 """Calls, tokens and cost of runs, aggregated in the database; and their pace."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Left, StrIndex
@@ -45,12 +43,13 @@ class RunUsage:
 
 
 MADE = Q(calls__gt=F("cached"))
+# In the order of the fields of `RunUsage`.
 USAGE_SUMS = {
     "calls_made": Sum(F("calls") - F("cached"), default=0),
     "from_cache": Sum("cached", default=0),
     "sent": Sum("prompt_tokens"),
     "written": Sum("completion_tokens"),
-    "priced": Sum("cost"),
+    "priced": Sum("cost", default=Decimal(0)),
     "unpriced": Count("pk", filter=MADE & Q(cost=None)),
     "verdicts": Count("pk", filter=Q(status=Judgment.Status.PARSED)),
 }
@@ -60,25 +59,15 @@ def usage_by_run(study: Study) -> dict[int, RunUsage]:
     """Return the usage of every run of a study by primary key, in one query."""
     judgments = Judgment.objects.filter(run__study=study).order_by()
     rows = judgments.values("run_id", "run__judge__endpoint__currency").annotate(**USAGE_SUMS)
-    return {row["run_id"]: _usage(row, row["run__judge__endpoint__currency"] or "") for row in rows}
+    return {
+        run: RunUsage(*sums, currency or "")
+        for run, currency, *sums in rows.values_list("run_id", "run__judge__endpoint__currency", *USAGE_SUMS)
+    }
 
 
 def usage_of(judgments: QuerySet[Judgment], currency: str) -> RunUsage:
     """Return the usage of a set of judgments."""
-    return _usage(judgments.order_by().aggregate(**USAGE_SUMS), currency)
-
-
-def _usage(row: Mapping[str, Any], currency: str) -> RunUsage:
-    return RunUsage(
-        calls=row["calls_made"],
-        cached=row["from_cache"],
-        prompt_tokens=row["sent"],
-        completion_tokens=row["written"],
-        priced=row["priced"] or Decimal(0),
-        unpriced=row["unpriced"],
-        verdicts=row["verdicts"],
-        currency=currency,
-    )
+    return RunUsage(*judgments.order_by().aggregate(**USAGE_SUMS).values(), currency)
 
 
 @dataclass(frozen=True)
@@ -127,8 +116,7 @@ def calls_by_kind(run: JudgeRun) -> list[CallKindUsage]:
         unpriced=Count("pk", filter=Q(cost=None)),
     )
     return [
-        CallKindUsage(row["kind"], row["answers"], row["sent"], row["written"], row["paid"], row["unpriced"])
-        for row in counted
+        CallKindUsage(*row) for row in counted.values_list("kind", "answers", "sent", "written", "paid", "unpriced")
     ]
 
 

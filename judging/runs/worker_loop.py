@@ -151,16 +151,10 @@ class RunWorkerSession:
         if not writes:
             return
         write(writes, self.stamp)
-        self._report(writes)
+        self.job.report(
+            (one.reading.status for one in writes.results), cached=sum(one.cached for one in writes.results)
+        )
         result.halt = self._count_failures(writes)
-
-    def _report(self, writes: PendingWrites) -> None:
-        progress = self.job.progress
-        for result in writes.results:
-            progress.done += 1
-            progress.cached += result.cached
-            progress.ended[result.reading.status] += 1
-        self.job.on_progress(progress)
 
     def _count_failures(self, writes: PendingWrites) -> str:
         for result in writes.results:

@@ -17,10 +17,9 @@ from annotation.batches.sampling import ids_of
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.models import Study
 from annotation.studies.services import find_study
-from judging.calls.adhoc import check_cap
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
 from judging.core.errors import CapReached
-from judging.core.pricing import cost_line, money
+from judging.core.pricing import check_cap, cost_line, money
 from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample
 from judging.generation.estimates import GenerationEstimate, estimate_generating
