@@ -9,46 +9,27 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
-from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.aspects.tasks import distil_aspects
 from judging.calls.adhoc import AdhocRequests
 from judging.core.pricing import check_cap
+from judging.jobs.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
 from judging.models import Completion, Endpoint
 
 # A worker that has stored no answer for so long is taken for dead. If it isn't, two workers do no harm: neither repeats
 # the other's stored calls.
 STALE_AFTER = timedelta(minutes=5)
-ATTEMPTS = 5  # workers that may die of one task before it fails
 KINDS = ("aspects-extract", "aspects-merge")
-UNDER_WAY = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
 
 
 @dataclass(frozen=True)
-class DistillationStatus:
-    """The status of a study's last distillation.
-
-    waiting, running : queued for a worker; running in one
-    error            : why it failed; empty otherwise
-    """
+class DistillationStatus(TaskStatus):
+    """The status of a study's last distillation, and what was asked for."""
 
     endpoint: str
     pairs: int
-    seed: int
-    waiting: bool
-    running: bool
-    error: str
-    version: str
-    is_new: bool
-    calls: int
-    cached: int
-
-    @property
-    def under_way(self) -> bool:
-        """Tell whether it is queued or running."""
-        return self.waiting or self.running
 
 
 @transaction.atomic
@@ -70,7 +51,7 @@ def queue_distilling(
     AdhocRequests(endpoint, params=params)
     sample_of(study, pairs=pairs, seed=seed)
     Study.objects.select_for_update().get(pk=study.pk)
-    last = last_task(study)
+    last = last_task(distil_aspects.module_path, args__0=study.pk)
     if last is not None and last.status in UNDER_WAY and not is_stale(last):
         return False
     cap = None if max_cost is None else str(max_cost)
@@ -78,35 +59,17 @@ def queue_distilling(
     return True
 
 
-def last_task(study: Study) -> DBTaskResult[Any, Any] | None:
-    """Return a study's last distillation task."""
-    tasks = DBTaskResult.objects.filter(task_path=distil_aspects.module_path, args_kwargs__args__0=study.pk)
-    return tasks.order_by("enqueued_at").last()
-
-
 def last_distillation(study: Study) -> DistillationStatus | None:
     """Return the status of the last distillation; `None` if there was none."""
-    task = last_task(study)
+    task = last_task(distil_aspects.module_path, args__0=study.pk)
     if task is None:
         return None
-    _study, endpoint, pairs, seed, *_rest = task.args_kwargs["args"]
-    result: dict[str, Any] = task.return_value or {}
-    failed = task.status == TaskResultStatus.FAILED
-    return DistillationStatus(
-        endpoint=Endpoint.objects.filter(pk=endpoint).values_list("name", flat=True).first() or "",
-        pairs=pairs,
-        seed=seed,
-        waiting=task.status == TaskResultStatus.READY,
-        running=task.status == TaskResultStatus.RUNNING,
-        error=result.get("error", "") or (f"unexpected: {task.exception_class_path}" if failed else ""),
-        version=result.get("version", ""),
-        is_new=result.get("new", False),
-        calls=result.get("calls", 0),
-        cached=result.get("cached", 0),
-    )
+    _study, endpoint, pairs, *_rest = task.args_kwargs["args"]
+    name = Endpoint.objects.filter(pk=endpoint).values_list("name", flat=True).first() or ""
+    return DistillationStatus(**vars(status_of(task)), endpoint=name, pairs=pairs)
 
 
-def is_stale(task: DBTaskResult[Any, Any]) -> bool:
+def is_stale(task: QueuedTask) -> bool:
     """Tell whether a running task started long ago and has stored no answer of late."""
     cutoff = timezone.now() - STALE_AFTER
     if task.status != TaskResultStatus.RUNNING or task.started_at is None or task.started_at > cutoff:
@@ -119,14 +82,4 @@ def is_stale(task: DBTaskResult[Any, Any]) -> bool:
 
 def requeue_distilling() -> int:
     """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
-    count = 0
-    running = DBTaskResult.objects.filter(task_path=distil_aspects.module_path, status=TaskResultStatus.RUNNING)
-    for task in running:
-        if not is_stale(task):
-            continue
-        if len(task.worker_ids) >= ATTEMPTS:
-            task.set_failed(RuntimeError(f"{ATTEMPTS} workers in a row have died of this"))
-            continue
-        same = running.filter(pk=task.pk, started_at=task.started_at)
-        count += same.update(status=TaskResultStatus.READY, started_at=None)
-    return count
+    return requeue_dead(distil_aspects.module_path, is_stale)

@@ -1,21 +1,15 @@
 """Procedures outside of a judge's run: their requests, how replies are read, and estimates."""
 
-from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from judging.calls.cases import CallState
-from judging.calls.dry_run import measure_call, stored_replies
+from judging.calls.dry_run import DryCall, measure_call, next_calls, stored_replies
 from judging.calls.reading import MAX_SAMPLES, marked_refusal, read_reply, worded_refusal
-from judging.calls.requests import Request, Requests
-from judging.calls.token_estimates import (
-    DEFAULT_ANSWER_TOKENS,
-    FALLBACK_ANSWER_TOKENS,
-    CallKindEstimate,
-    expected_tokens,
-)
+from judging.calls.requests import Requests
+from judging.calls.token_estimates import CallKindEstimate, estimates_by_kind
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.core.pricing import cost_of
@@ -68,15 +62,15 @@ class ProcedureEstimate:
 
 def estimate_procedure(procedure: AdhocProcedure[Any], *, endpoint: Endpoint, requests: Requests) -> ProcedureEstimate:
     """Run a procedure without calls, on stored answers and, where there is none, on the calls' examples."""
-    found: dict[str, tuple[Request, bool]] = {}
-    calls = next_calls(procedure, None)
+    found: dict[str, DryCall] = {}
+    calls = next_calls(procedure)
     while calls:
         call_states = [CallState(call) for call in calls]
         while opened := [state for state in call_states if not state.done]:
             asked = [(state, requests.request(state.call, repeat=0, attempt=state.attempt)) for state in opened]
             known = stored_replies([request.key for _, request in asked])
             for state, request in asked:
-                found[request.key] = (request, request.key in known)
+                found[request.key] = measure_call(request.kind, request.body, request.key in known)
                 if not _fill_in(state, known.get(request.key)):
                     return _sum_up(found, endpoint)  # the calls after it depend on a real answer
         calls = next_calls(procedure, [state.value for state in call_states])
@@ -93,17 +87,6 @@ def _fill_in(state: CallState, stored: Reply | None) -> bool:
     except UnparsedVerdict:
         return False
     return True
-
-
-def next_calls(procedure: AdhocProcedure[Any], values: list[Any] | None) -> Sequence[Call]:
-    """Advance a procedure to its next calls; empty when it has ended."""
-    try:
-        calls = next(procedure) if values is None else procedure.send(values)
-        while not calls:
-            calls = procedure.send([])
-    except (StopIteration, UnparsedVerdict):
-        return []
-    return calls
 
 
 def read_into(state: CallState, reply: Reply) -> str:
@@ -137,11 +120,8 @@ def refusal_in(call: Call, reply: Reply) -> str:
     return ""
 
 
-def _sum_up(found: Mapping[str, tuple[Request, bool]], endpoint: Endpoint) -> ProcedureEstimate:
-    grouped: dict[str, list[tuple[Request, bool]]] = defaultdict(list)
-    for request, cached in found.values():
-        grouped[request.kind].append((request, cached))
-    kinds = tuple(_kind(name, entries) for name, entries in grouped.items())
+def _sum_up(found: Mapping[str, DryCall], endpoint: Endpoint) -> ProcedureEstimate:
+    kinds = estimates_by_kind(found.values())
     prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
     return ProcedureEstimate(
         calls=sum(kind.calls for kind in kinds),
@@ -151,17 +131,4 @@ def _sum_up(found: Mapping[str, tuple[Request, bool]], endpoint: Endpoint) -> Pr
         cost=cost_of(endpoint, prompt, completion),
         currency=endpoint.currency,
         kinds=kinds,
-    )
-
-
-def _kind(name: str, entries: Sequence[tuple[Request, bool]]) -> CallKindEstimate:
-    new = [request for request, cached in entries if not cached]
-    # A kind may begin with a more general one: `aspects-extract`.
-    answer = DEFAULT_ANSWER_TOKENS.get(name, DEFAULT_ANSWER_TOKENS.get(name.partition("-")[0], FALLBACK_ANSWER_TOKENS))
-    return CallKindEstimate(
-        kind=name,
-        calls=len(new),
-        cached=len(entries) - len(new),
-        prompt_tokens=round(sum(expected_tokens(measure_call(name, request.body, False)) for request in new)),
-        completion_tokens=len(new) * answer,
     )

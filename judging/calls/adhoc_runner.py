@@ -5,7 +5,6 @@ the calls in flight, and running the same procedure again repeats no answered ca
 """
 
 import asyncio
-import logging
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -22,14 +21,12 @@ from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import CallState, StoredAnswer, Usage, unanswered
 from judging.calls.reading import MAX_SAMPLES
 from judging.calls.requests import Request, Requests
-from judging.calls.store import write_answers
-from judging.core.bulk_sql import chunked
+from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, cached_rows, write_answers
 from judging.core.constants import FAILURES_IN_A_ROW
 from judging.core.errors import (
     AccessDenied,
     CallFailed,
     CapReached,
-    EndpointRefused,
     RejectedCall,
     RunStopped,
     TransientFailure,
@@ -37,21 +34,16 @@ from judging.core.errors import (
 )
 from judging.core.pricing import check_cap, cost_of, money
 from judging.endpoints.chat_answers import Answer
-from judging.endpoints.client_factory import MakeClient, explain_refusal, retrying_client
-from judging.endpoints.credentials import check_key_env
+from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.endpoints.rate_limiter import RateLimiter
 from judging.endpoints.retrying import RetryingClient
-from judging.endpoints.services import check_host
 from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.methods import Call, Reply
-from judging.models import Completion, Endpoint, RunWorker
+from judging.models import Endpoint, RunWorker
 
-log = logging.getLogger(__name__)
 IN_FLIGHT = 8
-CACHED = ("pk", "cache_key", "text", "finish_reason", "response", "created_at")
-USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "cost")
 
 
 class Interrupted(RunStopped):
@@ -113,12 +105,8 @@ def run_procedure(
             await client.close()
 
     try:
-        check_host(endpoint.base_url)
-        check_key_env(endpoint.key_env)
-        return async_to_sync(in_loop)()
-    except EndpointRefused as error:
-        log.warning("endpoint %s: %s", endpoint, error)
-        raise RunStopped(f"endpoint {endpoint} {explain_refusal(error)}; the server's log has the details") from None
+        with checked(endpoint):
+            return async_to_sync(in_loop)()
     finally:
         procedure.close()
 
@@ -213,13 +201,12 @@ class ProcedureRunner:
 
     def _look_up(self, keys: Sequence[str]) -> dict[str, Reply]:
         found: dict[str, Reply] = {}
-        for part in chunked(list(dict.fromkeys(keys))):
-            rows = Completion.objects.filter(cache_key__in=part).order_by().values_list(*CACHED, *USAGE_FIELDS)
-            for pk, key, text, finish_reason, response, created_at, *usage in rows:
-                found[key] = Reply(text, finish_reason, response)
-                if pk not in self._counted:
-                    self._counted.add(pk)
-                    self._count_cached(Usage(*usage), paid=self.since is not None and created_at >= self.since)
+        for key, pk, created_at, *values in cached_rows(keys, "pk", "created_at", *REPLY_FIELDS, *USAGE_FIELDS):
+            found[key] = Reply(*values[: len(REPLY_FIELDS)])
+            if pk not in self._counted:
+                self._counted.add(pk)
+                paid = self.since is not None and created_at >= self.since
+                self._count_cached(Usage(*values[len(REPLY_FIELDS) :]), paid=paid)
         return found
 
     def _count_cached(self, usage: Usage, *, paid: bool) -> None:

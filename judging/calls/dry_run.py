@@ -5,16 +5,15 @@ contain it.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.calls.reading import read_reply
 from judging.calls.requests import Requests
-from judging.core.bulk_sql import chunked
+from judging.calls.store import REPLY_FIELDS, cached_rows
 from judging.core.errors import UnparsedVerdict
 from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting
-from judging.models import Completion
 
 FILLER = "It is clear and complete, and it says what matters most."
 DEFAULT_LENGTH = 600  # characters of an answer that a later prompt contains
@@ -36,22 +35,7 @@ class DryCall:
     guessed: bool = False
 
 
-def dry_run_calls(
-    cells: Iterable[tuple[int, Presentation]],
-    *,
-    method: AskingMethod,
-    setting: Setting,
-    requests: Requests,
-    lengths: Mapping[str, int],
-) -> list[DryCall]:
-    """Return the distinct calls for some cells, each given by its repeat and presentation.
-
-    lengths : characters of an answer, by kind, where known
-    """
-    return list(dry_run_by_key(cells, method=method, setting=setting, requests=requests, lengths=lengths).values())
-
-
-def dry_run_by_key(
+def dry_run(
     cells: Iterable[tuple[int, Presentation]],
     *,
     method: AskingMethod,
@@ -59,12 +43,16 @@ def dry_run_by_key(
     requests: Requests,
     lengths: Mapping[str, int],
 ) -> dict[str, DryCall]:
-    """Return the same by cache key, for calls that several judges share."""
+    """Return the distinct calls for some cells, each given by its repeat and presentation, by cache key.
+
+    lengths : characters of an answer, by kind, where known
+    """
     found: dict[str, DryCall] = {}
     running: list[tuple[int, Procedure, Sequence[Call]]] = []
     guessing: set[Procedure] = set()  # those that were sent a filler for an answer
     for repeat, shown in cells:
-        running += advance(repeat, method.ask(shown, setting), None)
+        procedure = method.ask(shown, setting)
+        running += [(repeat, procedure, calls)] if (calls := next_calls(procedure)) else []
     while running:
         asked = [
             (call, requests.request(call, repeat=repeat, attempt=0)) for repeat, _, calls in running for call in calls
@@ -83,13 +71,13 @@ def dry_run_by_key(
                 guessing.add(procedure)
             if any(value is None and not call.optional for call, value in zip(calls, values, strict=True)):
                 procedure.close()  # its next calls depend on a real answer
-            else:
-                after += advance(repeat, procedure, list(values))
+            elif calls := next_calls(procedure, list(values)):
+                after.append((repeat, procedure, calls))
         running = after
     return found
 
 
-def advance(repeat: int, procedure: Procedure, values: list[Any] | None) -> list[tuple[int, Procedure, Sequence[Call]]]:
+def next_calls(procedure: Generator[Sequence[Call], list[Any], Any], values: list[Any] | None = None) -> Sequence[Call]:
     """Advance a procedure to its next calls; empty when it has ended."""
     try:
         calls = next(procedure) if values is None else procedure.send(values)
@@ -97,7 +85,7 @@ def advance(repeat: int, procedure: Procedure, values: list[Any] | None) -> list
             calls = procedure.send([])
     except (StopIteration, UnparsedVerdict):
         return []
-    return [(repeat, procedure, calls)]
+    return calls
 
 
 def measure_call(kind: str, body: Mapping[str, Any], cached: bool) -> DryCall:
@@ -109,19 +97,15 @@ def measure_call(kind: str, body: Mapping[str, Any], cached: bool) -> DryCall:
     return DryCall(kind, plain, len(text) - plain, cached)
 
 
-def stored_replies(keys: Sequence[str]) -> dict[str, Reply]:
+def stored_replies(keys: Iterable[str]) -> dict[str, Reply]:
     """Return the cached answers by key."""
-    found = {}
-    for part in chunked(list(dict.fromkeys(keys))):
-        rows = Completion.objects.filter(cache_key__in=part).order_by()
-        for key, text, finish_reason, response in rows.values_list("cache_key", "text", "finish_reason", "response"):
-            found[str(key)] = Reply(text, finish_reason, response)
-    return found
+    return {key: Reply(*reply) for key, *reply in cached_rows(keys, *REPLY_FIELDS)}
 
 
 def reply_value(call: Call, stored: Reply | None, lengths: Mapping[str, int]) -> Any:
     """Return the value read from the stored reply or from a made-up one; `None` if none can be read."""
-    made_up = filler_text(lengths.get(call.kind, DEFAULT_LENGTH))
+    lines = max(1, round(lengths.get(call.kind, DEFAULT_LENGTH) / (len(FILLER) + 4)))
+    made_up = "\n".join(f"{number}. {FILLER}" for number in range(1, lines + 1))
     candidates = [
         *([stored] if stored else []),
         *([Reply(call.example)] if call.example else []),
@@ -133,9 +117,3 @@ def reply_value(call: Call, stored: Reply | None, lengths: Mapping[str, int]) ->
         except UnparsedVerdict:
             continue
     return None
-
-
-def filler_text(length: int) -> str:
-    """Return a numbered list of about so many characters."""
-    lines = max(1, round(length / (len(FILLER) + 4)))
-    return "\n".join(f"{number}. {FILLER}" for number in range(1, lines + 1))

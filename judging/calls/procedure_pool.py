@@ -6,12 +6,9 @@ from collections.abc import Iterable, Sequence
 from judging.calls.cases import CallState, Case, Cell, StoredAnswer
 from judging.calls.reading import MAX_SAMPLES, Reading
 from judging.calls.requests import Request, Requests
-from judging.calls.store import PendingWrites, Result
-from judging.core.bulk_sql import chunked
+from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows
 from judging.methods import AskingMethod, Reply, Setting
-from judging.models import Completion, Judgment
-
-CACHED = ("pk", "cache_key", "text", "finish_reason", "response")
+from judging.models import Judgment
 
 
 class ProcedurePool:
@@ -104,11 +101,9 @@ class ProcedurePool:
         """Return the known answers by cache key."""
         found = {key: self._unwritten[key] for key in keys if key in self._unwritten}
         found = {key: stored for key, stored in found.items() if not stored.refused}
-        missing = [key for key in dict.fromkeys(keys) if key not in found]
-        for part in chunked(missing):
-            rows = Completion.objects.filter(cache_key__in=part).order_by()
-            for pk, key, text, finish_reason, response in rows.values_list(*CACHED):
-                found[key] = StoredAnswer(key, Reply(text, finish_reason, response), pk)
+        missing = [key for key in keys if key not in found]
+        for key, pk, *reply in cached_rows(missing, "pk", *REPLY_FIELDS):
+            found[key] = StoredAnswer(key, Reply(*reply), pk)
         return found
 
     def take_writes(self) -> PendingWrites:

@@ -1,6 +1,6 @@
 """Writing answers and results in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.made_tables import TablePublication, publication_of, store_makings
 from judging.calls.presentations import in_study_order, task_for
 from judging.calls.reading import Reading
-from judging.core.bulk_sql import insert_rows, update_rows
+from judging.core.bulk_sql import chunked, insert_rows, update_rows
 from judging.methods import Method, Setting
 from judging.models import Completion, JudgeRun, Judgment
 
@@ -21,6 +21,7 @@ COMPLETION = (
     *("cache_key", "base_url", "request", "sample", "kind", "text", "finish_reason", "response"),
     *("prompt_tokens", "completion_tokens", "cost", "latency_ms", "created_at"),
 )
+REPLY_FIELDS = ("text", "finish_reason", "response")
 USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "cost")
 RESULT = (
     *("status", "verdict", "p_b", "score_a", "score_b", "rationale", "failure", "calls", "cached"),
@@ -127,6 +128,12 @@ def write_results(results: Sequence[Result], stamp: Stamp) -> None:
     update_rows(Judgment, RESULT, rows, where=where)
     made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
     store_makings(made, stamp.tables)
+
+
+def cached_rows(keys: Iterable[str], *fields: str) -> Iterator[tuple[Any, ...]]:
+    """Yield key and fields of the answers in the cache under some keys."""
+    for part in chunked(list(dict.fromkeys(keys))):
+        yield from Completion.objects.filter(cache_key__in=part).order_by().values_list("cache_key", *fields)
 
 
 def completion_row(stored: StoredAnswer, base_url: str, now: datetime) -> list[Any]:

@@ -1,13 +1,18 @@
-"""Making clients for endpoints."""
+"""Making clients for endpoints, and checking endpoints before calls."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from judging.core.errors import EndpointRefused
+from judging.core.errors import EndpointRefused, RunStopped
 from judging.endpoints.client import OpenAIClient
+from judging.endpoints.credentials import check_key_env
 from judging.endpoints.hosts import UnresolvedHost
 from judging.endpoints.retrying import RetryingClient
+from judging.endpoints.services import check_host
 from judging.models import Endpoint
 
+log = logging.getLogger(__name__)
 MakeClient = Callable[[Endpoint], RetryingClient]
 
 
@@ -16,8 +21,19 @@ def retrying_client(endpoint: Endpoint) -> RetryingClient:
     return RetryingClient(OpenAIClient(endpoint))
 
 
-def explain_refusal(error: EndpointRefused) -> str:
-    """Say why an endpoint may not be called, without its address, which is for site admins only."""
-    if isinstance(error, UnresolvedHost):
-        return "can't be asked: its host has no address at present"
-    return "may not be asked: its host is not public, and the setting ENDPOINT_ALLOWLIST does not name it"
+@contextmanager
+def checked(endpoint: Endpoint) -> Iterator[None]:
+    """Check an endpoint's host and key again before the calls within; its address, for site admins only, goes to the log.
+
+    Raises: RunStopped if the endpoint may not be called
+    """
+    try:
+        check_host(endpoint.base_url)
+        check_key_env(endpoint.key_env)
+        yield
+    except EndpointRefused as error:
+        log.warning("endpoint %s: %s", endpoint, error)
+        why = "may not be asked: its host is not public, and the setting ENDPOINT_ALLOWLIST does not name it"
+        if isinstance(error, UnresolvedHost):
+            why = "can't be asked: its host has no address at present"
+        raise RunStopped(f"endpoint {endpoint} {why}; the server's log has the details") from None

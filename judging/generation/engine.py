@@ -5,9 +5,9 @@ all are there. Stopping at any moment loses at most the calls in flight.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import islice
@@ -20,12 +20,10 @@ from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted, ProcedureRunner
 from judging.calls.cases import CallState, StoredAnswer, Usage
 from judging.calls.reading import read_reply
 from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.errors import BadSettings, CallFailed, CapReached, EndpointRefused, RunStopped, UnparsedVerdict
+from judging.core.errors import BadSettings, CallFailed, CapReached, RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap, money
-from judging.endpoints.client_factory import MakeClient, explain_refusal, retrying_client
-from judging.endpoints.credentials import check_key_env
+from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.endpoints.retrying import RetryingClient
-from judging.endpoints.services import check_host
 from judging.generation.answers import SHOWN, read_text
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
 from judging.generation.services import SampleRequests, calls_of
@@ -33,7 +31,6 @@ from judging.generation.store import (
     Draw,
     OpenInstance,
     SamplingTotals,
-    copy_usage,
     store_texts,
     subtract_usage,
     why_no_text,
@@ -44,7 +41,6 @@ from judging.jobs.stopping import StopFlag
 from judging.methods import Reply
 from judging.models import GenerationRun, RunWorker
 
-log = logging.getLogger(__name__)
 WINDOW = 500  # calls in the window, at least
 INSTANCES_PER_WRITE = 100  # instances
 STORE_SECONDS = 5.0
@@ -98,13 +94,8 @@ def sample(
 
     message = ""
     try:
-        check_host(run.base_url)
-        check_key_env(run.endpoint.key_env)
-        async_to_sync(in_loop)()
-    except EndpointRefused as error:
-        log.warning("endpoint %s: %s", run.endpoint, error)
-        message = f"endpoint {run.endpoint} {explain_refusal(error)}; the server's log has the details"
-        raise RunStopped(message) from None
+        with checked(run.endpoint):
+            async_to_sync(in_loop)()
     except (RunStopped, CapReached, BadSettings) as error:
         message = str(error)
         raise
@@ -194,7 +185,7 @@ class TextSampler(ProcedureRunner):
         waiting = sum(not draw.done for one in self._open for draw in one.draws)
         wanted = -(-(self.window - waiting) // self.run.samples)
         if wanted > 0:
-            for pk, instance_id, source in await sync_to_async(_take_next)(instances, wanted):
+            for pk, instance_id, source in await sync_to_async(list)(islice(instances, wanted)):
                 draws = [Draw(call) for call in calls_of(self.run, source, self.read)]
                 self._open.append(OpenInstance(pk, instance_id, draws))
         return bool(self._open)
@@ -221,10 +212,10 @@ class TextSampler(ProcedureRunner):
         ended, self._ended = self._ended, []
         self._next_storing = time.monotonic() + STORE_SECONDS
         at, usage = timezone.now(), self.usage
-        before, self._billed = self._billed, (usage.calls, usage.cached, copy_usage(usage.total))
+        before, self._billed = self._billed, (usage.calls, usage.cached, replace(usage.total))
         bill = (usage.calls - before[0], usage.cached - before[1], subtract_usage(usage.total, before[2]))
         self.totals.calls, self.totals.cached, self.totals.failed = usage.calls, usage.cached, usage.failed
-        self.totals.usage = copy_usage(usage.total)
+        self.totals.usage = replace(usage.total)
         await sync_to_async(store_texts)(self.run, ended, self.totals, bill=bill, at=at, longest=self.sizes.longest)
 
     async def _share_limits(self) -> None:
@@ -282,7 +273,3 @@ class TextSampler(ProcedureRunner):
             f"{money(spent, self.endpoint.currency)} spent, and the rest may not be enough for another call; what was "
             "answered is kept: give a higher cap to go on"
         )
-
-
-def _take_next(instances: Iterator[tuple[int, str, str]], most: int) -> list[tuple[int, str, str]]:
-    return list(islice(instances, most))

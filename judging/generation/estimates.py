@@ -1,6 +1,5 @@
 """Estimates of what sampling texts would take."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import islice
@@ -8,14 +7,12 @@ from typing import Any
 
 from judging.calls.budget import LENGTH_FIELDS
 from judging.calls.dry_run import measure_call
-from judging.calls.requests import Request
+from judging.calls.store import cached_rows
 from judging.calls.token_estimates import FALLBACK_ANSWER_TOKENS, expected_tokens
-from judging.core.bulk_sql import chunked
 from judging.core.pricing import cost_of
 from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
 from judging.generation.services import KIND, SampleRequests, calls_of
-from judging.methods import Call
-from judging.models import Completion, GenerationRun
+from judging.models import GenerationRun
 
 ON_A_PAGE = 1000  # instances in a page's dry run
 
@@ -68,9 +65,9 @@ def estimate_generating(
     instances = islice(open_instances(run.study, run.name, selection), most)
     while chunk := list(islice(instances, CHUNK)):
         looked_at += len(chunk)
-        asked = _asked(requests, [call for _, _, source in chunk for call in calls_of(run, source)])
-        new = {key: request for key, request in asked.items() if key not in seen}
-        known = _stored(list(new))
+        made = [requests.request(call, repeat=0, attempt=0) for _, _, source in chunk for call in calls_of(run, source)]
+        new = {request.key: request for request in made if request.key not in seen}
+        known = {key for (key,) in cached_rows(new)}
         seen.update(new)
         cached += len(known)
         calls += len(new) - len(known)
@@ -92,19 +89,6 @@ def estimate_generating(
         answer_tokens=answer,
         learned=learned,
     )
-
-
-def _asked(requests: SampleRequests, calls: Sequence[Call]) -> dict[str, Request]:
-    made = (requests.request(call, repeat=0, attempt=0) for call in calls)
-    return {request.key: request for request in made}
-
-
-def _stored(keys: Sequence[str]) -> set[str]:
-    found: set[str] = set()
-    for part in chunked(keys):
-        rows = Completion.objects.filter(cache_key__in=part).order_by().values_list("cache_key", flat=True)
-        found.update(str(key) for key in rows)
-    return found
 
 
 def answer_tokens(run: GenerationRun) -> tuple[int, bool]:

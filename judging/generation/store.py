@@ -124,11 +124,6 @@ def _bill(row: GenerationRun, calls: int, cached: int, usage: Usage) -> None:
     row.cost = None if row.cost is None or usage.cost is None else row.cost + usage.cost
 
 
-def copy_usage(usage: Usage) -> Usage:
-    """Return a copy."""
-    return Usage(usage.prompt_tokens, usage.completion_tokens, usage.cost)
-
-
 def subtract_usage(usage: Usage, before: Usage) -> Usage:
     """Return the usage since; an unknown part stays unknown."""
     return Usage(

@@ -17,10 +17,11 @@ from judging.core.pricing import check_cap
 from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
 from judging.generation.forms import GenerateForm
 from judging.generation.instances import check_selection
-from judging.generation.jobs import GenerationStatus, is_running, queue_generating, status_by_run
+from judging.generation.jobs import is_running, queue_generating, status_by_run
 from judging.generation.prompt_templates import find_template, template_names
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
 from judging.generation.services import build_run
+from judging.jobs.task_queue import TaskStatus
 from judging.models import GenerationRun
 
 
@@ -30,7 +31,7 @@ class SystemRow:
 
     run: GenerationRun
     instances: int
-    work: GenerationStatus | None
+    work: TaskStatus | None
     at_work: bool
 
     @property

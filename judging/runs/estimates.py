@@ -1,8 +1,8 @@
 """Estimates of a run's calls, tokens and cost, from a dry run on a sample."""
 
 import random
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import product
@@ -11,15 +11,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.models import Batch, Pair, Study
-from judging.calls.dry_run import DryCall, dry_run_by_key, measure_call
+from judging.calls.dry_run import DryCall, dry_run, measure_call
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
-from judging.calls.token_estimates import (
-    DEFAULT_ANSWER_TOKENS,
-    FALLBACK_ANSWER_TOKENS,
-    CallKindEstimate,
-    expected_tokens,
-)
+from judging.calls.token_estimates import CallKindEstimate, LearnedSizes, estimates_by_kind, expected_tokens
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of
 from judging.methods import AskingMethod, find_method
@@ -74,20 +69,6 @@ class RunEstimate:
         return {**asdict(self), **money, "tokens_by": "stored answers" if self.learned_from else "characters"}
 
 
-@dataclass(frozen=True)
-class LearnedSizes:
-    """Sizes learned from stored answers of the same method at the same endpoint.
-
-    ratio   : actual prompt tokens per token estimated from characters
-    answers : mean tokens of an answer by kind; `lengths`: mean characters
-    """
-
-    count: int
-    ratio: float
-    answers: dict[str, float]
-    lengths: dict[str, int]
-
-
 class SharedCalls:
     """The calls of several judges in sequence, each counted for the first judge that makes it.
 
@@ -135,11 +116,11 @@ def estimate(
         raise BadSettings(f"judge {judge} has no endpoint")
     lessons = learn(judge, judge.endpoint)
     cells = sample_of_cells(judge, run, pairs, share=(sample or SAMPLE) / max(1, presentations))[: pending or None]
-    found = dry_run_by_key(
+    found = dry_run(
         cells, method=method, setting=setting_of(judge), requests=Requests(judge, method), lengths=lessons.lengths
     )
     scale = pending / len(cells) if cells else 0.0
-    kinds = kinds_of(list(found.values()) if shared is None else shared.new(found), lessons, scale)
+    kinds = estimates_by_kind(list(found.values()) if shared is None else shared.new(found), lessons, scale=scale)
     prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
     return RunEstimate(
         presentations=presentations,
@@ -194,31 +175,6 @@ def sample_of_cells(
             if (pk, order, repeat, negated) not in done:
                 cells.append((repeat, present(judge, identity, shown, order=order, repeat=repeat, negated=negated)))
     return cells
-
-
-def kinds_of(found: Sequence[DryCall], lessons: LearnedSizes, scale: float) -> tuple[CallKindEstimate, ...]:
-    """Sum the sample's calls by kind, and scale them to the run."""
-    calls: Counter[str] = Counter()
-    cached: Counter[str] = Counter()
-    sent: dict[str, float] = defaultdict(float)
-    for one in found:
-        if one.cached:
-            cached[one.kind] += 1
-        else:
-            calls[one.kind] += 1
-            sent[one.kind] += expected_tokens(one) * lessons.ratio
-    return tuple(
-        CallKindEstimate(
-            kind=kind,
-            calls=round(calls[kind] * scale),
-            cached=round(cached[kind] * scale),
-            prompt_tokens=round(sent[kind] * scale),
-            completion_tokens=round(
-                calls[kind] * scale * lessons.answers.get(kind, DEFAULT_ANSWER_TOKENS.get(kind, FALLBACK_ANSWER_TOKENS))
-            ),
-        )
-        for kind in dict.fromkeys(one.kind for one in found)
-    )
 
 
 def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:

@@ -9,10 +9,8 @@ from django.utils.translation import gettext as _
 from judging.calls.reading import parsed
 from judging.calls.requests import setting_of
 from judging.calls.store import PendingWrites, Result, stamp_of, write
-from judging.core.errors import CapReached, EndpointRefused, JudgingError, RunBusy, RunStopped, StatusChanged
-from judging.endpoints.client_factory import MakeClient, explain_refusal, retrying_client
-from judging.endpoints.credentials import check_key_env
-from judging.endpoints.services import check_host
+from judging.core.errors import CapReached, JudgingError, RunBusy, RunStopped, StatusChanged
+from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.jobs import leases
 from judging.jobs.progress import Job, OnProgress, Progress, ignore_progress
 from judging.jobs.stopping import StopFlag
@@ -144,16 +142,11 @@ def ask_endpoint(job: Job, method: AskingMethod, make_client: MakeClient) -> Non
     async def work_in_loop() -> None:
         await Engine(job, method, endpoint, make_client(endpoint)).work()
 
-    try:
-        check_host(endpoint.base_url)
-        check_key_env(endpoint.key_env)
+    with checked(endpoint):
         if job.run.way == JudgeRun.Way.BATCH:
             BatchWork(job, method, endpoint).work()
         else:
             async_to_sync(work_in_loop)()
-    except EndpointRefused as error:
-        log.warning("endpoint %s: %s", endpoint, error)
-        raise RunStopped(f"endpoint {endpoint} {explain_refusal(error)}; the server's log has the details") from None
 
 
 def fill_from_baseline(job: Job, method: Baseline) -> None:

@@ -14,10 +14,11 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
-from judging.aspects.jobs import ATTEMPTS, STALE_AFTER, last_distillation, queue_distilling, requeue_distilling
+from judging.aspects.jobs import STALE_AFTER, last_distillation, queue_distilling, requeue_distilling
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
+from judging.jobs.task_queue import ATTEMPTS
 from judging.models import AspectSet, Completion, Endpoint
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer

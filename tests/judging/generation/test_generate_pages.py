@@ -16,12 +16,13 @@ from annotation.models import Generation, Matchup, Study
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import queued
 from judging.generation.instances import InstanceSelection
-from judging.generation.jobs import ATTEMPTS, queue_generating, requeue_generating, status_by_run
+from judging.generation.jobs import queue_generating, requeue_generating, status_by_run
 from judging.generation.prompt_templates import find_template, own_template
 from judging.generation.queued import generate_queued
 from judging.generation.services import Sampling, start_generating
 from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
+from judging.jobs.task_queue import ATTEMPTS
 from judging.models import Completion, Endpoint, GenerationRun
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep

@@ -1,0 +1,59 @@
+"""Tasks that call models for long: the status of one, and requeueing those whose worker is dead."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+QueuedTask = DBTaskResult[Any, Any]
+ATTEMPTS = 5  # workers that may die of one task before it fails
+UNDER_WAY = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """The status of a task.
+
+    waiting, running : queued for a worker; running in one
+    error            : why it failed or ended early; empty otherwise
+    result           : what it returned; empty before
+    """
+
+    waiting: bool
+    running: bool
+    error: str
+    result: dict[str, Any]
+
+    @property
+    def under_way(self) -> bool:
+        """Tell whether it is queued or running."""
+        return self.waiting or self.running
+
+
+def status_of(task: QueuedTask) -> TaskStatus:
+    """Return the status of a task."""
+    result: dict[str, Any] = task.return_value or {}
+    unexpected = f"unexpected: {task.exception_class_path}" if task.status == TaskResultStatus.FAILED else ""
+    waiting, running = (task.status == status for status in UNDER_WAY)
+    return TaskStatus(waiting, running, result.get("error", "") or unexpected, result)
+
+
+def last_task(path: str, **arguments: object) -> QueuedTask | None:
+    """Return the last task of a path with these arguments, each named by its place as `args__0`."""
+    wanted = {f"args_kwargs__{place}": value for place, value in arguments.items()}
+    return DBTaskResult.objects.filter(task_path=path, **wanted).order_by("enqueued_at").last()
+
+
+def requeue_dead(path: str, is_dead: Callable[[QueuedTask], bool]) -> int:
+    """Requeue the running tasks of a path whose worker is dead; returns how many."""
+    count = 0
+    running = DBTaskResult.objects.filter(task_path=path, status=TaskResultStatus.RUNNING)
+    for task in filter(is_dead, running):
+        if len(task.worker_ids) >= ATTEMPTS:
+            task.set_failed(RuntimeError(f"{ATTEMPTS} workers in a row have died of this"))
+            continue
+        same = running.filter(pk=task.pk, started_at=task.started_at)
+        count += same.update(status=TaskResultStatus.READY, started_at=None)
+    return count
