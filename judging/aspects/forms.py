@@ -1,13 +1,11 @@
 """The forms of the aspects page."""
 
-from typing import Any
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
 from judging.core.errors import BadSettings
-from judging.core.fields import ParametersField
+from judging.core.fields import CapField, ParametersField
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
 from judging.models import Endpoint
@@ -38,7 +36,7 @@ class DistilForm(forms.Form):
     """The settings for distilling aspects."""
 
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.none(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
+        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
     )
     pairs = forms.IntegerField(
         min_value=1,
@@ -55,16 +53,4 @@ class DistilForm(forms.Form):
         label=_("Parameters"),
         help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."),
     )
-    max_cost = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        label=_("At most this much money"),
-        help_text=_("In the endpoint's currency; it stops before it would spend more. Empty: no cap."),
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        fields: dict[str, Any] = self.fields
-        fields["endpoint"].queryset = Endpoint.objects.all()
+    max_cost = CapField(help_text=_("In the endpoint's currency; it stops before it would spend more. Empty: no cap."))

@@ -1,7 +1,8 @@
-"""Form fields of judging."""
+"""Form fields that several rooms share, and forms with a part that narrows what is chosen."""
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -25,6 +26,41 @@ class ParametersField(forms.CharField):
                 raise forms.ValidationError(_("%(key)s is there twice."), params={"key": key})
             found[key] = _value(text)
         return found
+
+
+class CapField(forms.DecimalField):
+    """A cap on costs, in the endpoint's currency."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        label = _("At most this much money")
+        super().__init__(required=False, min_value=0, max_digits=12, decimal_places=6, label=label, **kwargs)
+
+
+class NarrowingForm(forms.Form):
+    """A form of which one part, folded away at first, narrows what is chosen.
+
+    NARROWING : the fields by which it is narrowed; `BESIDE`: others that are folded away with them
+    """
+
+    NARROWING: ClassVar[tuple[str, ...]]
+    BESIDE: ClassVar[tuple[str, ...]] = ()
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields that are always in view."""
+        return [field for field in self if field.name not in (*self.NARROWING, *self.BESIDE)]
+
+    def narrowing_fields(self) -> list[forms.BoundField]:
+        """Return the fields that are folded away."""
+        return [self[name] for name in (*self.NARROWING, *self.BESIDE)]
+
+    def narrows(self) -> bool:
+        """Tell whether it was narrowed, validly or not."""
+        return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
+
+
+def or_all(names: Iterable[str]) -> list[tuple[str, Any]]:
+    """Return the choices of one of some names, or of all."""
+    return [("", _("all")), *((name, name) for name in names)]
 
 
 def _value(text: str) -> Any:

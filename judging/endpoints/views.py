@@ -3,8 +3,8 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -63,7 +63,7 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
 def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     """Show an endpoint and the results of its last test, and change its prices, limits and headers."""
     only_site_admins(request)
-    found = _find(endpoint_name)
+    found = get_object_or_404(Endpoint, name=endpoint_name)
     if request.method != "POST":
         if request.htmx:  # type: ignore[attr-defined]
             return _tested(request, found)
@@ -85,7 +85,7 @@ def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
 def test_endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     """Queue a test of an endpoint."""
     only_site_admins(request)
-    found = _find(endpoint_name)
+    found = get_object_or_404(Endpoint, name=endpoint_name)
     queue_test(endpoint=found)
     if request.htmx:  # type: ignore[attr-defined]
         return _tested(request, found)
@@ -96,13 +96,6 @@ def only_site_admins(request: HttpRequest) -> None:
     """Refuse all others: an endpoint decides where the server sends keys and texts."""
     if not account_of(request).is_superuser:
         raise PermissionDenied
-
-
-def _find(name: str) -> Endpoint:
-    found = Endpoint.objects.filter(name=name).first()
-    if found is None:
-        raise Http404(f"no endpoint {name}")
-    return found
 
 
 def _page(request: HttpRequest, found: Endpoint, form: LimitsForm, *, status: int = 200) -> HttpResponse:

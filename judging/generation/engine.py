@@ -185,7 +185,7 @@ class TextSampler(ProcedureRunner):
         waiting = sum(not draw.done for one in self._open for draw in one.draws)
         wanted = -(-(self.window - waiting) // self.run.samples)
         if wanted > 0:
-            for pk, instance_id, source in await sync_to_async(list)(islice(instances, wanted)):
+            for pk, instance_id, source in await sync_to_async(lambda: list(islice(instances, wanted)))():
                 draws = [Draw(call) for call in calls_of(self.run, source, self.read)]
                 self._open.append(OpenInstance(pk, instance_id, draws))
         return bool(self._open)

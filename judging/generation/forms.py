@@ -10,7 +10,7 @@ from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings
-from judging.core.fields import ParametersField
+from judging.core.fields import CapField, NarrowingForm, ParametersField, or_all
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import (
     LONGEST,
@@ -24,10 +24,11 @@ from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, MOST_SEED
 from judging.models import Endpoint
 
 
-class GenerateForm(forms.Form):
+class GenerateForm(NarrowingForm):
     """The system, its sampling settings, and the instances."""
 
-    NARROWING = ("dataset", "instances", "limit", "in_flight")
+    NARROWING = ("dataset", "instances", "limit")
+    BESIDE = ("in_flight",)
 
     system = forms.CharField(
         max_length=LONGEST_SYSTEM,
@@ -35,7 +36,7 @@ class GenerateForm(forms.Form):
         help_text=_("A name for this model with these settings; another temperature is another system."),
     )
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.none(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
+        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
     )
     samples = forms.IntegerField(
         min_value=1, max_value=MOST_SAMPLES, initial=SAMPLES, label=_("Texts of each instance")
@@ -85,14 +86,7 @@ class GenerateForm(forms.Form):
         label=_("Keep refusals"),
         help_text=_("An answer that declines in words is a text like any other."),
     )
-    max_cost = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        label=_("At most this much money"),
-        help_text=_("For all of the system’s texts, in the endpoint’s currency. Empty: no cap."),
-    )
+    max_cost = CapField(help_text=_("For all of the system’s texts, in the endpoint’s currency. Empty: no cap."))
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
     instances = forms.CharField(
         required=False,
@@ -112,24 +106,11 @@ class GenerateForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.study = study
         fields: dict[str, Any] = self.fields
-        fields["endpoint"].queryset = Endpoint.objects.all()
         usual = default_template(study.task_kind).version
         fields["template"].choices = [(name, find_template(name).version) for name in template_names()]
         fields["template"].initial = usual.rpartition(".v")[0]
         datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
-
-    def main_fields(self) -> list[forms.BoundField]:
-        """Return the fields of the sampling settings, and the cap."""
-        return [field for field in self if field.name not in self.NARROWING]
-
-    def narrowing_fields(self) -> list[forms.BoundField]:
-        """Return the fields that select instances, and the concurrency."""
-        return [self[name] for name in self.NARROWING]
-
-    def narrows(self) -> bool:
-        """Tell whether a part of the instances was selected, validly or not."""
-        return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING[:3])
+        fields["dataset"].choices = or_all(datasets)
 
     def clean(self) -> dict[str, Any]:
         """Build the sampling settings and the selection."""

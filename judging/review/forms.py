@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from judging.core.fields import or_all
 from judging.models import Judge
 from judging.review.marks import LONGEST_NOTE
 
@@ -24,7 +25,7 @@ class CompareForm(forms.Form):
         fields: dict[str, Any] = self.fields
         fields["first"].choices = names
         fields["second"].choices = [(people, _("people")), *names]
-        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+        fields["dataset"].choices = or_all(datasets)
 
     def clean(self) -> dict[str, Any]:
         """Refuse to compare a judge with itself."""

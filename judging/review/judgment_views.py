@@ -1,6 +1,7 @@
 """The page of one judgment: messages, completions, their readings, and people's votes on the pair."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
@@ -20,10 +21,7 @@ RELATED = (
 @study_view(*READERS)
 def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show one judgment with the exact messages sent, each completion, and how it was read."""
-    cells = Judgment.objects.select_related(*RELATED)
-    found = cells.filter(run__study=study, pk=judgment_id).first()
-    if found is None:
-        raise Http404(f"no judgment {judgment_id} in {study.slug}")
+    found = get_object_or_404(Judgment.objects.select_related(*RELATED), run__study=study, pk=judgment_id)
     context = {
         "study": study,
         "judgment": found,

@@ -12,7 +12,7 @@ from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import JudgingError
-from judging.core.fields import ParametersField
+from judging.core.fields import CapField, NarrowingForm, ParametersField, or_all
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
@@ -31,7 +31,7 @@ class JudgeForm(forms.Form):
     name = forms.SlugField(max_length=80, label=_("Name"))
     method = forms.ChoiceField(choices=[], label=_("Method"), help_text=_("What is asked, and how it is read."))
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.none(),
+        Endpoint.objects.all(),
         required=False,
         label=_("Endpoint"),
         empty_label=_("none (baselines)"),
@@ -89,7 +89,6 @@ class JudgeForm(forms.Form):
         self.judges = judges
         fields: dict[str, Any] = self.fields
         fields["method"].choices = [(name, name) for name in runnable_methods()]
-        fields["endpoint"].queryset = Endpoint.objects.all()
         fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
         fields["prompt_file"].queryset = prompt_files_of(study.group)
 
@@ -111,35 +110,22 @@ class JudgeForm(forms.Form):
         return data
 
 
-class RunForm(forms.Form):
-    """A judge to be run on a study, on one batch of it, or on a part of either."""
+class PairsForm(NarrowingForm):
+    """Work on the pairs of a study, of one batch of it, or of a part of either."""
 
     NARROWING = ("dataset", "systems", "tags", "instances")
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
     batch = forms.ModelChoiceField(
         Batch.objects.none(),
         required=False,
         label=_("Batch"),
         empty_label=_("every pair that is on a HIT (while there is no batch: every pair)"),
     )
-    way = forms.ChoiceField(
-        choices=JudgeRun.Way.choices,
-        initial=JudgeRun.Way.CALLS,
-        required=False,
-        label=_("Way of asking"),
-        help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
-    )
     in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
-    max_cost = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        label=_("At most this much money"),
+    max_cost = CapField(
         help_text=_(
             "In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
-        ),
+        )
     )
     limit = forms.IntegerField(
         required=False,
@@ -160,28 +146,16 @@ class RunForm(forms.Form):
         help_text=_("One a line."),
     )
 
-    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.study = study
         fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = judges.filter(method__in=runnable_methods())
         fields["batch"].queryset = study.batches.all()
         datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+        fields["dataset"].choices = or_all(datasets)
         names = study.systems.order_by("position").values_list("name", flat=True)
         self.pairs_of_systems = {f"{one} – {other}": (one, other) for one, other in combinations(names, 2)}
-        fields["systems"].choices = [("", _("all")), *((words, words) for words in self.pairs_of_systems)]
-
-    def main_fields(self) -> list[forms.BoundField]:
-        """Return the fields that every run has."""
-        return [field for field in self if field.name not in self.NARROWING]
-
-    def narrowing_fields(self) -> list[forms.BoundField]:
-        """Return the fields that select a part of the pairs."""
-        return [self[name] for name in self.NARROWING]
-
-    def narrows(self) -> bool:
-        """Tell whether a part of the pairs was selected, validly or not."""
-        return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
+        fields["systems"].choices = or_all(self.pairs_of_systems)
 
     def clean(self) -> dict[str, Any]:
         """Build the pair filter."""
@@ -194,6 +168,24 @@ class RunForm(forms.Form):
             instances=tuple(ids_of(given["instances"])),
         )
         return data
+
+
+class RunForm(PairsForm):
+    """A judge to be run on these pairs."""
+
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
+    way = forms.ChoiceField(
+        choices=JudgeRun.Way.choices,
+        initial=JudgeRun.Way.CALLS,
+        required=False,
+        label=_("Way of asking"),
+        help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
+    )
+    field_order = ("judge", "batch", "way")
+
+    def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["judge"].queryset = judges.filter(method__in=runnable_methods())  # type: ignore[attr-defined]
 
     def clean_way(self) -> str:
         """Default to calls."""
@@ -230,25 +222,24 @@ class JudgmentFilterForm(forms.Form):
     def __init__(self, *args: Any, datasets: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: dict[str, Any] = self.fields
-        fields["dataset"].choices = [("", _("all")), *((name, name) for name in datasets)]
+        fields["dataset"].choices = or_all(datasets)
 
-    def wanted(self) -> dict[str, Any]:
+    def filters(self) -> dict[str, Any]:
         """Return the filter of the rows; invalid values are ignored."""
         self.is_valid()
         chosen: dict[str, Any] = self.cleaned_data
-        found: dict[str, Any] = {}
         outcome = chosen.get("outcome")
-        if outcome in ("a", "tie", "b"):
-            found["verdict"] = ("a", "tie", "b").index(outcome) - 1
-        elif outcome:
-            found["status"] = outcome
-        if order := chosen.get("order"):
-            found["order"] = order
-        if dataset := chosen.get("dataset"):
-            found["pair__matchup__instance__dataset"] = dataset
+        by_verdict = outcome in ("a", "tie", "b")
+        found = {
+            "verdict": ("a", "tie", "b").index(outcome) - 1 if by_verdict else None,
+            "status": None if by_verdict else outcome,
+            "order": chosen.get("order"),
+            "pair__matchup__instance__dataset": chosen.get("dataset"),
+        }
         asked: dict[str, dict[str, Any]] = {
             "plain": {"repeat": 0, "negated": False},
             "repeat": {"repeat__gt": 0},
             "negated": {"negated": True},
         }
-        return {**found, **asked.get(chosen.get("asked") or "", {})}
+        given = {name: value for name, value in found.items() if value not in (None, "")}
+        return {**given, **asked.get(chosen.get("asked") or "", {})}

@@ -22,6 +22,7 @@ class RunUsage:
     Tokens are `None` if no endpoint reported them; unpriced : cells with calls of unknown cost, not part of `priced`
     """
 
+    currency: str
     calls: int
     cached: int
     prompt_tokens: int | None
@@ -29,7 +30,6 @@ class RunUsage:
     priced: Decimal
     unpriced: int
     verdicts: int
-    currency: str
 
     @property
     def cost(self) -> Decimal | None:
@@ -43,7 +43,7 @@ class RunUsage:
 
 
 MADE = Q(calls__gt=F("cached"))
-# In the order of the fields of `RunUsage`.
+# In the order of the fields of `RunUsage` after the currency.
 USAGE_SUMS = {
     "calls_made": Sum(F("calls") - F("cached"), default=0),
     "from_cache": Sum("cached", default=0),
@@ -60,14 +60,14 @@ def usage_by_run(study: Study) -> dict[int, RunUsage]:
     judgments = Judgment.objects.filter(run__study=study).order_by()
     rows = judgments.values("run_id", "run__judge__endpoint__currency").annotate(**USAGE_SUMS)
     return {
-        run: RunUsage(*sums, currency or "")
+        run: RunUsage(currency or "", *sums)
         for run, currency, *sums in rows.values_list("run_id", "run__judge__endpoint__currency", *USAGE_SUMS)
     }
 
 
 def usage_of(judgments: QuerySet[Judgment], currency: str) -> RunUsage:
     """Return the usage of a set of judgments."""
-    return RunUsage(*judgments.order_by().aggregate(**USAGE_SUMS).values(), currency)
+    return RunUsage(currency, *judgments.order_by().aggregate(**USAGE_SUMS).values())
 
 
 @dataclass(frozen=True)

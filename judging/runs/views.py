@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Prefetch, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -77,9 +77,9 @@ def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpRespon
     found = _find(study, run_id)
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
     form = JudgmentFilterForm(request.GET, datasets=datasets)
-    wanted = form.wanted()
-    rows = _cells(found).filter(**wanted).order_by("pk")
-    if "status" not in wanted:
+    chosen = form.filters()
+    rows = _cells(found).filter(**chosen).order_by("pk")
+    if "status" not in chosen:
         rows = rows.exclude(status=Judgment.Status.PENDING)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
@@ -90,10 +90,7 @@ def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpRespon
 
 def _find(study: Study, run_id: int) -> JudgeRun:
     runs = study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch", "study")
-    found = runs.filter(pk=run_id).first()
-    if found is None:
-        raise Http404(f"no run {run_id} in {study.slug}")
-    return found
+    return get_object_or_404(runs, pk=run_id)
 
 
 def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import ComparisonTable, Study
+from judging.core.fields import or_all
 from judging.tables.checked_tables import standing_flags
 
 
@@ -26,9 +27,9 @@ class TableFilterForm(forms.Form):
         self.study = study
         self.by_name = {f"{a} / {b}": (a, b) for _dataset, a, b in configurations}
         fields: dict[str, Any] = self.fields
-        fields["variant"].choices = _or_all(variants)
-        fields["dataset"].choices = _or_all(sorted({dataset for dataset, _a, _b in configurations}))
-        fields["systems"].choices = _or_all(list(self.by_name))
+        fields["variant"].choices = or_all(variants)
+        fields["dataset"].choices = or_all(sorted({dataset for dataset, _a, _b in configurations}))
+        fields["systems"].choices = or_all(self.by_name)
 
     def narrow(self, tables: QuerySet[ComparisonTable]) -> QuerySet[ComparisonTable]:
         """Filter the tables; invalid values are ignored."""
@@ -43,7 +44,3 @@ class TableFilterForm(forms.Form):
         if chosen.get("flagged"):
             tables = tables.filter(Exists(standing_flags(self.study).filter(table=OuterRef("pk"))))
         return tables
-
-
-def _or_all(names: list[str]) -> list[tuple[str, Any]]:
-    return [("", _("all")), *((name, name) for name in names)]

@@ -10,16 +10,16 @@ from judging.aspects.aspect_sets import current_aspects
 from judging.core.fields import ParametersField
 from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
-from judging.models import Endpoint, Judge
-from judging.runs.forms import RunForm
+from judging.models import Endpoint
+from judging.runs.forms import PairsForm
 from judging.tables.making import TableSettings, default_variant
 
 
-class MakeTablesForm(RunForm):
+class MakeTablesForm(PairsForm):
     """How tables are made, and of which pairs."""
 
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.none(), to_field_name="name", label=_("Endpoint"), empty_label=None
+        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), empty_label=None
     )
     samples = forms.IntegerField(
         required=False,
@@ -63,14 +63,10 @@ class MakeTablesForm(RunForm):
     field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, study=study, judges=Judge.objects.none(), **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        for foreign in ("judge", "way"):
-            del fields[foreign]
-        fields["endpoint"].queryset = Endpoint.objects.all()
+        super().__init__(*args, study=study, **kwargs)
         if not self.is_bound:
-            fields["endpoint"].initial = Endpoint.objects.order_by("name").values_list("name", flat=True).first()
+            first = Endpoint.objects.order_by("name").values_list("name", flat=True).first()
+            self.fields["endpoint"].initial = first
 
     def clean(self) -> dict[str, Any]:
         """Build the table settings: samples or a budget, and the current aspects."""

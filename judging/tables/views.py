@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
@@ -64,9 +65,7 @@ def tables(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one table with its texts, checks, raters' flags, and its making if a judge made it."""
-    found = with_texts(study.tables.all()).filter(pk=pk).first()
-    if found is None:
-        raise Http404(f"no comparison table {pk} in {study.slug}")
+    found = get_object_or_404(with_texts(study.tables.all()), pk=pk)
     makings = TableMaking.objects.filter(table=found).order_by("judgment")
     making = makings.select_related("judgment__run__judge").first()
     turned = request.GET.get("turned") == "1"
@@ -91,16 +90,11 @@ def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 @study_view(*READERS)
 def judgment_table(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show the table behind one judgment and its making, published or not."""
-    found = (
-        TableMaking.objects.filter(judgment__run__study=study, judgment=judgment_id)
-        .select_related(
-            *("table", "judgment__run__judge", "judgment__pair__matchup__instance", "judgment__pair__generation_a"),
-            *("judgment__pair__generation_b", "judgment__pair__matchup__system_a", "judgment__pair__matchup__system_b"),
-        )
-        .first()
+    makings = TableMaking.objects.select_related(
+        *("table", "judgment__run__judge", "judgment__pair__matchup__instance", "judgment__pair__generation_a"),
+        *("judgment__pair__generation_b", "judgment__pair__matchup__system_a", "judgment__pair__matchup__system_b"),
     )
-    if found is None:
-        raise Http404(f"no comparison table behind judgment {judgment_id} in {study.slug}")
+    found = get_object_or_404(makings, judgment__run__study=study, judgment=judgment_id)
     turned = request.GET.get("turned") == "1"
     made = show_making(found, found.judgment.pair, turned=turned)
     context = {

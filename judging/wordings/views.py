@@ -1,8 +1,8 @@
 """The pages of a group's prompts: the list, adding and checking one, and a preview on a pair."""
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -64,9 +64,7 @@ def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairFor
 @study_view(*READERS)
 def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
     """Show one version of a prompt, and the messages that a judge would send about a pair of this study."""
-    found = prompt_files_of(study.group).select_related("group").filter(pk=prompt_id).first()
-    if found is None:
-        raise Http404(f"no prompt {prompt_id} for {study.slug}")
+    found = get_object_or_404(prompt_files_of(study.group).select_related("group"), pk=prompt_id)
     pair = PairForm(request.GET, study=study)
     context = {
         "study": study,

@@ -11,8 +11,8 @@ from judging.ablation.services import Ablation
 from judging.core.errors import BadSettings
 from judging.methods.options import OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
-from judging.models import Endpoint, Judge
-from judging.runs.forms import RunForm
+from judging.models import Endpoint
+from judging.runs.forms import PairsForm
 from judging.runs.judges import MOST_REPEATS
 
 PART_NAMES = {
@@ -43,11 +43,11 @@ def _comma_separated(values: tuple[int, ...]) -> str:
     return ", ".join(map(str, values))
 
 
-class AblationForm(RunForm):
+class AblationForm(PairsForm):
     """Settings of a new ablation."""
 
     endpoint = forms.ModelChoiceField(
-        Endpoint.objects.none(),
+        Endpoint.objects.all(),
         to_field_name="name",
         label=_("Endpoint"),
         empty_label=None,
@@ -85,13 +85,9 @@ class AblationForm(RunForm):
     field_order = ("endpoint", "parts", "rounds", "samples", "schemes", "aspects", "budgets", "shots", "batch")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, study=study, judges=Judge.objects.none(), **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        for foreign in ("judge", "way", "limit"):
-            del fields[foreign]
-        fields["endpoint"].queryset = Endpoint.objects.all()
-        fields["max_cost"].help_text = _(
+        super().__init__(*args, study=study, **kwargs)
+        del self.fields["limit"]
+        self.fields["max_cost"].help_text = _(
             "From now on, of all runs together, in the endpoint’s currency. Empty: no cap."
         )
 
