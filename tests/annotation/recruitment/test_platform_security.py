@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -374,12 +373,11 @@ def test_arrival_asks_prolific_once_and_leaves_it_alone_after_silence(
     assert len(prolific.requests) == 1
 
 
-def test_arrival_waits_three_seconds_at_most(asking: Channel, prolific: ProlificServer) -> None:
-    prolific.fail(HELD)
-    before = time.monotonic()
+def test_arrival_does_not_wait_for_a_platform_that_is_silent(asking: Channel, prolific: ProlificServer) -> None:
+    prolific.fail(HELD)  # for as long as the test lasts
 
     assert come(asking)[0].status_code == 503
-    assert time.monotonic() - before < 4.5  # two and a half, and what a busy machine takes
+    assert len(prolific.requests) == 1
 
 
 def test_hasty_client_tries_once() -> None:
