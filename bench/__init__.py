@@ -1,1 +1,1 @@
-"""Timings against other implementations: run them all with `make bench`."""
+"""Benchmarks, each against a baseline in the same run; docs/benchmarks.md has the figures."""

@@ -1,6 +1,6 @@
-"""Run timings of this package, each in the same process and on the same data as what it is compared with.
+"""Run the benchmarks of this package.
 
-usage: python -m bench [NAME ...]      all of them when none is named
+usage: python -m bench [NAME ...]      without a name: all of them
 """
 
 import importlib
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main(wanted: list[str]) -> int:
-    """Run `main()` of the modules that were named, or of every one; return 1 when one of them is not there."""
+    """Run `main()` of the named modules, or of all; return 1 for an unknown name."""
     names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.name[0] != "_"]
     if missing := set(wanted) - set(names):
         print(f"no benchmark {', '.join(sorted(missing))}; there are: {', '.join(names)}", file=sys.stderr)

@@ -1,8 +1,10 @@
-"""The processes of `bench.judging`: filling a database, one run of a judge, and a plain loop for comparison.
+"""The processes of `bench.judging`: fill a database, run a judge, run the baseline loop.
 
-python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of so many pairs, an endpoint, two equal judges
-python -m bench._judging_run judge STUDY JUDGE IN_FLIGHT   a run; prints what it took, start of Python left out
-python -m bench._judging_run plain TRANSPORT CALLS IN_FLIGHT BASE_URL
+python -m bench._judging_run fill STUDY PAIRS BASE_URL     a study of PAIRS pairs, an endpoint, two equal judges
+python -m bench._judging_run judge STUDY JUDGE IN_FLIGHT   one run; its times leave out the start of Python
+python -m bench._judging_run baseline TRANSPORT CALLS IN_FLIGHT BASE_URL
+
+Each prints JSON.
 """
 
 import asyncio
@@ -25,7 +27,7 @@ _STEPS = (
     (
         "annotation_instance",
         "id, study_id, instance_id, dataset, source, gold, metadata, position",
-        f"i + {{base}}, {{study}}, 'i' || i, 'bench', {_text(10, 'Somebody')}, NULL, '{{{{}}}}', i",
+        f"i + {{base}}, {{study}}, 'i' || i, 'bench', {_text(10, 'A writer')}, NULL, '{{{{}}}}', i",
     ),
     (
         "annotation_generation",
@@ -59,7 +61,7 @@ def set_up() -> None:
 
 
 def fill(study_slug: str, pairs: int, base_url: str) -> None:
-    """Make a study whose rows the database itself writes, and two equal judges."""
+    """Make a study, its rows by INSERT … SELECT, and two equal judges."""
     set_up()
     from django.core.management import call_command
     from django.db import connection, transaction
@@ -79,7 +81,7 @@ def fill(study_slug: str, pairs: int, base_url: str) -> None:
             numbers, made = _NUMBERS.format(**values), what.format(**values)
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")  # as a server at work has done by itself
+        cursor.execute("ANALYZE")  # as autovacuum would have done by now
     prices = {"price_prompt": 1, "price_completion": 2}
     endpoint, _ = Endpoint.objects.update_or_create(
         name="bench", defaults={"base_url": base_url, "model": "small", "timeout_seconds": 60, **prices}
@@ -89,7 +91,7 @@ def fill(study_slug: str, pairs: int, base_url: str) -> None:
 
 
 def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
-    """Run a judge on a study, and print what it took."""
+    """Run a judge on a study, and print calls, times and memory."""
     set_up()
     from annotation.models import Study
     from judging.jobs.stopping import StopFlag
@@ -118,8 +120,8 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
     print(json.dumps(took))
 
 
-def plain(transport: str, calls: int, in_flight: int, base_url: str) -> None:
-    """Make as many calls, with as many in flight, and discard the answers."""
+def baseline(transport: str, calls: int, in_flight: int, base_url: str) -> None:
+    """Make `calls` calls, `in_flight` at a time, and discard the answers."""
     import openai
 
     async def ask() -> float:
@@ -150,4 +152,4 @@ if __name__ == "__main__":
     elif what == "judge":
         judge(rest[0], rest[1], int(rest[2]))
     else:
-        plain(rest[0], int(rest[1]), int(rest[2]), rest[3])
+        baseline(rest[0], int(rest[1]), int(rest[2]), rest[3])

@@ -1,8 +1,8 @@
-"""Fills an empty database for `bench.rating`: a study, HITs enough for everybody, raters; prints their login links.
+"""Fills an empty database for `bench.rating`: a study, enough HITs, raters; prints their login links.
 
     python -m bench._rating_study RATERS ADDRESS
 
-A program of its own, because Django reads DATABASE_URL once and the benchmark works on two databases.
+A separate process, because Django reads DATABASE_URL once and the benchmark uses two databases.
 """
 
 import json
@@ -34,7 +34,7 @@ def main(raters: int, address: str) -> None:
     make_study()
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")  # as a server at work has done by itself
+        cursor.execute("ANALYZE")  # as autovacuum would have done by now
     json.dump([login_link(user=user, base_url=address) for user in users], sys.stdout)
 
 
@@ -70,7 +70,7 @@ def make_study() -> None:
 
 
 def words(draw: Random, count: int) -> str:
-    """Draw a text of so many words."""
+    """Draw a text of `count` words."""
     return " ".join(draw.choices(WORDS, k=count))
 
 

@@ -1,4 +1,4 @@
-"""One step of `bench.separability_scale` in a process of its own, so that its memory is its own; prints JSON.
+"""One step of `bench.separability_scale`, in its own process so that peak memory can be measured; prints JSON.
 
 python -m bench._separability_run fill N
 python -m bench._separability_run compute SIMILARITY [change]
@@ -18,12 +18,12 @@ import django
 GENERATIONS = 5
 WORDS = 60
 VOCABULARY = 400  # words that the generations of one instance draw from
-PART = 2000  # instances that are made at a time
+PART = 2000  # instances inserted at a time
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def main(step: str, *arguments: str) -> None:
-    """Do one step and print its result."""
+    """Run one step and print its result."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     found = fill(int(arguments[0])) if step == "fill" else compute(arguments[0], *arguments[1:])
@@ -31,7 +31,7 @@ def main(step: str, *arguments: str) -> None:
 
 
 def fill(count: int) -> dict[str, Any]:
-    """Make an empty database and a study of so many instances, each of two systems."""
+    """Make a database with a study of `count` instances, each with two systems."""
     # Django's apps can be imported only now.
     from django.core.management import call_command
     from django.db import connection
@@ -62,7 +62,7 @@ def generations(draw: Random) -> dict[str, list[str]]:
 
 
 def compute(similarity: str, again: str = "0") -> dict[str, Any]:
-    """Compute separability, then `again` times after a change of one text, all in one process, as in a worker."""
+    """Compute separability, then `again` times after changing one text, all in one process, as a worker does."""
     from annotation.core.errors import AnnotationError
     from annotation.models import Generation, SeparabilityRun, Study
 
@@ -82,7 +82,7 @@ def compute(similarity: str, again: str = "0") -> dict[str, Any]:
 
 
 def timed(study: Any, similarity: str) -> dict[str, Any]:
-    """Compute once; the time is of the service alone."""
+    """Compute once, timing the service only."""
     from annotation.separability.services import compute_separability
 
     started, worked = perf_counter(), process_time()

@@ -1,4 +1,4 @@
-"""The program's settings, with the bare view that `bench.serving` compares with."""
+"""The settings, with the baseline view of `bench.serving` added."""
 
 from config.settings import *  # noqa: F403
 

@@ -1,8 +1,8 @@
-"""Fills an empty database for `bench.serving`: so many pairs, one on each HIT, and raters; prints their login links.
+"""Fills an empty database for `bench.serving`: HITs of one pair each, and raters; prints their login links.
 
     python -m bench._serving_study PAIRS RATERS_PER_HIT RATERS ADDRESS
 
-The rows are made by the database itself, which takes a minute for a million pairs where an import takes an hour.
+Rows are made by INSERT … SELECT: a million pairs take a minute, an import of them an hour.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 import django
 
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < {pairs})"
-# 1,000,003 is a prime and no divisor of any size here, so that each place in the queue comes once.
+# 1,000,003 is a prime that divides none of the sizes, so each place in the queue comes once.
 _PLACE = "((i * 1000003) % {pairs})"
 _TEXT = "'A text of some length, as a system would write it about the matter at hand, number ' || i || '.'"
 _STEPS = (
@@ -70,8 +70,8 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
             numbers, made = _NUMBERS.format(**values), what.format(**values)
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
-        # What a database at work has done by itself; else every commit would carry a gigabyte of changes along. SQLite's
-        # tables are counted by whoever opens it next (annotation/core/sqlite_statistics.py), as anywhere.
+        # Flush the bulk insert, as a running database would have done: else each commit carries a gigabyte of changes.
+        # SQLite's statistics are refreshed by the next connection (annotation/core/sqlite_statistics.py).
         for step in _SETTLE[connection.vendor]:
             cursor.execute(step)
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]

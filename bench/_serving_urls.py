@@ -1,4 +1,4 @@
-"""All URLs of the program, and a bare view behind the same middleware that inserts one row."""
+"""All URLs, and the baseline: a bare view behind the same middleware that inserts one row."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -12,13 +12,13 @@ from config.urls import urlpatterns as program
 @login_required
 @require_POST
 def bare(request: HttpRequest) -> HttpResponse:
-    """Insert one row and say its number."""
+    """Insert one row and return its key."""
     study = int(request.POST["study"])
     return HttpResponse(str(Event.objects.create(study_id=study, kind=Event.Kind.MESSAGE).pk))
 
 
 def study_key(request: HttpRequest) -> HttpResponse:
-    """Say the number of the only study."""
+    """Return the key of the only study."""
     return HttpResponse(str(Study.objects.get().pk))
 
 

@@ -1,10 +1,10 @@
-"""Speed, memory and repeated calls of a judge's run, compared with what its endpoint allows.
+"""Speed, memory and repeated calls of a judge's run, relative to the full speed of its endpoint.
 
     make bench-judging
 
-The endpoint is the stand-in of the tests, a process of its own that takes 500 ms for an answer. Runs are processes as
-well: what a shell's `run_judge` does, without the start of Python. The plain way beside them, in the same run: a loop
-over the `openai` client with as many calls in flight, which neither checks nor stores anything.
+The endpoint is the stand-in of the tests, a separate process that answers after 500 ms. Each run is a process, as with
+`run_judge`; the start of Python is not counted. The baseline, in the same run: a loop over the `openai` client with as
+many calls in flight, which neither checks nor stores anything.
 """
 
 import json
@@ -24,23 +24,23 @@ from tests.standin.process import StandInProcess, running
 
 ROOT = Path(__file__).resolve().parent.parent
 DELAY = 0.5
-SECONDS = float(os.environ.get("BENCH_SECONDS", "12"))  # that a run would take at the endpoint's full speed
+SECONDS = float(os.environ.get("BENCH_SECONDS", "12"))  # of a run at the endpoint's full speed
 CELLS = int(os.environ.get("BENCH_CELLS", "100000"))  # of the large run
 TROUBLED = int(os.environ.get("BENCH_TROUBLED", "10000"))
-GOALS = {16: 0.9, 64: 0.9, 256: 0.6}  # judgments a second as a share of W / 0.5 s
+GOALS = {16: 0.9, 64: 0.9, 256: 0.6}  # calls in flight → judgments a second, as a share of the full speed
 KILLED_AT, KILLED_CELLS = 64, 2000
 
 
 @dataclass
 class Installation:
-    """A database of its own, and the processes that work on it."""
+    """A new database, and the environment of the processes that use it."""
 
     name: str
     environment: dict[str, str]
     standin: StandInProcess
 
     def run(self, *arguments: object) -> Any:
-        """Run a process of `bench._judging_run`; returns what it printed as JSON."""
+        """Run `bench._judging_run` in a process; return the JSON that it printed."""
         done = subprocess.run(
             self.command(*arguments), cwd=ROOT, env=self.environment, check=False, capture_output=True, text=True
         )
@@ -49,7 +49,7 @@ class Installation:
         return json.loads(done.stdout or "null")
 
     def command(self, *arguments: object) -> list[str]:
-        """Return the command line of a process."""
+        """Return the command line of a `bench._judging_run` process."""
         return [sys.executable, "-m", "bench._judging_run", *map(str, arguments)]
 
     def fill(self, study: str, pairs: int) -> None:
@@ -57,12 +57,12 @@ class Installation:
         self.run("fill", study, pairs, self.standin.base_url)
 
     def say(self, text: str) -> None:
-        """Print a finding."""
+        """Print a line under the database's name."""
         print(f"{self.name:<10} {text}", flush=True)
 
 
 def measure_speed(at: Installation) -> None:
-    """Compare judgments a second with what the endpoint allows, and with plain loops."""
+    """Compare judgments a second with the endpoint's full speed, and with the baseline loops."""
     for in_flight, goal in GOALS.items():
         calls = int(in_flight / DELAY * SECONDS)
         at.standin.reset()
@@ -70,19 +70,19 @@ def measure_speed(at: Installation) -> None:
         ours = at.run("judge", f"speed-{in_flight}", "judge", in_flight)
         full = in_flight / DELAY
         share = ours["verdicts"] / ours["seconds"] / full
-        plain = {}
+        baseline = {}
         for transport in ("httpx", "aiohttp"):
-            took = at.run("plain", transport, min(calls, 8 * in_flight), in_flight, at.standin.base_url)
-            plain[transport] = took["calls"] / took["seconds"] / full
+            took = at.run("baseline", transport, min(calls, 8 * in_flight), in_flight, at.standin.base_url)
+            baseline[transport] = took["calls"] / took["seconds"] / full
         at.say(
             f"{in_flight:>3} in flight: {share:5.1%} of full speed (goal {goal:.0%}), "
             f"{1000 * (ours['cpu'] - ours['cpu_before']) / ours['verdicts']:.2f} ms of processor a judgment; "
-            f"plain loop: {plain['httpx']:.1%}, with the aiohttp transport {plain['aiohttp']:.1%}"
+            f"baseline loop: {baseline['httpx']:.1%}, with the aiohttp transport {baseline['aiohttp']:.1%}"
         )
 
 
 def measure_size(at: Installation) -> None:
-    """Run a judge on many cells, and then its twin, which finds every answer in the cache."""
+    """Run a judge on many cells, then an equal one, which finds every answer in the cache."""
     at.standin.behave(delay=0.0)
     at.fill("large", CELLS)
     first = at.run("judge", "large", "judge", 64)
@@ -98,13 +98,13 @@ def measure_size(at: Installation) -> None:
 
 
 def measure_trouble(at: Installation) -> None:
-    """Count calls per verdict when a tenth is answered 429 and a twentieth 500."""
+    """Count calls per verdict when 10 % of the calls are answered 429 and 5 % are answered 500."""
     at.standin.reset()
     at.standin.behave(delay=0.1, too_many=0.1, error=0.05)
     at.fill("trouble", TROUBLED)
     took = at.run("judge", "trouble", "judge", 64)
     at.say(
-        f"{TROUBLED:,} verdicts through trouble: {TROUBLED - took['verdicts']} lost, "
+        f"{TROUBLED:,} verdicts with 10 % 429 and 5 % 500: {TROUBLED - took['verdicts']} lost, "
         f"{took['calls'] / max(1, took['verdicts']):.3f} calls for each (goal 1.2), {took['seconds']:.0f} s"
     )
 
@@ -153,7 +153,7 @@ def main() -> None:
     """Measure on SQLite, then, where it is installed, on a temporary PostgreSQL."""
     measure("SQLite", "sqlite:///{folder}/bench.sqlite3")
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.judging"]
-    subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
+    subprocess.run(postgres, cwd=ROOT, check=False)  # prints a message when PostgreSQL is missing
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Latency of votes and of the next HIT, with fifty raters on the server that people use.
+"""Latency of votes and of the next HIT, with fifty raters on the server of `make run`.
 
     make bench-rating
 
 Each rater signs in, consents, and then rates HIT after HIT: load the page, vote on its pairs with a pause before each
-vote, submit, follow to the next HIT. The plain way beside it, in the same run: as many clients ask the same server as
-often, at the same pace, for a page that needs no database (the sign-in page).
+vote, submit, follow to the next HIT. The baseline, in the same run: as many clients request, as often and at the same
+pace, a page that needs no database (the sign-in page).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from bench._rating_study import PAIRS
 
 ROOT = Path(__file__).resolve().parent.parent
 RATERS = 50
-WARM_UP = 8.0  # seconds in which nothing is counted: everybody signs in at once, as nobody does
+WARM_UP = 8.0  # seconds that are not counted: all raters sign in at once, which is not realistic
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _PAIR = re.compile(r'data-pair="([^"]+)"')
 
@@ -46,7 +46,7 @@ class RatingPace:
 
 RATING_PACES = (
     RatingPace("reading", 90.0, 4.0, 12.0),
-    RatingPace("clicking as fast as nobody reads", 40.0, 0.5, 2.0),  # the load of six to seven times as many who read
+    RatingPace("clicking faster than people read", 40.0, 0.5, 2.0),  # the load of six to seven times as many readers
 )
 
 
@@ -59,7 +59,7 @@ class Timings:
     started: float = field(default_factory=time.perf_counter)
 
     async def measure(self, step: str, action: Awaitable[aiohttp.ClientResponse]) -> str:
-        """Wait for an answer and its body; record the time, redirects included."""
+        """Await a response and its body; record the time, redirects included."""
         begun = time.perf_counter()
         response = await action
         text = await response.text()
@@ -71,7 +71,7 @@ class Timings:
         return text
 
     def percentiles(self, step: str) -> tuple[int, float, float]:
-        """Return how often a step was made, and its median and 95th percentile in milliseconds."""
+        """Return the count of a step, and its median and 95th percentile in milliseconds."""
         taken = self.steps[step]
         cuts = quantiles(taken, n=100, method="inclusive")
         return len(taken), cuts[49], cuts[94]
@@ -92,7 +92,7 @@ class Client:
         return time.perf_counter() < self.timings.started + WARM_UP + self.pace.seconds
 
     async def pause(self) -> None:
-        """Take the time for one pair."""
+        """Sleep for the time that a rater takes for one pair."""
         await asyncio.sleep(self.draw.uniform(self.pace.least, self.pace.most))
 
 
@@ -100,13 +100,13 @@ Way = Callable[[Client], Awaitable[None]]
 
 
 async def rate(me: Client) -> None:
-    """Be one rater until the time is over."""
+    """Act as one rater until the time is over."""
     client, timings = me.session, me.timings
-    await me.pause()  # people don't come all in one second
+    await me.pause()  # raters don't all arrive in the same second
     looked = await client.get(me.link)
     answer = await client.post(me.link, data={"csrfmiddlewaretoken": token(await looked.text())})
     page = await answer.text()
-    if "/consent/" in str(answer.url):  # not asked again where the database of an earlier pace is gone on with
+    if "/consent/" in str(answer.url):  # consent is asked once per database
         answer = await client.post(answer.url, data={"csrfmiddlewaretoken": token(page), "answer": "accept"})
         page = await answer.text()
     hit = str(answer.url)
@@ -123,7 +123,7 @@ async def rate(me: Client) -> None:
 
 
 async def request_baseline(me: Client) -> None:
-    """Ask as often as a rater does, for a page that needs no database: three times where a submit is redirected."""
+    """Request the baseline page as often as a rater sends requests: three times for a submit, which is redirected twice."""
     address = me.link.split("/login/")[0] + "/login/"
     await me.pause()
     while me.has_time():
@@ -136,7 +136,7 @@ async def request_baseline(me: Client) -> None:
 
 
 async def three_times(client: aiohttp.ClientSession, address: str) -> aiohttp.ClientResponse:
-    """Ask for a page three times, one after the other; return the last answer."""
+    """Request a page three times, one after the other; return the last response."""
     for _ in range(2):
         await (await client.get(address)).read()
     return await client.get(address)
@@ -159,7 +159,7 @@ def next_hit(page: str, hit: str) -> str:
 async def run_clients(way: Way, links: list[str], pace: RatingPace) -> Timings:
     """Run all clients at once; return the timings."""
     timings = Timings()
-    # A new connection for each request, as for people: their pauses outlast what the server keeps open.
+    # A new connection for each request, as for people: their pauses are longer than the server's keep-alive.
     clients = [
         Client(
             aiohttp.ClientSession(
@@ -184,7 +184,7 @@ async def run_clients(way: Way, links: list[str], pace: RatingPace) -> Timings:
 
 @contextmanager
 def serving(database_url: str | None) -> Iterator[list[str]]:
-    """Fill a database, by default one of SQLite, and serve it on loopback; yields a login link a rater."""
+    """Fill a database, by default one of SQLite, and serve it on loopback; yields one login link for each rater."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -208,7 +208,7 @@ def serving(database_url: str | None) -> Iterator[list[str]]:
 
 
 def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
-    """Return when the server takes connections; what comes before it answers waits."""
+    """Return when the server accepts connections; requests before its start is complete wait."""
     while server.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -217,26 +217,28 @@ def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 
 def compare(database: str, database_url: str | None) -> None:
-    """Measure both ways at each pace on one database and print them beside each other."""
+    """Measure the raters and the baseline at each pace on one database, and print both."""
     for pace in RATING_PACES:
         with serving(database_url) as links:
-            plain = asyncio.run(run_clients(request_baseline, links, pace))
+            baseline = asyncio.run(run_clients(request_baseline, links, pace))
             ours = asyncio.run(run_clients(rate, links, pace))
         print(
             f"{database}: {RATERS} raters {pace.name}, {pace.least:g} to {pace.most:g} s a pair, {pace.seconds:.0f} s"
         )
         for step in ("vote", "submit → next HIT"):
             count, median, most = ours.percentiles(step)
-            _, plain_median, plain_most = plain.percentiles(step)
+            _, baseline_median, baseline_most = baseline.percentiles(step)
             print(f"  {step:<18} {count:6} times   p50 {median:7.1f} ms   p95 {most:7.1f} ms")
-            print(f"  {'  the plain way':<18} {'':12}   p50 {plain_median:7.1f} ms   p95 {plain_most:7.1f} ms")
-            print(f"  {'  ratio':<18} {'':12}   p50 {median / plain_median:7.1f}      p95 {most / plain_most:7.1f}")
+            print(f"  {'  baseline':<18} {'':12}   p50 {baseline_median:7.1f} ms   p95 {baseline_most:7.1f} ms")
+            print(
+                f"  {'  ratio':<18} {'':12}   p50 {median / baseline_median:7.1f}      p95 {most / baseline_most:7.1f}"
+            )
         sys.stdout.flush()
-        refuse_problems([*ours.problems, *plain.problems])
+        refuse_problems([*ours.problems, *baseline.problems])
 
 
 def refuse_problems(problems: list[str]) -> None:
-    """Exit if a request failed: the numbers would mean nothing."""
+    """Exit if a request failed: the timings would be meaningless."""
     if problems:
         raise SystemExit("\n".join(["not every request was answered:", *problems[:10]]))
 
@@ -245,7 +247,7 @@ def main() -> None:
     """Measure on SQLite, then, where it is installed, on a temporary PostgreSQL."""
     compare("SQLite", None)
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.rating"]
-    subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
+    subprocess.run(postgres, cwd=ROOT, check=False)  # prints a message when PostgreSQL is missing
 
 
 if __name__ == "__main__":

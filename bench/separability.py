@@ -1,4 +1,4 @@
-"""Similarities of all generation pairs that separability needs: ours in one go, the field's libraries pair by pair."""
+"""Similarities of all generation pairs that separability needs: ours in one call, reference libraries pair by pair."""
 
 import importlib
 import itertools
@@ -20,12 +20,12 @@ from annotation.core.errors import AnnotationError
 MATCHUPS = 1_000
 GENERATIONS = 5  # per system and instance
 WORDS = 60  # per generation
-LANGUAGE = 20_000  # words that there are; the n-th is used as often as Zipf's law says
+LANGUAGE = 20_000  # vocabulary size; word frequencies follow Zipf's law
 TOPIC = 200  # words that the generations of one instance draw from
-LOOPED = 100  # matchups that the libraries go through, pair by pair; what that takes is scaled up to all
-ENCODED = 20  # matchups whose texts go through the model; what that takes is scaled up, too
-TURNS = 10  # ours and the library go in turns, so that a slow moment of the machine slows both
-VECTORS = (80, 384)  # tokens of a text, and how long their vectors are, where there is no model
+LOOPED = 100  # matchups that the libraries process, pair by pair; their time is scaled up to all
+ENCODED = 20  # matchups whose texts are encoded; that time is scaled up too
+TURNS = 10  # ours and the library alternate, so that a slow moment of the machine slows both
+VECTORS = (80, 384)  # tokens of a text and the size of their vectors, where no model is installed
 
 Texts = list[str]
 PairScore = Callable[[str, str], float]
@@ -36,14 +36,14 @@ def main() -> None:
     matchups = list(make_matchups(np.random.default_rng(1)))
     pairs = len(list(itertools.combinations(range(2 * GENERATIONS), 2)))
     print(f"separability: {MATCHUPS} matchups of {2 * GENERATIONS} texts of {WORDS} words, {pairs} pairs each")
-    print(f"  the libraries go through {LOOPED} matchups; their seconds are scaled up to {MATCHUPS}")
+    print(f"  the libraries process {LOOPED} matchups; their seconds are scaled up to {MATCHUPS}")
     rouge = RougeScorer(["rouge1"], use_stemmer=True)
     compare("ROUGE-1", "rouge-score", pairwise_rouge1, lambda a, b: rouge.score(a, b)["rouge1"].fmeasure, matchups)
     # All texts have equally many words, and no punctuation: either may be the reference of BLEU.
     compare("BLEU", "sacrebleu", pairwise_bleu, lambda a, b: sacrebleu.sentence_bleu(a, [b]).score / 100, matchups)
     compare("chrF", "sacrebleu", pairwise_chrf, chrf, matchups)
     new_words = [renamed(texts, number) for number, texts in enumerate(matchups)]
-    print("  with no word of one matchup in another, so that nearly every word must be stemmed:")
+    print("  no word occurs in two matchups, so that nearly every word must be stemmed:")
     compare("ROUGE-1", "rouge-score", pairwise_rouge1, lambda a, b: rouge.score(a, b)["rouge1"].fmeasure, new_words)
     bertscore(matchups)
 
@@ -81,7 +81,7 @@ def compare(
     theirs: PairScore,
     matchups: list[Texts],
 ) -> None:
-    """Print how much longer the library takes, with our cache of stems empty at first, and then full."""
+    """Print the ratio of the library's time to ours, with our cache of stems empty and then full."""
     stem.cache_clear()
     cold = looped = gap = 0.0
     size, part = MATCHUPS // TURNS, LOOPED // TURNS
@@ -113,19 +113,18 @@ def timed(work: Callable[[], list[FloatArray]]) -> tuple[float, list[FloatArray]
 
 
 def bertscore(matchups: list[Texts]) -> None:
-    """Print what matching tokens adds to the forward pass of the small model over all distinct texts."""
+    """Print the time of matching tokens relative to the small model's forward pass over all distinct texts."""
     some = matchups[:ENCODED]
     texts = [text for matchup in some for text in matchup]
     encode, name = small_model()
     forward, vectors = timed(lambda: encode(texts))
-    known = FixedVectors(
-        dict(zip(texts, vectors, strict=True))
-    )  # with special tokens, where there are any: a little more work
+    # Special tokens are included, where there are any: a little more work.
+    known = FixedVectors(dict(zip(texts, vectors, strict=True)))
     matching, _ = timed(lambda: [pairwise_bertscore(one, one, known) for one in some])
     scale = MATCHUPS / ENCODED
     size = f"{np.mean([len(array) for array in vectors]):.0f} tokens a text, {ENCODED} matchups, scaled up"
     if not name:
-        print(f"  BERTScore: matching vectors that are made up takes {matching * scale:.1f} s ({size})")
+        print(f"  BERTScore: matching random vectors takes {matching * scale:.1f} s ({size})")
         return
     print(
         f"  BERTScore with {name}: forward pass {forward * scale:.1f} s, matching {matching * scale:.1f} s, "
@@ -134,24 +133,24 @@ def bertscore(matchups: list[Texts]) -> None:
 
 
 class FixedVectors:
-    """A token encoder that returns vectors computed before."""
+    """A token encoder that returns precomputed vectors."""
 
     def __init__(self, vectors: dict[str, FloatArray]) -> None:
         self.vectors = vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[FloatArray]:
-        """Look them up."""
+        """Return the vectors of the texts."""
         return [self.vectors[text] for text in texts]
 
 
 def small_model() -> tuple[Callable[[Texts], list[FloatArray]], str]:
-    """The small model's token encoder and its name; without the model one that makes vectors up, and no name."""
+    """Return the small model's token encoder and name; where it is not installed, random vectors and an empty name."""
     try:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
         django.setup()
         found = importlib.import_module("annotation.separability.encoders").find_model("small")
     except (ImportError, AnnotationError) as error:
-        print(f"  there is no model to time: {error}")
+        print(f"  no model is installed: {error}")
         rng = np.random.default_rng(2)
         return lambda texts: [rng.normal(size=VECTORS).astype(np.float32) for _ in texts], ""
     return found.encode_tokens, found.name

@@ -2,8 +2,8 @@
 
     make bench-separability
 
-Two systems with five generations of 60 words each on every instance, in an SQLite file of its own; each step is a
-process of its own, whose peak memory is told. Times are of the service: reading, comparing, normalising and storing.
+Two systems with five generations of 60 words each on every instance, in a new SQLite file; each step is a separate
+process, whose peak memory is printed. Times are of the service: reading, comparing, normalising and storing.
 """
 
 import json
@@ -17,9 +17,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = [int(size) for size in os.environ.get("BENCH_MATCHUPS", "1000 10000 100000").split()]
-# Besides rouge1, at the smallest size.
+# In addition to rouge1, at the smallest size only.
 SIMILARITIES = os.environ.get("BENCH_SIMILARITIES", "bleu").split()
-AGAIN = 9  # runs after a change, of which the median counts: they take a few hundredths of a second
+AGAIN = 9  # runs after a change; their median is reported, as each takes a few hundredths of a second only
 MOST_MB = 2048
 MOST_SHARE = 0.02  # of the first run
 
@@ -35,7 +35,7 @@ def main() -> None:
             smallest = smallest or each
             print(
                 f"separability of {size:,} matchups by rouge1: {found['first']['seconds']:.2f} s, {each * 1e3:.2f} ms each, "
-                f"{each / smallest:.2f} times those of the first size; {found['peak_mb']:.0f} MB at most (goal: {MOST_MB})"
+                f"{each / smallest:.2f} times the first size's; {found['peak_mb']:.0f} MB at most (goal: {MOST_MB})"
             )
             second_runs("rouge1", found)
             for similarity in SIMILARITIES if size == SIZES[0] else ():
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def second_runs(similarity: str, found: dict[str, Any]) -> None:
-    """Print the share of the first run's time, and of its processor's, that a run after one change takes."""
+    """Print the time and the processor time of a run after one change, as shares of the first run's."""
     if "error" in found:
         print(f"  {similarity}: {found['error']}")
         return
@@ -58,7 +58,7 @@ def second_runs(similarity: str, found: dict[str, Any]) -> None:
 
 
 def step(folder: str, *arguments: object) -> Any:
-    """Run a process of `bench._separability_run`; returns what it printed as JSON."""
+    """Run `bench._separability_run` in a process; return the JSON that it printed."""
     environment = {**os.environ, "DATABASE_URL": "", "TANDEM_DATA_DIR": folder}
     command = [sys.executable, "-m", "bench._separability_run", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)

@@ -1,10 +1,10 @@
-"""Claims and votes per second for several numbers of pairs, compared with a bare view.
+"""Claims and votes per second by number of pairs, compared with a bare view.
 
     make bench-serving
 
-One pair a HIT, so that a rater claims as often as they vote. Each rater's browser goes on without a pause: to the next
-HIT (the claim), its page, a vote, the submission. The plain way beside it, in the same run on the same server: as many
-browsers send a form to a view that inserts one row, behind the same middleware and as the same signed-in people.
+HITs have one pair, so a rater claims as often as they vote. Each rater's browser sends without a pause: the request for
+the next HIT (the claim), its page, a vote, the submission. The baseline, in the same run on the same server: as many
+browsers send a form to a view that inserts one row, behind the same middleware and as the same signed-in raters.
 """
 
 import asyncio
@@ -31,20 +31,20 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS = float(os.environ.get("BENCH_SECONDS", "8"))
 TURNS = 4
 RATERS = (1, 8, 32)
-SIZES = ((1_000, 60), (100_000, 2), (1_000_000, 2))  # pairs, raters a HIT: nobody is to run out of HITs
+SIZES = ((1_000, 60), (100_000, 2), (1_000_000, 2))  # pairs, raters a HIT: enough that no rater runs out of HITs
 _PAIR = re.compile(r'data-pair="([^"]+)"')
 _PAGE = re.compile(r'name="page" value="([^"]+)"')
 
 
 @dataclass
 class RequestTimes:
-    """Milliseconds by kind of request, over a time."""
+    """Milliseconds by kind of request, and the seconds measured."""
 
     seconds: float = 0.0
     times: dict[str, list[float]] = field(default_factory=dict)
 
     def rate(self, *steps: str) -> float:
-        """Requests of these kinds in a second; of all kinds when none is named."""
+        """Requests of these kinds per second; of all kinds when none is named."""
         return sum(len(self.times[step]) for step in steps or self.times) / self.seconds
 
     def percentiles(self, step: str) -> tuple[float, float]:
@@ -79,7 +79,7 @@ class Browser:
         while time.perf_counter() < until:
             _, hit = await self.ask(tally, "claim", "GET", f"{self.address}/rate/")
             if "/hit/" not in hit:
-                raise SystemExit(f"no HIT to be had: {hit!r}")
+                raise SystemExit(f"no HIT is free: {hit!r}")
             hit = self.address + hit
             page, _ = await self.ask(tally, "page", "GET", hit)
             sent = {"csrfmiddlewaretoken": token(page), "pair_key": found(_PAIR, page), "choice": "left"}
@@ -103,7 +103,7 @@ class Browser:
 
 
 def found(pattern: re.Pattern[str], page: str) -> str:
-    """Return what a pattern finds on a page that must have it."""
+    """Return the first group of a pattern that must match the page."""
     match = pattern.search(page)
     if match is None:
         raise SystemExit(f"not on this page: {pattern.pattern}: {page[:300]}")
@@ -111,18 +111,18 @@ def found(pattern: re.Pattern[str], page: str) -> str:
 
 
 async def compare(links: list[str], address: str, database: str, pairs: int) -> dict[int, tuple[float, float]]:
-    """Measure both ways with each number of raters; return by that number what `report` does."""
+    """Measure raters and baseline with each number of raters; return the result of `report` by that number."""
     most: dict[int, tuple[float, float]] = {}
     async with asyncio.timeout(3600):
         browsers = [await sign_in(link, address) for link in links]
         for raters in RATERS:
-            # Warm: queries and templates are prepared once in a process.
+            # Warm up: each process prepares queries and templates once.
             await together(browsers[:raters], "rate", 1.0, RequestTimes())
-            ours, plain = RequestTimes(), RequestTimes()
-            for _ in range(TURNS):  # in turns, so that a machine that is slow for a while is slow for both
+            ours, baseline = RequestTimes(), RequestTimes()
+            for _ in range(TURNS):  # in turns, so that a slow moment of the machine slows both
                 await together(browsers[:raters], "rate", SECONDS / TURNS, ours)
-                await together(browsers[:raters], "insert", SECONDS / TURNS, plain)
-            most[raters] = report(database, pairs, raters, ours, plain)
+                await together(browsers[:raters], "insert", SECONDS / TURNS, baseline)
+            most[raters] = report(database, pairs, raters, ours, baseline)
         for browser in browsers:
             await browser.session.close()
     return most
@@ -139,21 +139,21 @@ async def sign_in(link: str, address: str) -> Browser:
 
 
 async def together(browsers: list[Browser], way: str, seconds: float, tally: RequestTimes) -> None:
-    """Run all browsers at once for a time, and add their times to the tally."""
+    """Run all browsers at once for `seconds`, and add their times to the tally."""
     begun = time.perf_counter()
     await asyncio.gather(*(getattr(browser, way)(tally, begun + seconds) for browser in browsers))
     tally.seconds += time.perf_counter() - begun
 
 
-def report(database: str, pairs: int, raters: int, ours: RequestTimes, plain: RequestTimes) -> tuple[float, float]:
+def report(database: str, pairs: int, raters: int, ours: RequestTimes, baseline: RequestTimes) -> tuple[float, float]:
     """Print one line, and return the 95th percentiles of a claim and of the bare view."""
-    claim, vote, bare = ours.percentiles("claim"), ours.percentiles("vote"), plain.percentiles("bare")
+    claim, vote, bare = ours.percentiles("claim"), ours.percentiles("vote"), baseline.percentiles("bare")
     print(
         f"{database:<10} {pairs:>9,} pairs {raters:>2} raters: "
         f"{ours.rate('claim', 'vote'):6.1f} claims + votes/s, "
         f"claim p50 {claim[0]:6.1f} p95 {claim[1]:6.1f} ms, vote p50 {vote[0]:6.1f} p95 {vote[1]:6.1f} ms; "
-        f"{ours.rate():6.1f} requests/s, bare view {plain.rate():6.1f} (p95 {bare[1]:5.1f} ms): "
-        f"ratio {ours.rate() / plain.rate():.2f}",
+        f"{ours.rate():6.1f} requests/s, bare view {baseline.rate():6.1f} (p95 {bare[1]:5.1f} ms): "
+        f"ratio {ours.rate() / baseline.rate():.2f}",
         flush=True,
     )
     return claim[1], bare[1]
@@ -161,7 +161,7 @@ def report(database: str, pairs: int, raters: int, ours: RequestTimes, plain: Re
 
 @contextmanager
 def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> Iterator[tuple[list[str], str]]:
-    """Fill a database and serve it with two processes of four threads, as `make run` does; say memory and start."""
+    """Fill a database and serve it with two processes of four threads, as `make run` does; print its memory and start time."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
@@ -171,7 +171,7 @@ def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> 
         "DATABASE_URL": database_url,
         "LOG_LEVEL": "ERROR",
         "DJANGO_SETTINGS_MODULE": "bench._serving_settings",
-        "MALLOC_ARENA_MAX": "1",  # these as config/serving does
+        "MALLOC_ARENA_MAX": "1",  # both as config/serving sets them
         "OPENBLAS_NUM_THREADS": "1",
     }
     filled = [sys.executable, "-m", "bench._serving_study", str(pairs), str(raters_per_hit), str(max(RATERS)), address]
@@ -208,7 +208,7 @@ def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 
 def memory_of(group: int) -> float:
-    """Proportional set size, in MB, of a process and those that it started (Linux)."""
+    """Proportional set size, in MB, of a process group (Linux)."""
     pids = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False).stdout
     total = 0
     for pid in pids.split():
@@ -218,7 +218,7 @@ def memory_of(group: int) -> float:
 
 
 def measure(database: str, url_of: str) -> None:
-    """Measure every size on one kind of database; `url_of` has a place for a folder and for a name."""
+    """Measure every size on one kind of database; `url_of` has the placeholders `{folder}` and `{name}`."""
     slowest: dict[int, dict[int, tuple[float, float]]] = {}
     for pairs, raters_per_hit in SIZES:
         with tempfile.TemporaryDirectory() as folder:
@@ -227,7 +227,7 @@ def measure(database: str, url_of: str) -> None:
                 slowest[pairs] = asyncio.run(compare(links, address, database, pairs))
     least, most = SIZES[0][0], SIZES[-1][0]
     for raters in RATERS:
-        # The bare view does not depend on the number of pairs: its differences are the machine's.
+        # The bare view does not depend on the number of pairs: its differences are noise of the machine.
         claim, bare = (
             large / small for large, small in zip(slowest[most][raters], slowest[least][raters], strict=True)
         )
@@ -251,7 +251,7 @@ def main() -> None:
     """Measure on SQLite, then, where it is installed, on a temporary PostgreSQL."""
     measure("SQLite", "sqlite:///{folder}/bench.sqlite3")
     postgres = [sys.executable, "tools/with_postgres.py", sys.executable, "-m", "bench.serving"]
-    subprocess.run(postgres, cwd=ROOT, check=False)  # it says itself when PostgreSQL is missing
+    subprocess.run(postgres, cwd=ROOT, check=False)  # prints a message when PostgreSQL is missing
 
 
 if __name__ == "__main__":

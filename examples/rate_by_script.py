@@ -1,8 +1,8 @@
 """Write ratings.csv: example ratings of study.jsonl by four scripted raters.
 
-No person gave these ratings. They exist so that the pages of a fresh
-installation have something to show. Standard library only; every random
-number comes from a fixed seed, so that each run writes identical bytes.
+No person gave these ratings. They give the pages of a new installation
+some data. Standard library only; every random number comes from a fixed
+seed, so that each run writes identical bytes.
 
 The rule. A word's key is its first five letters in lower case; names of
 speakers and common function words are left out. For one summary:
@@ -17,9 +17,9 @@ speakers and common function words are left out. For one summary:
   value = w_covered * covered + w_ending * ending
           - w_invented * invented - w_length * length
 
-Each scripted rater has weights of its own. Seeded noise is added to the
-difference between the values of the two summaries of a pair; a difference smaller than the
-rater's band is "no preference".
+Each scripted rater has its own weights. Seeded noise is added to the
+difference between the values of the two summaries of a pair; a difference
+smaller than the rater's band is "no preference".
 
 Usage: python rate_by_script.py [--study study.jsonl] [--out ratings.csv]
 """

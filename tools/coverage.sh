@@ -1,6 +1,6 @@
 #!/bin/sh
-# Everything `make coverage` does: every test on SQLite, and which lines and branches of the packages they take.
-# Arguments go to pytest. Programs that tests start as processes of their own are not counted.
+# `make coverage`: run every test on SQLite and report the lines and branches that they cover.
+# Arguments go to pytest. Processes that tests start are not measured.
 set -eu
 cd "$(dirname "$0")/.."
 sh tools/setup_tests.sh

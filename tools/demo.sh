@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything `make demo` does. What can be refused is refused before the slow work starts.
+# `make demo`. The port and Python are checked before the slow installation.
 set -eu
 cd "$(dirname "$0")/.."
 port=${PORT:-8000}

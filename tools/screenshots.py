@@ -1,9 +1,9 @@
-"""Take the pictures of the README and the docs from a running demo, in headless Chromium.
+"""Take the screenshots of the README and the docs from a running demo, in headless Chromium.
 
     make screenshots
 
-It makes a database of its own, serves it on a free port, rates in one and in two stages, lets a judge ask the tests'
-stand-in for an endpoint, and writes docs/images/*.png.
+Makes a new database, serves it on a free port, rates in one and in two stages, runs a judge over the tests' stand-in
+for an endpoint, and writes docs/images/*.png.
 """
 
 import os
@@ -29,7 +29,7 @@ DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 TALL = {"width": 1280, "height": 1240}
 EXAMPLES = ROOT / "examples"
-# A study of its own for the second stage, made as docs/howto/two_stage_study.md says.
+# A second study, for the second stage, made as in docs/howto/two_stage_study.md.
 TWO_STAGES = (
     ("import_study", str(EXAMPLES / "study.jsonl"), "--study", "talks", "--task", "summarization"),
     ("import_tables", str(EXAMPLES / "tables.jsonl"), "--study", "talks"),
@@ -46,18 +46,18 @@ PRICES = ("--price-prompt", "0.15", "--price-completion", "0.6")
 
 @contextmanager
 def demo() -> Iterator[tuple[str, dict[str, str]]]:
-    """Serve a fresh example study; yields its address and the login links by role."""
+    """Serve a new example study; yields its address and the login links by role."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "TANDEM_DATA_DIR": folder, "LOG_LEVEL": "WARNING"}
         env.pop("DATABASE_URL", None)
-        said = manage(env, "demo", "--no-serve", "--port", str(port))
+        printed = manage(env, "demo", "--no-serve", "--port", str(port))
         manage(env, "collectstatic", "--noinput")
-        links = dict(line.split() for line in said.splitlines() if "/login/link/" in line)
+        links = dict(line.split() for line in printed.splitlines() if "/login/link/" in line)
         for command in TWO_STAGES:
             manage(env, *command)
-        judged(env)
+        run_judge(env)
         links["second"] = manage(env, "login_link", "second", "--base-url", f"http://localhost:{port}").split()[-1]
         server = subprocess.Popen(
             [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
@@ -71,8 +71,8 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
             server.wait()
 
 
-def judged(env: Mapping[str, str]) -> None:
-    """Let a judge rate the example study, at a stand-in that prefers the longer text."""
+def run_judge(env: Mapping[str, str]) -> None:
+    """Run a judge on the example study, over a stand-in that prefers the longer text."""
     command = [sys.executable, "-m", "tests.standin", "--while-stdin", "--answer", "longer"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as standin:
         assert standin.stdout is not None
@@ -84,7 +84,7 @@ def judged(env: Mapping[str, str]) -> None:
 
 
 def manage(env: Mapping[str, str], *arguments: str) -> str:
-    """Run a command of Tandem; return what it printed."""
+    """Run a management command; return its output."""
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -111,7 +111,7 @@ def open_page(browser: Browser, link: str, **options: object) -> Page:
 
 
 def begin(page: Page) -> None:
-    """Consent, and get the first HIT."""
+    """Consent and open the first HIT."""
     page.get_by_role("button", name="I agree, begin").click()
     wait_for_scripts(page)
 
@@ -122,7 +122,7 @@ def wait_for_scripts(page: Page) -> None:
 
 
 def rate(page: Page, *choices: str) -> None:
-    """Choose on the first pairs of the page, and wait until each choice is on the server."""
+    """Vote on the first pairs of the page, and wait until each vote is saved."""
     for place, choice in enumerate(choices):
         pair = page.locator("form[data-pair]").nth(place)
         pair.locator(f"input[name=choice][value={choice}]").check()
@@ -130,14 +130,14 @@ def rate(page: Page, *choices: str) -> None:
 
 
 def take(page: Page, name: str, *, at: str | None = None) -> None:
-    """Write the picture `name` of what the window shows, scrolled to what `at` selects."""
+    """Write the screenshot `name` of the window, scrolled to the element that `at` selects."""
     scroll = "element => element.scrollIntoView()" if at else "() => window.scrollTo(0, 0)"
     page.locator(at).first.evaluate(scroll) if at else page.evaluate(scroll)
     page.screenshot(path=IMAGES / f"{name}.png")
 
 
 def first_stage(browser: Browser, address: str, link: str) -> None:
-    """Take the rating page on the first visit, half done, in the dark, and on a phone."""
+    """Take the rating page at the start, half done, in dark mode, and on a phone."""
     page = open_page(browser, link, viewport=DESKTOP)
     begin(page)
     take(page, "rating")
@@ -167,7 +167,7 @@ def second_stage(browser: Browser, link: str) -> None:
 
 
 def judges(reader: Page, address: str) -> None:
-    """Take the judges of a study, one run, one of its judgments, and the run beside the people."""
+    """Take the judges of a study, one run, one of its judgments, and the run beside people's ratings."""
     pages = f"{address}/studies/example/judges/"
     reader.goto(pages)
     take(reader, "judges")
@@ -180,14 +180,14 @@ def judges(reader: Page, address: str) -> None:
 
 
 def table(reader: Page, address: str) -> None:
-    """Take one comparison table with what checks find in it."""
+    """Take one comparison table with the results of its checks."""
     reader.goto(f"{address}/studies/example/tables/")
     reader.locator("#tables th[scope=row] a").first.click()
     take(reader, "comparison-table")
 
 
 def main() -> None:
-    """Take every picture."""
+    """Take every screenshot."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with demo() as (address, links), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Have everything that the tests use: the development packages, Chromium and PostgreSQL. What is missing and cannot be
-# installed from here is named, with the command that installs it, and the exit code is 1.
+# Install what the tests need: the development packages, Chromium and PostgreSQL. What cannot be installed from here is
+# printed with its install command (exit code 1).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,10 +17,10 @@ if [ -n "$wanted" ] && command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ];
     echo "Installing $wanted ..."
     DEBIAN_FRONTEND=noninteractive
     export DEBIAN_FRONTEND
-    apt-get update -qq || true # what does not come of it is told below
+    apt-get update -qq || true # the checks below report what is missing
     install() { apt-get install -y -qq --no-install-recommends "$1" >/dev/null; }
     for package in $wanted; do
-        # Debian packs Chromium without its windows too, which takes half the time.
+        # Debian has a package of Chromium without a window, which installs in half the time.
         { [ "$package" = chromium ] && install chromium-headless-shell 2>/dev/null; } || install "$package" || true
     done
 fi

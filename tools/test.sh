@@ -1,9 +1,9 @@
 #!/bin/sh
-# Everything `make test` does: every test on SQLite, then those that depend on the engine on a throwaway PostgreSQL.
+# `make test`: every test on SQLite, then those that depend on the engine on a temporary PostgreSQL.
 #
 # usage: test.sh [PYTEST ARGUMENT ...]        make test
 #        test.sh --all [PYTEST ARGUMENT ...]  make test-all: every database test on PostgreSQL too
-#        test.sh --fast [PYTEST ARGUMENT ...] make test-fast: on SQLite, without the browser and what is slow
+#        test.sh --fast [PYTEST ARGUMENT ...] make test-fast: on SQLite, without browser tests and slow ones
 #
 # Arguments go to pytest in every round.
 set -eu

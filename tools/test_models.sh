@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything `make test-models` does: tests of what runs language models, over real ones from the extras. Arguments go to
+# `make test-models`: the tests of encoders, embeddings and entities with the real models of the extras. Arguments go to
 # pytest.
 set -eu
 cd "$(dirname "$0")/.."

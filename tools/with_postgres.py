@@ -1,10 +1,9 @@
-"""Run a command with a throwaway PostgreSQL: DATABASE_URL points at it, and it is gone when the command ends.
+"""Run a command with a temporary PostgreSQL: DATABASE_URL names it, and it is removed when the command ends.
 
 usage: with_postgres.py COMMAND [ARGUMENT ...]      exit code: the command's
        with_postgres.py --check                     only say whether PostgreSQL is installed
 
-The server's data lie in a temporary folder, it listens on loopback under a random password, and it writes nothing
-through to the disk. PostgreSQL refuses to run as root, so root runs it as the user `postgres`, or else `nobody`.
+The server keeps its data in a temporary folder, listens on loopback with a random password, and does not fsync. PostgreSQL refuses to run as root, so root runs it as the user `postgres`, or else `nobody`.
 """
 
 import os
@@ -34,7 +33,7 @@ FOLDERS = (
     "/usr/local/opt/postgresql*/bin",
     "/Applications/Postgres.app/Contents/Versions/*/bin",
 )
-# Autovacuum would take the statistics of tables while rolled-back tests leave them empty, and plans would suffer.
+# Autovacuum would collect statistics of tables emptied by rolled-back tests, which leads to bad query plans.
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off", "max_connections=200")
 STARTING_SECONDS = 60.0
 
@@ -57,7 +56,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: sys.exit(128 + number))  # leaves by way of every `finally`
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))  # runs every `finally`
     try:
         programs = find_programs()
         if arguments == ["--check"]:
@@ -90,7 +89,7 @@ def run(command: list[str], url: str) -> int:
 
 
 def wait_for(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the command; a Ctrl-C reaches it too, and it may take a while to clean up after itself."""
+    """Wait for the command; a Ctrl-C reaches it too, and it may need time to clean up."""
     try:
         return process.wait()
     except KeyboardInterrupt:
@@ -116,7 +115,7 @@ def newest_first(pattern: str) -> list[Path]:
 
 @contextmanager
 def server(programs: Programs) -> Iterator[str]:
-    """Make a database cluster, serve it for the length of the `with` block, remove it; yields its URL."""
+    """Make a database cluster, serve it during the `with` block, then remove it; yields its URL."""
     owner = unprivileged_owner()
     folder = Path(tempfile.mkdtemp(prefix="tandem-postgres-"))
     try:
@@ -131,7 +130,7 @@ def server(programs: Programs) -> Iterator[str]:
 
 
 def unprivileged_owner() -> pwd.struct_passwd | None:
-    """Return the user to run the server as when we are root; `None` when we are not and run it ourselves."""
+    """Return the user to run the server as, if this process is root; else `None`."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -148,12 +147,12 @@ def as_user(owner: pwd.struct_passwd | None) -> dict[str, Any]:
 
 
 def clean_environment(folder: Path) -> dict[str, str]:
-    """Return an environment with nothing of the caller's own databases in it."""
+    """Return an environment without the caller's PG* variables."""
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
 
 
 def make_cluster(programs: Programs, folder: Path, password: str, owner: pwd.struct_passwd | None) -> None:
-    """Make an empty cluster in `folder`/data, whose only user is `tandem` with this password."""
+    """Make an empty cluster in `folder`/data with one user, `tandem`, and this password."""
     secret = folder / "password"
     secret.touch(mode=0o600)
     secret.write_text(password, encoding="ascii")
@@ -180,11 +179,11 @@ def make_cluster(programs: Programs, folder: Path, password: str, owner: pwd.str
 
 @contextmanager
 def serving(programs: Programs, folder: Path, owner: pwd.struct_passwd | None) -> Iterator[int]:
-    """Run the server for the length of the `with` block; yields its port. It ends even if we are killed."""
+    """Run the server during the `with` block; yields its port. It ends even if this process is killed."""
     guard = Guard(grace=10.0)
     process = None
     try:
-        for _ in range(3):  # a free port may be taken between being found and being used
+        for _ in range(3):  # another process may take the port before the server does
             port = free_port()
             process = start(programs, folder, port, owner, guard)
             if is_up(process, folder / "data"):
@@ -202,7 +201,7 @@ def serving(programs: Programs, folder: Path, owner: pwd.struct_passwd | None) -
 def start(
     programs: Programs, folder: Path, port: int, owner: pwd.struct_passwd | None, guard: Guard
 ) -> subprocess.Popen[bytes]:
-    """Start the server in a process group of its own, which a Ctrl-C at the terminal does not reach."""
+    """Start the server in a separate process group, which a Ctrl-C at the terminal does not reach."""
     command = [
         str(programs.postgres),
         "-D",
@@ -231,11 +230,11 @@ def start(
 
 
 def is_up(process: subprocess.Popen[bytes], data: Path) -> bool:
-    """Wait until the server takes connections; tell whether it came to that."""
+    """Wait until the server accepts connections; return whether it does."""
     deadline = time.monotonic() + STARTING_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(OSError):
-            # The server keeps its state in the eighth line of this file; `pg_ctl` waits for the same word.
+            # The eighth line of this file is the server's state; `pg_ctl` waits for "ready" too.
             lines = (data / "postmaster.pid").read_text(encoding="ascii", errors="replace").splitlines()
             if len(lines) >= 8 and lines[7].strip() == "ready":
                 return True
@@ -255,7 +254,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    """Return a port on loopback that nothing listens on."""
+    """Return a free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

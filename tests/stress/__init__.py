@@ -1,6 +1,6 @@
-"""Many raters on several server processes at once, while servers are killed and claims run out.
+"""Many raters on several server processes at once, while servers are killed and leases expire.
 
     make stress
 
-The small version is a test like any other (tests/annotation/allocation/test_stress.py).
+tests/annotation/allocation/test_stress.py is a small version in the suite.
 """

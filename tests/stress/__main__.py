@@ -5,14 +5,14 @@ import subprocess
 import sys
 import time
 
-from tests.stress.run import ROOT, Plan, broken_promises, stress
+from tests.stress.run import ROOT, Plan, stress, violations
 
 ON_POSTGRESQL = Plan(raters=50, hits=120, raters_per_hit=5, processes=4, threads=2)
 ON_SQLITE = Plan(raters=50, hits=60, raters_per_hit=5, processes=1, threads=8, kill_every=500)
 
 
 def run(name: str, plan: Plan, database_url: str = "") -> None:
-    """Do one run and say what came of it; ends the program when a promise was broken."""
+    """Do one run and print its counts; exit with the violations, if there are any."""
     begun = time.perf_counter()
     counted, seen = stress(plan, database_url)
     took = time.perf_counter() - begun
@@ -20,14 +20,14 @@ def run(name: str, plan: Plan, database_url: str = "") -> None:
     print("  " + ", ".join(f"{what}: {times}" for what, times in sorted(seen.steps.items())))
     print(f"  assignments: {counted['states']}")
     print(f"  ratings per pair: {counted['ratings_per_pair']}; confirmed votes: {len(seen.acknowledged)}")
-    if broken := broken_promises(plan, counted, seen):
-        raise SystemExit("\n".join(["broken:", *broken[:20]]))
-    print("  every pair has exactly as many ratings as wanted, none lost, none doubled")
+    if found := violations(plan, counted, seen):
+        raise SystemExit("\n".join(["violations:", *found[:20]]))
+    print("  every pair has exactly the wanted number of ratings; none is lost or doubled")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Run on SQLite, then on a PostgreSQL that is thrown away afterwards."""
+    """Run on SQLite, then on a temporary PostgreSQL."""
     if sys.argv[1:] == ["--postgresql"]:
         run("PostgreSQL", ON_POSTGRESQL, os.environ["DATABASE_URL"])
         return

@@ -1,4 +1,4 @@
-"""A stress run: raters as clients over HTTP, real server processes, and what is done to them meanwhile."""
+"""A stress run: raters as HTTP clients, real server processes, and the faults injected meanwhile."""
 
 import asyncio
 import json
@@ -29,9 +29,9 @@ _LOST = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError)
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything, and how often a rater does what a rater shouldn't.
+    """Sizes of a run, and how often raters misbehave and faults are injected.
 
-    Trouble comes after so many answers, not so many seconds: on a slow machine just as often as on a fast one.
+    Intervals are counted in responses, not in seconds, so that slow and fast machines get equally many faults.
     """
 
     raters: int
@@ -40,8 +40,8 @@ class Plan:
     processes: int
     threads: int
     pairs: int = 2
-    kill_every: int = 250  # answers between kills of a server process
-    expire_every: int = 80  # and between moments at which claims run out
+    kill_every: int = 250  # responses between kills of a server process
+    expire_every: int = 80  # responses between expiries of leases
     expire_share: float = 0.2
     returns: float = 0.08
     leaves: float = 0.08
@@ -50,44 +50,44 @@ class Plan:
 
 
 @dataclass
-class Seen:
-    """What the raters did and were told."""
+class Observations:
+    """What the raters did, and which votes the server confirmed."""
 
     acknowledged: dict[tuple[str, str], int] = field(default_factory=dict)  # (HIT, pair) → choice on the screen
-    unsure: set[tuple[str, str]] = field(default_factory=set)  # an answer was lost: it may have been taken or not
+    unsure: set[tuple[str, str]] = field(default_factory=set)  # the response was lost: the vote may be stored or not
     steps: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     answers: int = 0
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def count_answer(self) -> None:
-        """Note that the server has answered."""
+    def count_response(self) -> None:
+        """Count a response."""
         self.answers += 1
         self.answered.set()
 
 
-class World:
-    """The program at the database."""
+class DatabaseProcess:
+    """The process `tests.stress.database`, which has the ORM."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.stress.world"],
+            [sys.executable, "-m", "tests.stress.database"],
             cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def ask(self, command: str, **values: Any) -> Any:
-        """Send a command and return its answer."""
+        """Send a command and return its result."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"command": command, **values}) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{command}: the program at the database has ended")
+            raise RuntimeError(f"{command}: the database process has ended")
         return json.loads(line)
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -96,12 +96,14 @@ class World:
 
 
 @contextmanager
-def serving(plan: Plan, database_url: str, folder: str) -> Iterator[tuple[str, World, "subprocess.Popen[bytes]"]]:
-    """Serve a database with as many processes as the plan says; yields the address, the world and the server."""
+def serving(
+    plan: Plan, database_url: str, folder: str
+) -> Iterator[tuple[str, DatabaseProcess, "subprocess.Popen[bytes]"]]:
+    """Serve a database with the plan's number of processes; yields the address, the database process and the server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         environment = {**os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": database_url, "LOG_LEVEL": "CRITICAL"}
-        world = World(environment)
+        database = DatabaseProcess(environment)
         server = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"fd://{listener.fileno()}"),
@@ -112,23 +114,23 @@ def serving(plan: Plan, database_url: str, folder: str) -> Iterator[tuple[str, W
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
-            yield f"http://127.0.0.1:{port}", world, server
+            yield f"http://127.0.0.1:{port}", database, server
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
-            world.close()
+            database.close()
 
 
 class Rater:
-    """One rater's browser, which tries again whatever got lost."""
+    """One rater's browser, which retries lost requests."""
 
-    def __init__(self, link: str, address: str, draw: Random, seen: Seen, plan: Plan) -> None:
+    def __init__(self, link: str, address: str, draw: Random, seen: Observations, plan: Plan) -> None:
         self.link, self.address, self.draw, self.seen, self.plan = link, address, draw, seen, plan
         self.session: aiohttp.ClientSession
 
     async def work(self, done: asyncio.Event) -> None:
-        """Rate until everything is done."""
+        """Rate until every slot is filled."""
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(force_close=True),
             cookie_jar=aiohttp.CookieJar(unsafe=True),
@@ -146,12 +148,14 @@ class Rater:
                     page = await self.get(f"{self.address}/rate/")
 
     async def rate(self, key: str, html: str) -> tuple[str, str]:
-        """Do a HIT, or what raters do with HITs besides."""
+        """Rate a HIT, or leave or return it."""
         hit = f"{self.address}/rate/hit/{key}/"
         for pair in dict.fromkeys(_PAIR.findall(html)):
             if self.draw.random() < self.plan.leaves / 2:
                 self.seen.steps["left"] += 1
-                return await self.get(f"{self.address}/rate/")  # which leads back, or on where the time ran out
+                return await self.get(
+                    f"{self.address}/rate/"
+                )  # leads back to the HIT, or to another when the lease has expired
             await self.vote(hit, key, pair, html)
         if self.draw.random() < self.plan.returns:
             self.seen.steps["returned"] += 1
@@ -163,7 +167,7 @@ class Rater:
         return next((page for page in pages if _HIT.search(page[1])), None) or await self.get(f"{self.address}/rate/")
 
     async def vote(self, hit: str, key: str, pair: str, html: str) -> None:
-        """Vote until the server says that it has the vote, or that it takes none."""
+        """Send a vote until the server confirms or refuses it."""
         choice = self.draw.choice(list(CHOICES))
         for _ in range(50):
             self.seen.unsure.add((key, pair))
@@ -174,9 +178,9 @@ class Rater:
                     headers={"HX-Request": "true"},
                 ) as answer:
                     text = await answer.text()
-                    self.seen.count_answer()
+                    self.seen.count_response()
             except _LOST:
-                self.seen.steps["answer lost"] += 1
+                self.seen.steps["response lost"] += 1
                 continue
             if answer.status == 200:
                 self.seen.acknowledged[key, pair] = CHOICES[choice]
@@ -188,46 +192,46 @@ class Rater:
             return
 
     async def get(self, url: str) -> tuple[str, str]:
-        """Load a page until it is there."""
+        """Load a page; retry until it arrives."""
         return await self.ask("GET", url)
 
     async def post(self, url: str, html: str, **fields: str) -> tuple[str, str]:
-        """Send a form; one whose answer was lost is not sent again, since its page says how things are."""
+        """Send a form once; when the response is lost, load the page that shows the current state."""
         return await self.ask("POST", url, {"csrfmiddlewaretoken": token(html), **fields})
 
     async def ask(self, method: str, url: str, data: dict[str, str] | None = None) -> tuple[str, str]:
-        """Ask, and follow to the page that comes of it."""
+        """Send a request and follow redirects; return the address and the page."""
         while True:
             try:
                 async with self.session.request(method, url, data=data) as answer:
                     text = await answer.text()
-                    self.seen.count_answer()
+                    self.seen.count_response()
                     if answer.status >= 500:
                         self.problem(method, answer.status, text)
                     return str(answer.url), text
             except _LOST:
-                self.seen.steps["answer lost"] += 1
-                if url == self.link:  # used up or not: this browser may use it again
+                self.seen.steps["response lost"] += 1
+                if url == self.link:  # the same browser may use its link again
                     pass
                 elif method == "POST":
                     method, url, data = "GET", f"{self.address}/rate/", None
 
     def problem(self, what: str, status: int, text: str) -> None:
-        """Note an answer that no server should give."""
-        told = re.sub(r"<[^>]+>|\s+", " ", text)[:200]
-        self.seen.problems.append(f"{what}: {status} {told}")
+        """Record a response that must never occur."""
+        shown = re.sub(r"<[^>]+>|\s+", " ", text)[:200]
+        self.seen.problems.append(f"{what}: {status} {shown}")
 
 
 def token(html: str) -> str:
-    """Return the CSRF token of a page's forms; a page without one gets none."""
+    """Return the CSRF token of a page's forms; empty for a page without a form."""
     found = _TOKEN.search(html)
     return found[1] if found else ""
 
 
-async def _trouble(
-    plan: Plan, world: World, server: "subprocess.Popen[bytes]", done: asyncio.Event, seen: Seen
+async def _inject_faults(
+    plan: Plan, database: DatabaseProcess, server: "subprocess.Popen[bytes]", done: asyncio.Event, seen: Observations
 ) -> None:
-    """Kill server processes and let claims run out, until every slot is filled."""
+    """Kill server processes and expire leases, until every slot is filled."""
     draw, turn = Random(plan.seed), 0
     next_kill, next_expiry = plan.kill_every, plan.expire_every
     while True:
@@ -236,15 +240,15 @@ async def _trouble(
             await seen.answered.wait()
         next_expiry = seen.answers + plan.expire_every
         turn += 1
-        if await asyncio.to_thread(world.ask, "open_slots") == 0:
+        if await asyncio.to_thread(database.ask, "open_slots") == 0:
             done.set()
             return
         if turn > 2000:
-            seen.problems.append("it doesn't come to an end")
+            seen.problems.append("the run does not end: slots stay open")
             done.set()
             return
-        seen.steps["ran out"] += await asyncio.to_thread(
-            world.ask, "expire", share=plan.expire_share, seed=plan.seed + turn
+        seen.steps["lease expired"] += await asyncio.to_thread(
+            database.ask, "expire", share=plan.expire_share, seed=plan.seed + turn
         )
         if seen.answers >= next_kill:
             next_kill = seen.answers + plan.kill_every
@@ -255,18 +259,18 @@ async def _trouble(
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that a process has started."""
+    """Return the child processes of a process."""
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]
 
 
-def stress(plan: Plan, database_url: str = "") -> tuple[dict[str, Any], Seen]:
-    """Do a whole run on an empty database (SQLite unless one is named); return what was counted and what was seen."""
-    seen = Seen()
+def stress(plan: Plan, database_url: str = "") -> tuple[dict[str, Any], Observations]:
+    """Do a whole run on an empty database (SQLite unless one is named); return the rows' counts and what the raters saw."""
+    seen = Observations()
     with tempfile.TemporaryDirectory() as folder:
         url = database_url or f"sqlite:///{folder}/stress.sqlite3"
-        with serving(plan, url, folder) as (address, world, server):
-            links = world.ask(
+        with serving(plan, url, folder) as (address, database, server):
+            links = database.ask(
                 "fill",
                 raters=plan.raters,
                 hits=plan.hits,
@@ -274,20 +278,25 @@ def stress(plan: Plan, database_url: str = "") -> tuple[dict[str, Any], Seen]:
                 raters_per_hit=plan.raters_per_hit,
                 address=address,
             )
-            asyncio.run(_everybody(plan, links, address, world, server, seen))
-            return world.ask("count"), seen
+            asyncio.run(_run_all(plan, links, address, database, server, seen))
+            return database.ask("count"), seen
 
 
-async def _everybody(
-    plan: Plan, links: list[str], address: str, world: World, server: "subprocess.Popen[bytes]", seen: Seen
+async def _run_all(
+    plan: Plan,
+    links: list[str],
+    address: str,
+    database: DatabaseProcess,
+    server: "subprocess.Popen[bytes]",
+    seen: Observations,
 ) -> None:
     done = asyncio.Event()
     raters = [Rater(link, address, Random(plan.seed * 1000 + n), seen, plan) for n, link in enumerate(links)]
-    await asyncio.gather(_trouble(plan, world, server, done, seen), *(rater.work(done) for rater in raters))
+    await asyncio.gather(_inject_faults(plan, database, server, done, seen), *(rater.work(done) for rater in raters))
 
 
-def broken_promises(plan: Plan, counted: dict[str, Any], seen: Seen) -> list[str]:
-    """Say what of all that must hold doesn't."""
+def violations(plan: Plan, counted: dict[str, Any], seen: Observations) -> list[str]:
+    """List the invariants that do not hold."""
     wanted = {str(plan.raters_per_hit): plan.hits * plan.pairs}
     slots = [list(range(1, plan.raters_per_hit + 1))]
     broken = list(seen.problems)
@@ -301,7 +310,7 @@ def broken_promises(plan: Plan, counted: dict[str, Any], seen: Seen) -> list[str
     for (hit, pair), choice in seen.acknowledged.items():
         stored = counted["votes"].get(f"{hit} {pair}")
         if stored is None:
-            broken.append(f"a vote on {pair} was confirmed and is not there")
+            broken.append(f"a vote on {pair} was confirmed and is not stored")
         elif (hit, pair) not in seen.unsure and stored[0] != (choice if stored[1] else -choice):
             broken.append(f"a vote on {pair} was confirmed as {choice} and is stored as {stored}")
     return broken

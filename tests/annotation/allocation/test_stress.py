@@ -1,4 +1,4 @@
-"""A few raters on two server processes, while those are killed and claims run out: `make stress`, in small."""
+"""A few raters on two server processes, while those are killed and leases expire: a small `make stress`."""
 
 import secrets
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ import psycopg
 import pytest
 from django.db import connection
 
-from tests.stress.run import Plan, broken_promises, stress
+from tests.stress.run import Plan, stress, violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("servers"), pytest.mark.engine, pytest.mark.slow]
 
 
 @contextmanager
 def empty_database() -> Iterator[str]:
-    """Make a database for a server of its own, on the engine that the tests run on; SQLite needs none."""
+    """Make a database for the server processes, on the engine of the tests; SQLite needs none."""
     if connection.vendor == "sqlite":
         yield ""
         return
-    told = connection.settings_dict
-    account = f"{quote(told['USER'])}:{quote(told['PASSWORD'])}@{told['HOST']}:{told['PORT']}"
+    settings = connection.settings_dict
+    account = f"{quote(settings['USER'])}:{quote(settings['PASSWORD'])}@{settings['HOST']}:{settings['PORT']}"
     name = f"stress_{secrets.token_hex(4)}"
     with psycopg.connect(f"postgresql://{account}/postgres", autocommit=True) as server:
         server.execute(f'CREATE DATABASE "{name}"')
@@ -46,6 +46,6 @@ def test_each_pair_gets_as_many_ratings_as_wanted_whatever_is_killed_or_sent_twi
     with empty_database() as url:
         counted, seen = stress(plan, url)
 
-    assert broken_promises(plan, counted, seen) == []
-    assert seen.steps["ran out"] > 0  # else it was no test
+    assert violations(plan, counted, seen) == []
+    assert seen.steps["lease expired"] > 0  # else nothing was tested
     assert len(seen.acknowledged) >= 5 * 2 * 3

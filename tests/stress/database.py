@@ -1,8 +1,8 @@
-"""The database's side of a stress run, as a program of its own: it fills the database, makes claims run out, and counts.
+"""The database's side of a stress run, in a separate process: fills the database, expires leases, counts rows.
 
-    python -m tests.stress.world
+    python -m tests.stress.database
 
-Reads one JSON command a line from its input and answers each with one line of JSON.
+Reads one JSON command a line from standard input and answers each with one line of JSON.
 """
 
 import json
@@ -55,7 +55,7 @@ def fill(*, raters: int, hits: int, pairs: int, raters_per_hit: int, address: st
 
 
 def expire(*, share: float, seed: int) -> int:
-    """Let a share of the open claims run out, as if their time were over."""
+    """Expire the leases of a random share of the open assignments."""
     from django.utils import timezone
 
     from annotation.models import Assignment
@@ -74,7 +74,7 @@ def open_slots() -> int:
 
 
 def count() -> dict[str, Any]:
-    """Count what must hold at the end: by pairs, by slots, by votes."""
+    """Count what `violations` checks: ratings by pair, slots, votes."""
     from annotation.models import Assignment, Batch, HitPair, Rating, Slot
 
     batch = Batch.objects.get()
@@ -108,7 +108,7 @@ COMMANDS = {"fill": fill, "expire": expire, "open_slots": open_slots, "count": c
 
 
 def main() -> None:
-    """Answer commands until the input ends."""
+    """Answer commands until standard input ends."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     for line in sys.stdin:
