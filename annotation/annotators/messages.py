@@ -41,7 +41,7 @@ def send_to_batch(*, batch: Batch, text: str, by: User | None, at: datetime) -> 
     text = _read(text)
     raters = list(recipients(batch))
     if not raters:
-        raise Unacceptable(_("Nobody has had a HIT of this batch yet."))
+        raise Unacceptable(_("No rater has claimed a HIT of this batch yet."))
     Message.objects.bulk_create(Message(annotator=rater, text=text, sent_at=at) for rater in raters)
     changes = {"raters": len(raters)}
     log(study=batch.study, kind=Event.Kind.MESSAGE, by=by, at=at, batch=batch, reason=text, changes=changes)

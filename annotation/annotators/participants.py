@@ -119,5 +119,5 @@ def open_submission(*, participant: Participant, external_id: str, at: datetime)
         submission.participant = participant
         submission.save(update_fields=["participant"])
     if submission.participant_id != participant.pk:
-        raise ClaimRefused(_("This link belongs to somebody else."))
+        raise ClaimRefused(_("This link belongs to another person."))
     return submission, made

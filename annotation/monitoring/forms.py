@@ -49,7 +49,7 @@ class EraseForm(forms.Form):
         label=_("Their ratings"),
         choices=[
             ("delete", _("Delete them too: the rater withdraws")),
-            ("keep", _("Keep them, under a code that names nobody")),
+            ("keep", _("Keep them, under a code that identifies no person")),
         ],
         help_text=_("In this study. Their account goes too, unless it has other roles or studies."),
     )

@@ -84,7 +84,7 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
         blocked = study.annotators.present().exclude(blocked_at=None)
         rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
         unblock_annotator(annotator=rater, by=account_of(request), at=timezone.now())
-        messages.success(request, _("%(code)s may go on.") % {"code": rater.code})
+        messages.success(request, _("%(code)s may continue.") % {"code": rater.code})
         return redirect("annotation:reports", study.slug)
     kind = request.GET.get("kind", "")
     if kind not in ("", RETURNED, *Flag.Kind.values):

@@ -34,7 +34,7 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
     variance = plan["variance"]
     components, pilot = variance["components"], variance["pilot"]
     if pilot is None and not variance["assumptions"]["stated"]:
-        yield _("There are no votes on two instances to estimate from: the plan rests on assumptions nobody stated.")
+        yield _("There are no votes on two instances to estimate from: the plan rests on default assumptions.")
     if pilot is not None and pilot["instances"] < SMALL_PILOT:
         yield ngettext(
             "The pilot has only %(count)d instance, so its variance is itself a guess: look at the cautious number.",

@@ -52,7 +52,7 @@ def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False,
     owner = request.POST.get("owner")
     if owner and owner != owner_key(user.pk):
         raise OtherAccount(
-            _("Somebody else has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
+            _("Another person has signed in in this browser, so nothing was saved. Please sign in again as yourself.")
         )
     assignment = query.first(key=key, user=user.pk)
     if assignment is None:

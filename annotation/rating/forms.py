@@ -123,7 +123,7 @@ class NamesStudyForm(forms.Form):
         required=False,
         empty_label=None,
         label=_("Group"),
-        help_text=_("Everybody with a role in it sees the study."),
+        help_text=_("Users with a role in the group see the study."),
     )
 
     def __init__(self, *args: Any, groups: Sequence[ResearchGroup], **kwargs: Any) -> None:

@@ -49,7 +49,7 @@ class AccountsOptionsForm(ArrivalLimitsForm):
             (PASSWORD, _("With a user name and a password")),
             (NAME, _("With a name only: this browser is known afterwards, no other")),
         ],
-        help_text=_("Anybody with the address may join. The two limits below apply to them, not to those invited."),
+        help_text=_("People with the address may join. The two limits below apply to them, not to invited raters."),
     )
     field_order = ("registration",)
 
@@ -154,7 +154,7 @@ class Accounts(Adapter):
                 try:
                     rater = register_account(channel=channel, user=_account(channel, form), address=address, at=now)
                 except IntegrityError:
-                    form.add_error("username", _("Somebody has just taken that name. Please choose another."))
+                    form.add_error("username", _("That name has just been taken. Please choose another."))
                 else:
                     sign_in(request, rater.annotator)
                     return redirect_to_work()

@@ -43,7 +43,7 @@ class Anonymous(Adapter):
     """
 
     kind = Channel.Kind.ANONYMOUS
-    summary = gettext_lazy("One address for everybody, for a list, a poster or a class. Nobody is asked for a name.")
+    summary = gettext_lazy("One address for all, for a mailing list, a poster or a class. Raters give no name.")
     options_form = ArrivalLimitsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:

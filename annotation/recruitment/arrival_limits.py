@@ -51,7 +51,9 @@ def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) ->
     Raises: TooManyArrivals.
     """
     if channel.participants.count() >= _most_raters(channel):
-        raise TooManyArrivals(_("Enough people have joined already; nobody new is taken. Thank you for your interest."))
+        raise TooManyArrivals(
+            _("Enough people have joined already; the study takes no more raters. Thank you for your interest.")
+        )
     hashed = hashed_address(channel, address)
     times = [time for time, other in _recent(channel, at) if other == hashed]
     if len(times) >= hourly_limit(channel):

@@ -41,7 +41,7 @@ class ArrivalLimitsForm(ChannelOptionsForm):
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text=_("When so many have come, nobody new gets in; those who are in go on."),
+        help_text=_("When so many have joined, no more raters are taken; those who have joined can continue."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -66,7 +66,7 @@ class PlatformLimitsForm(ArrivalLimitsForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["per_address"].help_text = _("Anybody can make up ids; a laboratory may share one address.")
+        self.fields["per_address"].help_text = _("Ids can be made up; a laboratory may share one address.")
         self.fields["most_raters"].help_text = _(
             "When so many have come, only those get in whom the platform itself vouches for."
         )

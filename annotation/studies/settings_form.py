@@ -127,7 +127,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
         }
         help_texts: "ClassVar[dict[str, StrOrPromise]]" = {
             "title": "",
-            "consent_text": _("A change raises the version, and everybody is asked again."),
+            "consent_text": _("A change raises the version, and all raters are asked again."),
             "guidelines": _("How to rate, with examples."),
             "content_warning": _("On every page of the study, where there is one."),
             "contact": _("How raters reach you: an address, a phone number. On every page."),
@@ -149,7 +149,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "qualification_hits": _(
                 "Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had."
             ),
-            "check_pairs_needed": _("Of gold or repeated pairs, so that nobody is judged by one slip."),
+            "check_pairs_needed": _("Of gold or repeated pairs, so that one slip is not decisive."),
             "gold_warn_below": _("Share of hidden gold pairs answered as expected."),
             "gold_block_below": _("The rater gets no further HIT. You can undo it under Reports."),
             "repeat_warn_below": _("Share of repeated pairs answered as the first time, sides swapped."),

@@ -146,7 +146,9 @@ def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | N
         before, name = current_aspects(study)
         if seen is not None and seen != (latest.version if latest else 0):
             raise BadSettings(
-                _("Somebody has changed the aspects in the meantime: %(name)s holds now. Look at it, then save again.")
+                _(
+                    "The aspects were changed in the meantime: %(name)s is the current version. Read it, then save again."
+                )
                 % {"name": name}
             )
         if latest is not None and wanted == before:

@@ -98,7 +98,7 @@ class GenerateForm(NarrowingForm):
         required=False,
         min_value=1,
         label=_("At most so many instances now"),
-        help_text=_("For a first try; start it again to go on. Empty: all."),
+        help_text=_("For a first try; start it again to continue. Empty: all."),
     )
     in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
 

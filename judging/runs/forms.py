@@ -131,7 +131,7 @@ class PairsForm(NarrowingForm):
         required=False,
         min_value=1,
         label=_("At most so many presentations now"),
-        help_text=_("For a first try; start it again to go on. Empty: all."),
+        help_text=_("For a first try; start it again to continue. Empty: all."),
     )
 
     dataset = forms.ChoiceField(required=False, label=_("Data set"))

@@ -62,7 +62,7 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     ACTIONS[action](run=found)
     notices = {
         "pause": _("The run is paused: calls under way end, no new one begins."),
-        "resume": _("The run goes on as soon as a worker takes it up."),
+        "resume": _("The run continues as soon as a worker takes it."),
         "again": _("The run starts again as soon as a worker takes it up."),
         "cancel": _("The run is cancelled; what was answered is kept."),
     }

@@ -238,7 +238,7 @@ def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
         walk.submit(page)
         if attempt == "second":  # the answers of the only HIT come after the last attempt
             inspection.look(page, "feedback")
-            page.get_by_role("button", name="Go on").click()
+            page.get_by_role("button", name="Continue").click()
             page.get_by_text("What was expected").click()
         inspection.look(page, f"standing, {attempt} attempt")
         if attempt == "first":

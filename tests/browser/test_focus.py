@@ -54,7 +54,7 @@ def test_a_refused_second_vote_moves_the_focus_to_what_is_wrong(open_as: OpenAs,
     at_second_stage(page)
     second(page).get_by_label("Change to: Right").check()
     second(page).get_by_label("Reason").fill("a" * 40)
-    page.get_by_role("button", name="Save and go on").press("Enter")
+    page.get_by_role("button", name="Save and continue").press("Enter")
     problem = second(page).get_by_role("alert")
     expect(problem).to_have_text("Please say in words why you changed your choice.")
     expect(problem).to_be_focused()

@@ -157,7 +157,7 @@ def test_submit_waits_for_what_is_not_sent_yet(page: Page) -> None:
     page.route("**/vote/", lambda route: route.abort())
     expect(walk.choose(page, 2, "right")).to_contain_text("Waiting")
     page.locator("[data-action=submit]").click()
-    expect(page.locator("#outbox")).to_contain_text("your HIT goes on")
+    expect(page.locator("#outbox")).to_contain_text("you can continue your HIT")
     assert page.url == hit
 
     page.unroute("**/vote/")

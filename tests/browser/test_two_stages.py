@@ -89,7 +89,7 @@ def test_both_stages_by_mouse_in_every_arm(open_as: OpenAs, transactional_db: No
         expect(second(page).locator(":checked")).to_have_count(0)
         if number == 1:
             second(page).get_by_label("Keep: Left").check()
-            page.get_by_role("button", name="Save and go on").click()
+            page.get_by_role("button", name="Save and continue").click()
         else:
             walk.decide(page, "none")
     expect(page.locator(".decision").nth(0)).to_contain_text("You kept your choice: Left.", use_inner_text=True)
@@ -127,20 +127,20 @@ def test_a_change_needs_a_reason_of_the_studys_length(open_as: OpenAs, transacti
     at_second_stage(page)
     expect(second(page)).to_contain_text("12 characters or more")
     second(page).get_by_label("Change to: Right").check()
-    page.get_by_role("button", name="Save and go on").click()  # the browser itself asks for it
+    page.get_by_role("button", name="Save and continue").click()  # the browser itself asks for it
     expect(second(page).get_by_label("Reason")).to_have_js_property("validity.valueMissing", True)
     assert stored("revised") == []
 
     second(page).get_by_label("Reason").fill("short   " + " " * 10)  # long enough only by its blanks
     expect(second(page)).to_contain_text("So far: 5.")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(second(page).get_by_role("alert")).to_contain_text("in 12 characters or more")
     expect(second(page).get_by_label("Change to: Right")).to_be_checked()
     expect(second(page).get_by_label("Reason")).to_have_value(re.compile("^short"))
     assert stored("revised") == []
 
     second(page).get_by_label("Reason").fill("It is shorter.")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(page.locator(".decision").first).to_contain_text("It is shorter.")
     assert stored("revised") == ["right"]
 
@@ -155,7 +155,7 @@ def test_a_decision_can_be_looked_at_again_until_the_hit_is_submitted(open_as: O
     expect(second(page).get_by_label("Change to: Right")).to_be_checked()
     expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
     second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.", use_inner_text=True)
     expect(page.get_by_role("table", name="pair 2")).to_be_visible()
     assert stored("revised") == ["left"]
@@ -218,18 +218,18 @@ def test_both_stages_without_javascript(open_as: OpenAs, transactional_db: None,
     for place, choice in enumerate(("left", "right")):
         walk.choose(page, place, choice)
         walk.pair(page, place).get_by_role("button", name="Save this choice").click()
-    page.get_by_role("button", name="Lock my choices and go on").click()
+    page.get_by_role("button", name="Lock my choices and continue").click()
     if arm != "none":
         page.get_by_role("button", name="Not supported by the texts: Detail").click()
         expect(page.locator("[aria-pressed=true]")).to_have_count(1)
     second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     second(page).get_by_label("Change to: Left").check()
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
     expect(second(page).get_by_label("Change to: Left")).to_be_checked()
     second(page).get_by_label("Reason").fill(walk.REASON)
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     walk.submit(page)
     assert (stored("first"), stored("revised")) == (["left", "right"], ["left", "left"])
     assert Assignment.objects.filter(state="submitted").count() == 1
@@ -243,7 +243,7 @@ def test_a_second_vote_offline_is_kept_with_its_reason(open_as: OpenAs, transact
     page.route("**/second/", lambda route: route.abort())
     second(page).get_by_label("Change to: Right").check()
     second(page).get_by_label("Reason").fill(walk.REASON)
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(second(page).locator(".saved")).to_contain_text("Waiting")
     page.goto(hit)
     expect(second(page).locator(".saved")).to_contain_text("Waiting")
@@ -279,7 +279,7 @@ def test_a_reason_is_kept_for_its_writer_only(open_as: OpenAs, live_server: Any,
     expect(second(page).get_by_label("Reason")).to_have_value("")
     assert drafts(page) == []
     second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(page.locator(".card.decided")).to_have_count(1)
     assert Rating.objects.get(stage="revised").reason == ""
 
@@ -295,7 +295,7 @@ def test_a_reason_that_was_saved_is_kept_no_longer(open_as: OpenAs, transactiona
     second(page).get_by_label("Change to: Right").check()
     second(page).get_by_label("Reason").fill("short")
     second(page).evaluate("form => { form.noValidate = true; }")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
     assert drafts(page) == ["short"]  # refused, so still wanted
     walk.decide(page, "right")

@@ -52,7 +52,7 @@ def test_submit_takes_every_choice_along(page: Page) -> None:
 
 def test_an_early_submit_keeps_what_was_chosen(page: Page) -> None:
     choose(page, "left", "none")
-    button(page, "Submit and go on").click()
+    button(page, "Submit and continue").click()
     expect(page.get_by_role("alert")).to_contain_text("Still open: pair 3.")
     assert stored("first") == ["left", "none"]
     expect(walk.pair(page, 1).locator(":checked")).to_have_value("none")
@@ -94,7 +94,7 @@ def test_submit_overwrites_nothing_that_was_chosen_elsewhere(page: Page) -> None
     for key in keys[:2]:
         save_vote(assignment=assignment, pair_key=key, choice="right", at=timezone.now())
     walk.choose(page, 2, "left")
-    button(page, "Submit and go on").click()
+    button(page, "Submit and continue").click()
     for place in (0, 1):
         expect(walk.pair(page, place).get_by_role("alert")).to_contain_text("on another page")
         expect(walk.pair(page, place).locator(":checked")).to_have_value("right")
@@ -113,16 +113,16 @@ def test_locking_and_both_stages_take_every_choice_along(open_as: OpenAs, transa
 
     second(page).get_by_label("Change to: Right").check()
     second(page).get_by_label("Reason").fill(walk.REASON)
-    button(page, "Submit and go on").click()
+    button(page, "Submit and continue").click()
     expect(page.get_by_role("alert")).to_contain_text("Still open: pair 2.")
     assert stored("revised") == ["right"]
 
     second(page).get_by_label("Change to: Left").check()
-    button(page, "Submit and go on").click()
+    button(page, "Submit and continue").click()
     expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
     expect(second(page).get_by_label("Change to: Left")).to_be_checked()
     second(page).get_by_label("Reason").fill(walk.REASON)
-    button(page, "Save and go on").click()
+    button(page, "Save and continue").click()
     page.get_by_role("link", name="Look again").first.click()
     second(page).get_by_label("Keep: Left").check()
     walk.submit(page)

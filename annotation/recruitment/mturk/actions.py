@@ -112,7 +112,7 @@ def bonus(
         raise Unacceptable(_("The bonus’s label must have 1 to 20 characters."))
     chosen = _find(channel, assignment_ids)
     if without_worker := [one.external_id for one in chosen if one.participant is None]:
-        raise Unacceptable(_("Nobody here did these assignments: %(ids)s") % {"ids": ", ".join(without_worker)})
+        raise Unacceptable(_("These assignments are unknown here: %(ids)s") % {"ids": ", ".join(without_worker)})
     payload = {"amount": str(Decimal(amount).quantize(Decimal("0.01"))), "reason": reason}
     actions = [
         plan(channel=channel, kind=BONUS, key=f"{BONUS}:{one.external_id}:{label}", payload=payload, submission=one)

@@ -66,5 +66,5 @@ def _verify(given: MturkSettings, arrival: Arrival) -> str:
     finally:
         client.close()
     if found.get("WorkerId") != arrival.worker_id or found.get("HITId") != arrival.hit_id:
-        raise ClaimRefused(_("This link belongs to somebody else."))
+        raise ClaimRefused(_("This link belongs to another person."))
     return SUBMITTED

@@ -34,7 +34,7 @@ class MturkOptionsForm(PlatformLimitsForm):
     site = forms.ChoiceField(
         label=_("Site"),
         required=False,
-        choices=[(SANDBOX, _("Sandbox: for trying out, nobody is paid")), (LIVE, _("Live"))],
+        choices=[(SANDBOX, _("Sandbox: for trying out, no payments")), (LIVE, _("Live"))],
     )
     title = forms.CharField(label=_("Title of the HIT"), required=False, max_length=128)
     description = forms.CharField(

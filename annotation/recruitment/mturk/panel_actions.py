@@ -77,4 +77,6 @@ def _release(channel: Channel, code: str) -> str:
     if participant is None:
         raise UnknownName(_("No rater of this channel: %(codes)s") % {"codes": code})
     release_browser(participant=participant)
-    return _("%(code)s may go on in another browser: the next that opens a link in the MTurk window.") % {"code": code}
+    return _("%(code)s may continue in another browser: the next one that opens a link in the MTurk window.") % {
+        "code": code
+    }

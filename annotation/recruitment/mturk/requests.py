@@ -52,7 +52,7 @@ class RunSummary:
             listed = "; ".join(f"{key}: {words}" for key, words in list(self.refused.items())[:5])
             parts.append(_("Refused: %(count)d (%(told)s).") % {"count": len(self.refused), "told": listed})
         if self.waiting:
-            parts.append(_("Not done yet: %(count)d. Do the same again to go on.") % {"count": self.waiting})
+            parts.append(_("Not done yet: %(count)d. Repeat the action to continue.") % {"count": self.waiting})
         return " ".join([*parts, self.trouble]).strip()
 
 

@@ -98,7 +98,7 @@ def begin(*, submission: Submission, opens: int, device: str, at: datetime) -> A
     bound = browser_of(participant)
     if bound and not constant_time_compare(bound, digest):
         raise ClaimRefused(
-            _("You began in another browser. Please go on in that one, or write to the researcher to use this one.")
+            _("You began in another browser. Please continue in that one, or write to the researcher to use this one.")
         )
     details = submission.details
     if details.get("opens", 0) != opens and not bound:

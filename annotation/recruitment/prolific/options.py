@@ -50,7 +50,7 @@ class ProlificOptionsForm(PlatformLimitsForm):
         required=False,
         max_length=64,
         validators=[_ID],
-        help_text=_("Its id, as in the address of its page there. Until it is named here, nobody gets in."),
+        help_text=_("Its id, as in the address of its page at Prolific. Until it is entered here, no rater can join."),
     )
     proof = forms.ChoiceField(
         label=_("Who comes"),
@@ -60,7 +60,7 @@ class ProlificOptionsForm(PlatformLimitsForm):
             (ASKED, _("is looked up at Prolific on arrival, with the token")),
             (SIGNED, _("comes by a link that Prolific has signed (secured external URL)")),
         ],
-        help_text=_("Anybody can type a link. The second and the third keep out those who do."),
+        help_text=_("A link can be typed by hand. The second and the third option keep out those who do."),
     )
     code_completed = forms.CharField(
         label=_("Code: completed"), required=False, max_length=64, validators=[_CODE], help_text=_("From Prolific.")

@@ -80,13 +80,13 @@ def admit(
     if not (is_new or proven or _takes_any_browser(participant)):
         raise ClaimRefused(
             _(
-                "Somebody began with this link in another browser. If that was you, please go on in that one. "
+                "This link was first used in another browser. If that was you, please continue in that one. "
                 "If you can’t, write to the researcher, who can let you in here."
             )
         )
     known = channel.submissions.filter(external_id=arrival.submission).first()
     if known is not None and known.details.get("participant_id", arrival.participant) != arrival.participant:
-        raise ClaimRefused(_("This link belongs to somebody else."))
+        raise ClaimRefused(_("This link belongs to another person."))
     if not (confirmed or (known is not None and is_confirmed(known))):
         _refuse_made_up(participant, is_new=known is None)
     came_before = known is not None and known.participant_id is not None
@@ -117,7 +117,7 @@ def _refuse_made_up(participant: Participant, *, is_new: bool) -> None:
     """
     if participant.submissions.filter(state=State.REJECTED).exists():
         raise ClaimRefused(
-            _("An earlier submission of yours was rejected at Prolific, and Prolific has not told of this one.")
+            _("An earlier submission of yours was rejected at Prolific, and Prolific has not reported this one.")
         )
     if is_new and participant.submissions.count() >= MOST_SUBMISSIONS:
         raise ClaimRefused(_("Too many submissions have been opened under this Prolific id."))
@@ -142,7 +142,7 @@ def release_browser(*, submission: Submission) -> None:
     submission = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
     user = submission.participant.annotator.user if submission.participant else None
     if user is None or submission.participant is None:
-        raise ClaimRefused(_("Nobody has come for this submission."))
+        raise ClaimRefused(_("No rater has come with this submission."))
     user.password = make_password(None)  # sessions and cookies are signed with it
     user.save(update_fields=["password"])
     latest = _latest(submission.participant) or submission

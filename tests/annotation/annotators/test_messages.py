@@ -137,5 +137,5 @@ def test_nobody_writes_to_those_who_come_no_more(study: Study) -> None:
     for rater in (gone, imported):
         with pytest.raises(Unacceptable, match="never be read"):
             tell(rater)
-    with pytest.raises(Unacceptable, match="Nobody has had a HIT"):
+    with pytest.raises(Unacceptable, match="No rater has claimed a HIT"):
         send_to_batch(batch=make_batch(study), text="Hello.", by=None, at=NOON)

@@ -49,7 +49,7 @@ def test_a_form_of_another_account_is_sent_back_to_its_owner(study: Study, name:
         reverse(f"annotation:{name}", args=[assignment.key]), vote(assignment, owner=owner), headers=headers
     )
     assert answer.status_code == 401
-    assert "Somebody else has signed in in this browser" in answer.text
+    assert "Another person has signed in in this browser" in answer.text
     assert not Rating.objects.exists()
 
 

@@ -337,7 +337,7 @@ def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
         assert manager.post(address, {"unblock": stranger}).status_code == 404
     done = manager.post(address, {"unblock": blocked.code}, follow=True)
 
-    assert f"{blocked.code} may go on." in done.text
+    assert f"{blocked.code} may continue." in done.text
     blocked.refresh_from_db()
     assert (blocked.blocked_at, blocked.block_reason) == (None, "")
 

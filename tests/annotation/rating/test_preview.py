@@ -122,7 +122,7 @@ def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(st
     placebo = reader.get(address(batch, "?arm=placebo:c8")).text
     bare = reader.get(address(batch, "?arm=none")).text
 
-    assert "Lock my choices and go on" in first
+    assert "Lock my choices and continue" in first
     assert "only_a" not in first
     assert f'<th scope="row" role="rowheader" dir="auto">{instance.instance_id}</th>' in shown
     assert 'Keep: <bdi><span class="if-beside">Left</span><span class="if-stacked">Top</span></bdi>' in shown

@@ -424,7 +424,7 @@ def test_a_name_that_is_taken_at_the_same_moment_is_told_as_such(study: Study, m
     monkeypatch.setattr(User, "validate_unique", lambda user, exclude: None)
     response = Client().post(address(channel), {"username": "ann", "password1": GOOD, "password2": GOOD})
     assert response.status_code == 422
-    assert "just taken" in response.content.decode()
+    assert "just been taken" in response.content.decode()
     assert not Annotator.objects.exists()
 
 

@@ -111,7 +111,7 @@ def test_list_is_saved_as_the_next_version(researcher: Client) -> None:
         ({"aspects": "x" * 201, "seen": 0}, "at most 200 characters"),
         ({"aspects": "\n".join(map(str, range(21))), "seen": 0}, "these are 21"),
         ({"aspects": "tone\x00", "seen": 0}, "Null characters"),
-        ({"aspects": "tone", "seen": 7}, "Somebody has changed the aspects in the meantime"),
+        ({"aspects": "tone", "seen": 7}, "The aspects were changed in the meantime"),
     ],
 )
 def test_list_that_cant_be_kept_is_said_to_and_still_there(researcher: Client, sent: dict[str, Any], told: str) -> None:

@@ -212,7 +212,7 @@ def test_an_assignment_stays_its_first_workers() -> None:
     response = open_frame(channel, worker="ASECOND")
 
     assert response.status_code == 409
-    assert b"belongs to somebody else" in response.content
+    assert b"belongs to another person" in response.content
     assert list(Participant.objects.values_list("external_id", flat=True)) == ["AFIRST"]
 
 

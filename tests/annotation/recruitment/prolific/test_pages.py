@@ -323,7 +323,7 @@ def test_page_leaves_out_other_studies_submissions(manager: Client, channel: Cha
     page = manager.get(address(channel)).content.decode()
 
     assert OTHER_SESSION not in page
-    assert "Nobody came with it" in page
+    assert "Never used here" in page
 
 
 def test_page_costs_the_same_for_many_submissions(
