@@ -3,9 +3,10 @@
 import json
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -26,8 +27,7 @@ from reporting.ablation.charts import by_calls, by_samples
 from reporting.ablation.comparison import ablation, runs_by_judge
 from reporting.ablation.files import grid_has_own_rows, row_name
 from reporting.ablation.forms import PART_NAMES, AblationForm
-from reporting.core.charts import to_png, to_svg
-from reporting.core.themes import THEMES
+from reporting.core.pictures import Picture, chart_response, picture, theme_of
 
 CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 PICTURES: dict[str, Any] = {
@@ -102,20 +102,9 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return a chart; `theme` is light or dark."""
-    theme = request.GET.get("theme", "light")
-    if theme not in THEMES or name not in PICTURES:
-        raise Http404(f"no picture {name} in {theme}")
+    theme = theme_of(request)
     draw, parts, _alt = PICTURES[name]
-    spec = draw(ablation(study, parts=parts, tables=False), theme)
-    if form == "png":
-        response = HttpResponse(to_png(spec), content_type="image/png")
-    else:
-        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
-    # An SVG that is opened on its own must not run scripts or load anything.
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-cache"
-    return response
+    return chart_response(draw(ablation(study, parts=parts, tables=False), theme), form)
 
 
 def _page(
@@ -187,9 +176,9 @@ def _progress(study: Study) -> dict[str, Any]:
     }
 
 
-def _picture(study: Study, name: str) -> dict[str, str]:
-    def address(form: str) -> str:
-        return reverse("reporting:ablation-chart", kwargs={"slug": study.slug, "name": name, "form": form})
+def _picture(study: Study, name: str) -> Picture:
+    def address(form: str, **query: str) -> str:
+        path = reverse("reporting:ablation-chart", kwargs={"slug": study.slug, "name": name, "form": form})
+        return f"{path}?{urlencode(query)}" if query else path
 
-    themes = {theme: f"{address('svg')}?theme={theme}" for theme in THEMES}
-    return {"alt": str(PICTURES[name][2]), **themes, "png": address("png")}
+    return picture(PICTURES[name][2], address)

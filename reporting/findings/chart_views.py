@@ -7,7 +7,7 @@ from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configuration
 from reporting.core import charts
-from reporting.core.themes import THEMES
+from reporting.core.pictures import chart_response, theme_of
 from reporting.findings.query import filters_of
 from reporting.findings.study_findings import findings_on, pooled_under
 
@@ -23,9 +23,9 @@ OF_CONFIGURATION = {
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark."""
-    theme = request.GET.get("theme", "light")
-    if theme not in THEMES or name not in {POOLED, *OF_CONFIGURATION}:
-        raise Http404(f"no picture {name} in {theme}")
+    theme = theme_of(request)
+    if name not in {POOLED, *OF_CONFIGURATION}:
+        raise Http404(f"no picture {name}")
     filters = filters_of(study, request.GET)
     if name == POOLED:
         spec = charts.pooled_consistency(pooled_under(study, filters), theme)
@@ -33,12 +33,4 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
         asked = {key: request.GET.get(key, "") for key in ("dataset", "a", "b")}
         about = configuration(study, dataset=asked["dataset"], systems=(asked["a"], asked["b"]))
         spec = OF_CONFIGURATION[name](findings_on(about, filters), theme)
-    if form == "png":
-        response = HttpResponse(charts.to_png(spec), content_type="image/png")
-    else:
-        response = HttpResponse(charts.to_svg(spec), content_type="image/svg+xml")
-    # An SVG that is opened on its own must not run scripts or load anything.
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-cache"
-    return response
+    return chart_response(spec, form)

@@ -14,6 +14,7 @@ from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
 from annotation.studies.configurations import configurations
 from annotation.studies.separability_runs import names_of
+from reporting.core.pictures import Picture, picture
 from reporting.exports.files import FORMATS, KINDS
 from reporting.findings.chart_views import POOLED
 from reporting.findings.inputs import Filters, judge_names
@@ -111,9 +112,8 @@ def _measures(raters: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _picture(study: Study, name: str, alt: Promise, filters: Filters, **named: str) -> dict[str, str]:
-    themes = {theme: chart_url(study, name, "svg", filters, **named, theme=theme) for theme in ("light", "dark")}
-    return {"alt": str(alt), **themes, "png": chart_url(study, name, "png", filters, **named)}
+def _picture(study: Study, name: str, alt: Promise, filters: Filters, **named: str) -> Picture:
+    return picture(alt, lambda form, **more: chart_url(study, name, form, filters, **named, **more))
 
 
 def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 Its URL is not `separability/`: that one computes separability, and these views only read.
 """
 
-import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,8 +19,8 @@ from annotation.members.permissions import MANAGERS, READERS, study_view
 from annotation.models import Study
 from annotation.separability.services import count_ignored_texts
 from annotation.studies.configurations import Configuration, configurations
-from reporting.core.charts import Spec, shorten, to_png, to_svg
-from reporting.core.themes import THEMES
+from reporting.core.charts import Spec, shorten
+from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.findings.separability_bins import runs_by_configuration
 from reporting.separability import charts
 from reporting.separability.arrays import (
@@ -112,22 +111,10 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return a chart, or its specification; `theme` is light or dark."""
-    theme = request.GET.get("theme", "light")
-    if theme not in THEMES or name not in ALT:
-        raise Http404(f"no picture {name} in {theme}")
-    spec = _spec(study, name, request.GET, theme)
-    if form == "png":
-        response = HttpResponse(to_png(spec), content_type="image/png")
-    elif form == "json":
-        content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
-        response = HttpResponse(content, content_type="application/json")
-    else:
-        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
-    # An SVG that is opened on its own must not run scripts or load anything.
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-cache"
-    return response
+    theme = theme_of(request)
+    if name not in ALT:
+        raise Http404(f"no picture {name}")
+    return chart_response(_spec(study, name, request.GET, theme), form)
 
 
 def filters_of(study: Study, query: QueryDict) -> SeparabilityFilters:
@@ -250,15 +237,14 @@ def _row(one: dict[str, Any], filters: SeparabilityFilters) -> dict[str, Any]:
     return {"one": one, "part": part, "query": query_of(alone)}
 
 
-def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[Any] | None) -> dict[str, str]:
+def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[Any] | None) -> Picture:
     more = {"page": str(page.number)} if page is not None and page.number > 1 else {}
 
     def address(form: str, **theme: str) -> str:
         path = reverse("reporting:separability-chart", kwargs={"slug": study.slug, "name": name, "form": form})
         return f"{path}?{query_of(filters, **theme, **more)}"
 
-    themes = {theme: address("svg", theme=theme) for theme in THEMES}
-    return {"alt": str(ALT[name]), **themes, "png": address("png"), "spec": address("json")}
+    return {**picture(ALT[name], address), "spec": address("json")}
 
 
 def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[Promise, str]]:

@@ -1,11 +1,10 @@
 """The page on the effect of comparison tables, its chart, and its numbers as JSON."""
 
-import json
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -14,8 +13,7 @@ from django.views.decorators.http import require_safe
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
-from reporting.core.charts import to_png, to_svg
-from reporting.core.themes import THEMES
+from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.findings.inputs import batches_named
 from reporting.table_effect.arrays import TableEffectFilters, second_votes
 from reporting.table_effect.charts import before_and_after
@@ -85,22 +83,8 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the chart, or its specification; `theme` is light or dark."""
-    theme = request.GET.get("theme", "light")
-    if theme not in THEMES:
-        raise Http404(f"no picture in {theme}")
-    spec = before_and_after(table_effect(study, filters_of(study, request.GET)), theme)
-    if form == "png":
-        response = HttpResponse(to_png(spec), content_type="image/png")
-    elif form == "json":
-        content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
-        response = HttpResponse(content, content_type="application/json")
-    else:
-        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
-    # An SVG that is opened on its own must not run scripts or load anything.
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-cache"
-    return response
+    theme = theme_of(request)
+    return chart_response(before_and_after(table_effect(study, filters_of(study, request.GET)), theme), form)
 
 
 def filters_of(study: Study, query: QueryDict) -> TableEffectFilters:
@@ -125,13 +109,12 @@ def query_of(filters: TableEffectFilters, **more: str) -> str:
     return urlencode(query)
 
 
-def _picture(study: Study, filters: TableEffectFilters) -> dict[str, str]:
+def _picture(study: Study, filters: TableEffectFilters) -> Picture:
     def address(form: str, **more: str) -> str:
         path = reverse("reporting:table-effect-chart", kwargs={"slug": study.slug, "form": form})
         return f"{path}?{query_of(filters, **more)}"
 
-    themes = {theme: address("svg", theme=theme) for theme in THEMES}
-    return {"alt": str(PICTURE_ALT), **themes, "png": address("png"), "spec": address("json")}
+    return {**picture(PICTURE_ALT, address), "spec": address("json")}
 
 
 def _by_kind(found: dict[str, Any], group: str, names: dict[str, Any]) -> list[tuple[Any, list[tuple[str, Any]]]]:

@@ -1,0 +1,44 @@
+"""Charts as pictures: the response that holds one, and the addresses at which a page finds it."""
+
+import json
+from collections.abc import Callable
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import Promise
+
+from reporting.core.charts import Spec, to_png, to_svg
+from reporting.core.themes import THEMES
+
+Picture = dict[str, str]
+
+
+def theme_of(request: HttpRequest) -> str:
+    """Return the theme that the query asks for; light by default."""
+    theme = request.GET.get("theme", "light")
+    if theme not in THEMES:
+        raise Http404(f"no picture in {theme}")
+    return theme
+
+
+def chart_response(spec: Spec, form: str) -> HttpResponse:
+    """Return a chart as svg or png, or its specification as json."""
+    if form == "png":
+        response = HttpResponse(to_png(spec), content_type="image/png")
+    elif form == "json":
+        content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
+        response = HttpResponse(content, content_type="application/json")
+    else:
+        response = HttpResponse(to_svg(spec), content_type="image/svg+xml")
+    # An SVG that is opened on its own must not run scripts or load anything.
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def picture(alt: str | Promise, address: Callable[..., str]) -> Picture:
+    """Return the alternative text and the addresses of a chart: an SVG for each theme, and a PNG.
+
+    address : makes the address of a form, with further parameters in the query
+    """
+    return {"alt": str(alt), **{theme: address("svg", theme=theme) for theme in THEMES}, "png": address("png")}
