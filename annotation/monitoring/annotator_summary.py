@@ -7,8 +7,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from annotation.core.money import to_cents
 from annotation.models import Annotator, Assignment, Event, Message
-from annotation.quality.check_scores import scores_of
-from annotation.quality.hidden_checks import CheckScores
+from annotation.quality.hidden_checks import CheckScores, scores_of
 
 SUBMITTED = Assignment.State.SUBMITTED
 MOST_EVENTS = 50

@@ -12,8 +12,7 @@ from annotation.core.aggregates import select_from_cte
 from annotation.core.money import to_cents
 from annotation.hits.idle import idle_minutes, last_active, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
-from annotation.quality.check_scores import scores_of
-from annotation.quality.hidden_checks import CheckScores
+from annotation.quality.hidden_checks import CheckScores, scores_of
 
 FIRST = Rating.Stage.FIRST
 SUBMITTED = Assignment.State.SUBMITTED

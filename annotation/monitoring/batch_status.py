@@ -3,7 +3,7 @@
 Counted in the database, in a fixed number of queries.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -87,29 +87,16 @@ class BatchStatus:
             "pairs": self.pairs,
             "pairs_per_hit": batch.pairs_per_hit,
             "raters_per_hit": batch.raters_per_hit,
-            "slots": {
-                "total": slots.total,
-                "filled": slots.filled,
-                "claimed": slots.claimed,
-                "open": slots.open,
-                "lapsed": slots.lapsed,
-            },
+            "slots": asdict(slots),
             "filled": slots.filled,
             "claimed": slots.claimed,
             "open": slots.open,
             "complete": slots.complete,
             "ratings_per_pair": {str(count): pairs for count, pairs in self.ratings_per_pair.items()},
             "duplicates": self.duplicates.total,
-            "duplicates_by_kind": {
-                "pairs_twice": self.duplicates.pairs_twice,
-                "hits_overfull": self.duplicates.hits_overfull,
-                "assignments_twice": self.duplicates.assignments_twice,
-            },
+            "duplicates_by_kind": asdict(self.duplicates),
             "not_counted": self.not_counted.total,
-            "not_counted_by_kind": {
-                "surplus": self.not_counted.surplus,
-                "excluded": self.not_counted.excluded,
-            },
+            "not_counted_by_kind": asdict(self.not_counted),
             "late": self.late,
         }
 

@@ -6,10 +6,10 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.models import Annotator, Assignment, Batch, Flag, Study
-from annotation.quality.hidden_checks import CheckScores, check_scores
+from annotation.quality.hidden_checks import CheckScores, scores_of
 
 RETURNED = "returned"
-MOST_RATERS_SHOWN = 100  # each takes two queries
+MOST_RATERS_SHOWN = 100
 
 
 def flags_of(study: Study, kind: str = "") -> QuerySet[Flag]:
@@ -56,4 +56,5 @@ def reported_raters(study: Study) -> list[tuple[Annotator, CheckScores]]:
     raters = present.filter(blocked_at__isnull=False) | present.filter(warned_at__isnull=False)
     ordered = raters.order_by("blocked_at", "-warned_at", "code")
     first = sorted(ordered[:MOST_RATERS_SHOWN], key=lambda rater: rater.blocked_at is None)
-    return [(rater, check_scores(rater)) for rater in first]
+    scores = scores_of([rater.pk for rater in first])
+    return [(rater, scores[rater.pk]) for rater in first]

@@ -1,5 +1,7 @@
 """Hidden checks: HITs with known answers (gold), and repeats of earlier HITs with the sides swapped."""
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -85,39 +87,40 @@ def _repeat(annotator: Annotator, batch: Batch) -> Assignment | None:
     return Assignment(hit=first.hit, annotator=annotator, purpose=REPEAT, attempt=2, repeat_of=first, seed=new_seed())
 
 
-def check_scores(annotator: Annotator) -> CheckScores:
-    """Count an annotator's checked pairs of submitted HITs, in three queries.
+def scores_of(annotator_ids: Collection[int]) -> dict[int, CheckScores]:
+    """Count the checked pairs of submitted HITs, annotator → scores, for all annotators in three queries.
 
     A repeated pair is answered as before when the vote equals the earlier first vote, or the vote it was revised to.
     """
     first = Rating.objects.filter(
         stage=Rating.Stage.FIRST,
-        display__assignment__annotator=annotator,
+        display__assignment__annotator__in=annotator_ids,
         display__assignment__state=Assignment.State.SUBMITTED,
-    )
+    ).order_by()
+    counts: Counter[tuple[int, str]] = Counter()
     gold = first.filter(display__assignment__purpose=GOLD).select_related(
-        "display__pair__matchup__instance", "display__pair__matchup__system_a", "display__pair__matchup__system_b"
+        "display__assignment",
+        *("display__pair__matchup__instance", "display__pair__matchup__system_a", "display__pair__matchup__system_b"),
     )
-    answers = [(rating.verdict, expected_verdict(rating.display.pair)) for rating in gold]
-    earlier: dict[tuple[int, int], set[int]] = {}
-    before = Rating.objects.filter(display__assignment__repeats__annotator=annotator)
-    for repeat_id, pair_id, verdict in before.values_list(
+    for rating in gold.defer("display__pair__matchup__instance__source"):
+        rater = rating.display.assignment.annotator_id
+        counts[rater, "gold_asked"] += 1
+        counts[rater, "gold_right"] += rating.verdict == expected_verdict(rating.display.pair)
+    before: dict[tuple[int, int], set[int]] = {}
+    earlier = Rating.objects.filter(display__assignment__repeats__annotator__in=annotator_ids).order_by()
+    for repeat_id, pair_id, verdict in earlier.values_list(
         "display__assignment__repeats", "display__pair_id", "verdict"
     ):
-        earlier.setdefault((repeat_id, pair_id), set()).add(verdict)
-    again = [
-        verdict in earlier[assignment_id, pair_id]
-        for assignment_id, pair_id, verdict in first.filter(display__assignment__purpose=REPEAT).values_list(
-            "display__assignment_id", "display__pair_id", "verdict"
-        )
-        if (assignment_id, pair_id) in earlier
-    ]
-    return CheckScores(
-        gold_asked=len(answers),
-        gold_right=sum(verdict == expected for verdict, expected in answers),
-        repeat_asked=len(again),
-        repeat_same=sum(again),
-    )
+        before.setdefault((repeat_id, pair_id), set()).add(verdict)
+    again = first.filter(display__assignment__purpose=REPEAT)
+    for rater, repeat_id, pair_id, verdict in again.values_list(
+        "display__assignment__annotator", "display__assignment_id", "display__pair_id", "verdict"
+    ):
+        if (repeat_id, pair_id) in before:
+            counts[rater, "repeat_asked"] += 1
+            counts[rater, "repeat_same"] += verdict in before[repeat_id, pair_id]
+    names = ("gold_asked", "gold_right", "repeat_asked", "repeat_same")
+    return {pk: CheckScores(**{name: counts[pk, name] for name in names}) for pk in annotator_ids}
 
 
 def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
@@ -125,7 +128,7 @@ def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
 
     Their ratings stay counted: excluding them is the researcher's decision.
     """
-    study, scores = annotator.study, check_scores(annotator)
+    study, scores = annotator.study, scores_of([annotator.pk])[annotator.pk]
     judged = (
         (scores.gold_share, scores.gold_asked, study.gold_warn_below, study.gold_block_below, "known answers"),
         (scores.repeat_share, scores.repeat_asked, study.repeat_warn_below, study.repeat_block_below, "repeated pairs"),

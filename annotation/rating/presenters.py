@@ -49,10 +49,10 @@ class Card:
     place: int
     left: str
     right: str
-    choice: str | None
-    saved_at: datetime | None
-    version: int
-    flags: Sequence[Flag]
+    choice: str | None = None
+    saved_at: datetime | None = None
+    version: int = 0
+    flags: Sequence[Flag] = ()
     problem: str = ""
     times: str = ""
 
@@ -65,9 +65,9 @@ class SecondCard:
     state: str
     first: str
     first_label: str
-    second: str | None
-    second_label: str
-    reason: str
+    second: str | None = None
+    second_label: str = ""
+    reason: str = ""
     rows: Sequence[ShownRow] = ()
     choice: str = ""
     saved_at: datetime | None = None
@@ -214,7 +214,6 @@ def voted_card(rating: Rating) -> Card:
         choice=screen_choice(rating),
         saved_at=rating.rated_at,
         version=display.version,  # type: ignore[attr-defined]
-        flags=(),
     )
 
 

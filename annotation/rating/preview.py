@@ -102,16 +102,7 @@ def _page_context(assignment: Assignment, number: int) -> dict[str, object]:
 
 def _card(display: Display, *, choice: str | None = None, texts: bool = True) -> Card:
     left, right = texts_of(display) if texts else ("", "")
-    return Card(
-        key=display.pair.key,
-        place=display.position + 1,
-        left=left,
-        right=right,
-        choice=choice,
-        saved_at=None,
-        version=0,
-        flags=(),
-    )
+    return Card(key=display.pair.key, place=display.position + 1, left=left, right=right, choice=choice)
 
 
 def _second_card(display: Display, *, is_open: bool) -> SecondCard:
@@ -122,9 +113,6 @@ def _second_card(display: Display, *, is_open: bool) -> SecondCard:
         state="open" if is_open else "closed",
         first=first,
         first_label=display.assignment.hit.batch.study.offered_choices[first],
-        second=None,
-        second_label="",
-        reason="",
         rows=turned_rows(table, a_is_left=display.a_is_left) if table else (),
     )
 

@@ -13,7 +13,7 @@ from annotation.allocation.queue import open_batches
 from annotation.annotators.consent import answer_consent, has_consented, withdraw
 from annotation.core.errors import AssignmentClosed, ClaimRefused, Unacceptable
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study
-from annotation.quality.hidden_checks import check_scores, unblock
+from annotation.quality.hidden_checks import scores_of, unblock
 from annotation.quality.qualification import begin_attempt, feedback, pairs_needed, qualification_status
 from annotation.rating.presenters import hit_place
 from annotation.rating.second_stage import reveal, save_second_vote
@@ -146,7 +146,7 @@ def test_gold_and_repeats_are_scored_by_pair() -> None:
 
     right = sum(verdict == -1 for one in gold for verdict in verdicts(one).values())
     same = sum(verdicts(one)[pair] == verdicts(one.repeat_of)[pair] for one in repeats for pair in verdicts(one))
-    scores = check_scores(annotator)
+    scores = scores_of([annotator.pk])[annotator.pk]
     assert (scores.gold_asked, scores.gold_right) == (2 * gold.count(), right)
     assert (scores.repeat_asked, scores.repeat_same) == (2 * repeats.count(), same)
     assert 0 < scores.gold_right < scores.gold_asked
@@ -154,7 +154,8 @@ def test_gold_and_repeats_are_scored_by_pair() -> None:
 
 
 def test_nothing_checked_is_no_share() -> None:
-    scores = check_scores(make_annotator(studied()))
+    annotator = make_annotator(studied())
+    scores = scores_of([annotator.pk])[annotator.pk]
     assert (scores.gold_share, scores.repeat_share) == (None, None)
 
 
@@ -318,7 +319,7 @@ def test_a_revised_choice_repeated_is_answered_as_before() -> None:
     while both_stages(("a", "b") if not annotator.assignments.filter(purpose="repeat").exists() else ("b", "b")):
         if annotator.assignments.filter(purpose="repeat", state="submitted").exists():
             break
-    scores = check_scores(annotator)
+    scores = scores_of([annotator.pk])[annotator.pk]
     assert (scores.repeat_asked, scores.repeat_same) == (2, 2)
 
 
