@@ -2,7 +2,7 @@
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -153,69 +153,40 @@ class SystemAdmin(MadeElsewhereAdmin):
     readonly_fields = ["study", "name", "position"]
 
 
-for _model in (
-    *(models.Alignment, models.ComparisonTable, models.Display, models.Generation, models.Hit, models.HitPair),
-    *(models.Instance, models.Pair, models.Rating, models.Slot),
-):
-    admin.site.register(_model, ReadOnlyAdmin)
-
-
-@admin.register(models.ArmDraw)
-class ArmDrawAdmin(ReadOnlyAdmin):
-    """The arms of raters and instances."""
-
-    list_display = ["study", "number", "annotator", "instance", "arm"]
-    list_filter = ["study"]
-    list_select_related = ["study", "annotator", "instance"]
-
-
-@admin.register(models.VoteChange)
-class VoteChangeAdmin(ReadOnlyAdmin):
-    """The history of votes."""
-
-    list_display = ["pk", "display_id", "stage", "verdict", "received_at", "late"]
-    list_filter = ["stage", "late"]
-
-
-@admin.register(models.Flag)
-class FlagAdmin(ReadOnlyAdmin):
-    """Flags set by raters."""
-
-    list_display = ["pk", "display_id", "kind", "row", "flagged_at", "taken_back_at"]
-    list_filter = ["kind"]
-
-
-@admin.register(models.QualificationResult)
-class QualificationResultAdmin(ReadOnlyAdmin):
-    """Results of qualification attempts."""
-
-    list_display = ["annotator", "attempt", "right", "pairs", "passed", "finished_at"]
-    list_select_related = ["annotator"]
-
-
-@admin.register(models.Consent)
-class ConsentAdmin(ReadOnlyAdmin):
-    """Answers to consent texts."""
-
-    list_display = ["annotator", "version", "accepted", "answered_at"]
-
-
-@admin.register(models.ImportRecord)
-class ImportRecordAdmin(ReadOnlyAdmin):
-    """Imported files."""
-
-    list_display = ["file_name", "study", "kind", "imported_at"]
-
-
-@admin.register(models.Matchup)
-class MatchupAdmin(ReadOnlyAdmin):
-    """Matchups."""
-
-    list_display = ["pk", "instance", "system_a", "system_b"]
-
-
-@admin.register(models.SeparabilityRun)
-class SeparabilityRunAdmin(ReadOnlyAdmin):
-    """Computed separability."""
-
-    list_display = ["pk", "study", "dataset", "system_a", "system_b", "similarity", "computed_at"]
+_READ_ONLY: dict[type[Model], dict[str, list[str]]] = {
+    models.Alignment: {},
+    models.ArmDraw: {
+        "list_display": ["study", "number", "annotator", "instance", "arm"],
+        "list_filter": ["study"],
+        "list_select_related": ["study", "annotator", "instance"],
+    },
+    models.ComparisonTable: {},
+    models.Consent: {"list_display": ["annotator", "version", "accepted", "answered_at"]},
+    models.Display: {},
+    models.Flag: {
+        "list_display": ["pk", "display_id", "kind", "row", "flagged_at", "taken_back_at"],
+        "list_filter": ["kind"],
+    },
+    models.Generation: {},
+    models.Hit: {},
+    models.HitPair: {},
+    models.ImportRecord: {"list_display": ["file_name", "study", "kind", "imported_at"]},
+    models.Instance: {},
+    models.Matchup: {"list_display": ["pk", "instance", "system_a", "system_b"]},
+    models.Pair: {},
+    models.QualificationResult: {
+        "list_display": ["annotator", "attempt", "right", "pairs", "passed", "finished_at"],
+        "list_select_related": ["annotator"],
+    },
+    models.Rating: {},
+    models.SeparabilityRun: {
+        "list_display": ["pk", "study", "dataset", "system_a", "system_b", "similarity", "computed_at"],
+    },
+    models.Slot: {},
+    models.VoteChange: {
+        "list_display": ["pk", "display_id", "stage", "verdict", "received_at", "late"],
+        "list_filter": ["stage", "late"],
+    },
+}
+for _model, _options in _READ_ONLY.items():
+    admin.site.register(_model, ReadOnlyAdmin, **_options)

@@ -42,7 +42,7 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "annotation.core.language.LanguageMiddleware",
+    "annotation.core.middleware.LanguageMiddleware",
     "annotation.core.middleware.CharsetMiddleware",  # before anything reads a form
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -98,7 +98,7 @@ LOGOUT_REDIRECT_URL = "annotation:login"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_CLIENT_IP_CALLABLE = "annotation.core.addresses.pseudonym_of"
+AXES_CLIENT_IP_CALLABLE = "annotation.core.http.pseudonym_of"
 AXES_HANDLER = "annotation.members.sign_in_limit.SignInLimit"
 AXES_LOCKOUT_CALLABLE = "annotation.members.sign_in_limit.lockout_response"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False

@@ -1,12 +1,16 @@
-"""Files of JSON Lines or CSV → numbered records and a list of bad lines."""
+"""Files of JSON Lines or CSV → numbered records and a list of bad lines; numbers and times in their cells."""
 
 import csv
 import io
 import json
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Any, TextIO
+
+from django.utils.dateparse import parse_datetime
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.json_values import MAX_LINE_BYTES, items_of_array, read_value
@@ -219,3 +223,21 @@ def _header_problems(header: list[str]) -> list[BadLine]:
         return [BadLine(1, "cells are separated by semicolons; save the file with commas")]
     repeated = sorted(name for name, count in Counter(header).items() if count > 1)
     return [BadLine(1, f"column {name!r} is there more than once") for name in repeated]
+
+
+def parse_number(cell: str, *, least: float = -math.inf, most: float = math.inf) -> float | None:
+    """Parse a finite number between `least` and `most`."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and least <= number <= most else None
+
+
+def parse_time(cell: str) -> datetime | None:
+    """Parse an ISO 8601 time with a UTC offset."""
+    try:
+        time = parse_datetime(cell)
+    except ValueError:
+        return None
+    return time if time is not None and time.tzinfo is not None else None

@@ -1,6 +1,8 @@
-"""Markdown of studies and of generations → sanitised HTML."""
+"""Texts of studies and of generations → what pages show: sanitised HTML of Markdown, the text as written, “(no text)”."""
 
+import re
 from collections.abc import Sequence
+from html import unescape
 
 import nh3
 from django.utils.html import escape, format_html
@@ -19,6 +21,13 @@ _TAGS = {*_BLOCKS, "h1", "h2", "h3", "h4", "a"}
 _GENERATION_TAGS = {*_BLOCKS, "h4", "h5", "h6"}
 _BOX = {"div": {"class", "role", "tabindex", "aria-label"}}  # from the rules below: HTML in a text is escaped
 _HEADINGS_ABOVE = 3  # levels used by a card: the page's, the pair's, the side's
+
+
+_TAG = re.compile(r"<[^>]*>")  # in sanitised HTML, where "<" always starts a tag
+# Hangul fillers, the empty Braille cell, joiners and variation selectors: printable, but invisible.
+_UNSEEN = re.compile(
+    "[\\u034f\\u115f\\u1160\\u180b-\\u180d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0\\U000e0100-\\U000e01ef]"
+)
 
 
 def _alternative_text(
@@ -124,3 +133,26 @@ def _cells(text: str) -> int:
 
 def _as_written(text: str) -> SafeString:
     return format_html('<div class="preserve">{}</div>', text)
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a text has only white space and invisible characters."""
+    return not any(char.isprintable() and not char.isspace() and not _UNSEEN.match(char) for char in text)
+
+
+def shown_text(text: str, *, rendered: bool = False) -> str:
+    """Return a text for a template, which escapes it unless it is rendered.
+
+    rendered : render its Markdown; if nothing visible results (an image without alternative text), “(no text)”
+    """
+    if is_blank(text):
+        return _no_text()
+    if not rendered:
+        return text
+    html = render_generation(text)
+    return html if "<hr" in html or not is_blank(unescape(_TAG.sub("", html))) else _no_text()
+
+
+def _no_text() -> str:
+    # The class tells it from a generation that says the same: sanitised HTML has no classes but the box's.
+    return format_html('<em class="no-text">{}</em>', gettext("(no text)"))

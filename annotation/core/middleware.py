@@ -1,11 +1,15 @@
-"""Middleware: domain errors as pages, encoding of requests, expired sessions and caching."""
+"""Middleware: domain errors as pages, language, encoding of requests, expired sessions and caching."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render, resolve_url
+from django.utils import translation
 from django.utils.cache import patch_cache_control
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import (
@@ -21,35 +25,27 @@ from annotation.core.errors import (
 MOST_SHOWN = 100
 
 
-class CharsetMiddleware:
+class CharsetMiddleware(MiddlewareMixin):
     """Refuses requests whose Content-Type names another charset than UTF-8.
 
     Django would decode forms with any of Python's codecs; some of them are not text encodings, or make characters that
     databases refuse.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        """Look at the charset before the view reads the body."""
         charset = (request.content_params or {}).get("charset", "")
         if charset.strip().lower() not in ("", "utf-8", "utf8"):
             message = _("Please send this in UTF-8; other character sets are not taken.")
             return HttpResponse(message, status=415, content_type="text/plain; charset=utf-8")
-        return self.get_response(request)
+        return None
 
 
-class DomainErrorMiddleware:
+class DomainErrorMiddleware(MiddlewareMixin):
     """Answers an `AnnotationError` with its message: 404 for unknown names, 422 for invalid input, else mostly 409.
 
     `X-Tandem-Wait: consent` tells the page's script to send the request again after consent.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Render the error as a page, or as a card for htmx."""
@@ -62,28 +58,22 @@ class DomainErrorMiddleware:
         return response
 
 
-class SignedOutMiddleware:
+class SignedOutMiddleware(MiddlewareMixin):
     """Answers htmx requests with 401 instead of a redirect to the sign-in page, which htmx would follow."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Replace a redirect to the sign-in page."""
         to_login = response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL))
         if to_login and getattr(request, "htmx", False):
             return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
         return response
 
 
-class PrivatePagesMiddleware:
+class PrivatePagesMiddleware(MiddlewareMixin):
     """Sets `Cache-Control: private, no-store` for signed-in users, unless the view has set the header."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Set the header."""
         if response.has_header("Cache-Control"):
             return response
         if request.user.is_authenticated or "Authorization" in request.headers:
@@ -103,3 +93,20 @@ def status_of(error: AnnotationError) -> int:
     if isinstance(error, BadFile | Unacceptable):
         return 422
     return 401 if isinstance(error, OtherAccount) else 409
+
+
+class LanguageMiddleware(LocaleMiddleware):
+    """Translates pages only: the API, exports and charts are data, the same in every language."""
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Answer API requests in the source language."""
+        if hasattr(view, "cls"):  # a view of the REST framework, which is not imported for pages
+            translation.activate(settings.LANGUAGE_CODE)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Set Content-Language and Vary on pages."""
+        if not response.headers.get("Content-Type", "").startswith("text/html"):
+            return response
+        return super().process_response(request, response)

@@ -1,11 +1,11 @@
 """503 responses while the database is locked or away."""
 
 import logging
-from collections.abc import Callable
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 # A lock timeout, a restarting server or a full disk; a closed connection.
@@ -16,14 +16,8 @@ HEADERS = {"Retry-After": str(RETRY_SECONDS), "Cache-Control": "no-store"}
 logger = logging.getLogger(__name__)
 
 
-class UnavailableDatabaseMiddleware:
+class UnavailableDatabaseMiddleware(MiddlewareMixin):
     """Answers database errors of views with 503; the transaction was rolled back."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Render a page, or a card for htmx, without queries."""

@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.lines import text_problem
-from annotation.core.shown_text import is_blank
+from annotation.core.markdown import is_blank
 from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 

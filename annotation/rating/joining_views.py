@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators import consent as consents
 from annotation.core.default_labels import translate_default
-from annotation.core.shown_text import shown_text
+from annotation.core.markdown import shown_text
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of
 from annotation.models import Annotator, Assignment, Study

@@ -12,8 +12,8 @@ from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
 from annotation.core.default_labels import translate_default
 from annotation.core.keys import owner_key
+from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
-from annotation.core.shown_text import shown_text
 from annotation.models import Assignment, Batch, Display, Flag, Hit, Rating
 from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt

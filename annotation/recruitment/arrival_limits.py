@@ -13,8 +13,8 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from annotation.annotators.participants import join, raters_of, refuse_closed, refuse_erased
-from annotation.core.addresses import network_of
 from annotation.core.errors import ClaimRefused
+from annotation.core.http import network_of
 from annotation.models import Channel, Participant
 
 WINDOW = timedelta(hours=1)

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from annotation.core import markdown
 from annotation.core.default_labels import side_name, stacked_label, translate_default
-from annotation.core.shown_text import shown_text
+from annotation.core.markdown import shown_text
 from annotation.models.studies import DEFAULT_CONSENT
 
 register = template.Library()

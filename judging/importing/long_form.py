@@ -6,8 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from analysis.types import Verdict
-from annotation.core.cell_values import parse_number, parse_time
-from annotation.core.lines import text_problem
+from annotation.core.lines import parse_number, parse_time, text_problem
 from judging.importing.cells import Cells, JudgmentRow, PairReference
 from judging.models import Judgment
 

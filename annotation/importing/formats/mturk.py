@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from annotation.core import lines
-from annotation.core.cell_values import parse_number
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.lines import parse_number
 
 # {j}: number of the pair on the page; `first`: text shown first; `order`: its system (1 or 2).
 DEFAULT_COLUMNS = {

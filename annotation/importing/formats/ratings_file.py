@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from annotation.core import lines
-from annotation.core.cell_values import parse_number, parse_time
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.lines import parse_number, parse_time
 from annotation.core.spreadsheet import restore
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")

@@ -9,8 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.core.default_labels import translate_default
 from annotation.core.errors import InvalidSelection, UnknownName
-from annotation.core.markdown import render
-from annotation.core.shown_text import is_blank, shown_text
+from annotation.core.markdown import is_blank, render, shown_text
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Assignment, Batch, Display, Hit, Pair, Study
 from annotation.recruitment.mturk.sheet import FIRST, HIT, ORDER, SECOND, SOURCE, cell, columns, guard, write_sheet

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.core.shown_text import is_blank, shown_text
+from annotation.core.markdown import is_blank, shown_text
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.study_files import import_study, summary
 from annotation.models import Batch, Rating, Study

@@ -8,7 +8,7 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
 
-from annotation.core.addresses import network_of, pseudonym_of
+from annotation.core.http import network_of, pseudonym_of
 from annotation.members.accounts import login_link
 from config import env
 from tests.factories import make_user
