@@ -50,6 +50,11 @@ def refuse_closed(channel: Channel) -> None:
         raise ClaimRefused(_("This study takes no new raters at the moment."))
 
 
+def locked_channel(channel: Channel) -> Channel:
+    """Lock a channel, which serializes concurrent arrivals and changes of its settings."""
+    return Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
+
+
 def new_username(channel: Channel) -> str:
     """Draw the user name of an anonymous account."""
     return f"{channel.kind}-{secrets.token_hex(8)}"
@@ -93,7 +98,7 @@ def join(*, channel: Channel, external_id: str, at: datetime) -> tuple[Participa
 
     Raises: ClaimRefused for a new participant if the channel is closed.
     """
-    channel = Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
+    channel = locked_channel(channel)
     known = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
     if known is not None:
         return known, False

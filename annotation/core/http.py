@@ -10,7 +10,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 
-
 _IPV6_NETWORK = 64  # bits: the prefix assigned to a household or a phone, which can use any address in it
 # Some proxies add the port, which differs between connections.
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([\d.]+):\d+")

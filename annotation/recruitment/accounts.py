@@ -18,20 +18,18 @@ from annotation.core.generic_bases import AnyUserCreationForm
 from annotation.core.http import client_ip
 from annotation.members.usernames import self_registered_name
 from annotation.models import Channel
-from annotation.recruitment.arrival_limits import TooManyArrivals, register_account
+from annotation.recruitment.arrival_limits import note_attempt, register_account
 from annotation.recruitment.arriving import (
     participant_of_session,
     public_context,
     redirect_to_work,
-    refusal_page,
+    refused,
     sign_in,
-    too_many_requests,
 )
 from annotation.recruitment.base import Adapter, Panel, register
 from annotation.recruitment.channel_counts import invitation_counts, raters_of_channel, rows_of
 from annotation.recruitment.invitations import LONGEST_DAYS, VALID_DAYS
 from annotation.recruitment.options import ArrivalLimitsForm
-from annotation.recruitment.registration_limits import note_attempt
 
 OFF, PASSWORD, NAME = "off", "password", "name"
 MOST_AT_ONCE = 1_000  # links on one page; the command makes more
@@ -127,10 +125,8 @@ class Accounts(Adapter):
         try:
             refuse_closed(channel)
             return self._register(request, channel, how)
-        except TooManyArrivals as refusal:
-            return too_many_requests(request, channel, str(refusal), refusal.retry_after)
         except ClaimRefused as refusal:
-            return refusal_page(request, channel, str(refusal))
+            return refused(request, channel, refusal)
 
     def panel(self, channel: Channel) -> Panel:
         """Show invitation counts, the raters, and the forms for new links."""

@@ -3,10 +3,8 @@
 import secrets
 from datetime import datetime
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,15 +13,16 @@ from annotation.annotators.participants import refuse_closed
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import client_ip
 from annotation.models import Annotator, Channel, Participant
-from annotation.recruitment.arrival_limits import TooManyArrivals, join_by_link
+from annotation.recruitment.arrival_limits import join_limited
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
     participant_of_session,
     public_context,
     redirect_to_work,
     refusal_page,
+    refused,
+    set_browser_cookie,
     sign_in,
-    too_many_requests,
 )
 from annotation.recruitment.base import Adapter, CompletionMessage, Panel, WorkOutcome, register
 from annotation.recruitment.channel_counts import raters_of_channel, rows_of
@@ -57,12 +56,10 @@ class Anonymous(Adapter):
             if request.method == "POST":
                 drawn = _id_in_cookie(request, channel) or _new_id()
                 now = timezone.now()
-                known = join_by_link(channel=channel, external_id=drawn, address=client_ip(request), at=now)
+                known, _is_new = join_limited(channel=channel, external_id=drawn, address=client_ip(request), at=now)
                 return _welcome(request, channel, known)
-        except TooManyArrivals as refusal:
-            return too_many_requests(request, channel, str(refusal), refusal.retry_after)
         except ClaimRefused as refusal:
-            return refusal_page(request, channel, str(refusal))
+            return refused(request, channel, refusal)
         context = public_context(channel, is_known=known is not None)
         response = render(request, "annotation/recruitment/join.html", context)
         _set_cookie(response, channel, known.external_id if known else _id_in_cookie(request, channel) or _new_id())
@@ -122,17 +119,8 @@ def _id_in_cookie(request: HttpRequest, channel: Channel) -> str | None:
 
 
 def _set_cookie(response: HttpResponse, channel: Channel, external_id: str) -> None:
-    """Set the cookie with a browser's id, for this channel's address only; each visit renews it."""
-    response.set_signed_cookie(
-        _cookie(channel),
-        external_id,
-        salt=_SALT,
-        max_age=SESSION_LIFETIME,
-        path=reverse("annotation:join", args=[channel.key]),
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
+    """Set the cookie with a browser's id; each visit renews it."""
+    set_browser_cookie(response, channel, _cookie(channel), external_id, salt=_SALT)
 
 
 def _new_id() -> str:

@@ -1,4 +1,4 @@
-"""Limits on unverified newcomers of a channel: per hour and network address, and in all.
+"""Limits on unverified newcomers of a channel: per hour and network address, and in all; and on attempts to register.
 
 Of an address only a keyed hash is stored, in the channel's row, for an hour; it is not linked to a rater.
 """
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
-from annotation.annotators.participants import join, raters_of, refuse_closed, refuse_erased
+from annotation.annotators.participants import join, locked_channel, raters_of, refuse_closed, refuse_erased
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import network_of
 from annotation.models import Channel, Participant
@@ -64,21 +64,12 @@ def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) ->
 
 
 @transaction.atomic
-def join_by_link(*, channel: Channel, external_id: str, address: str | None, at: datetime) -> Participant:
-    """Return the participant with this id, made if new.
-
-    Raises: as `join_limited`.
-    """
-    return join_limited(channel=channel, external_id=external_id, address=address, at=at)[0]
-
-
-@transaction.atomic
 def join_limited(*, channel: Channel, external_id: str, address: str | None, at: datetime) -> tuple[Participant, bool]:
     """Call `join` for an unverified arrival: newcomers count towards the limits.
 
     Raises: ClaimRefused when the channel is shut; TooManyArrivals.
     """
-    channel = _locked(channel)
+    channel = locked_channel(channel)
     known = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
     if known is not None:
         return known, False
@@ -93,7 +84,7 @@ def register_account(*, channel: Channel, user: User, address: str | None, at: d
 
     Raises: ClaimRefused when the channel is shut; TooManyArrivals.
     """
-    channel = _locked(channel)
+    channel = locked_channel(channel)
     _admit(channel, address, at)
     user.save()
     return Participant.objects.create(
@@ -102,11 +93,6 @@ def register_account(*, channel: Channel, user: User, address: str | None, at: d
         external_id=f"registered-{secrets.token_hex(8)}",
         joined_at=at,
     )
-
-
-def _locked(channel: Channel) -> Channel:
-    """Lock a channel, which serializes concurrent arrivals."""
-    return Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
 
 
 def _admit(channel: Channel, address: str | None, at: datetime) -> None:
@@ -127,3 +113,28 @@ def hashed_address(channel: Channel, address: str | None) -> str:
     """Hash an address with the server's and the channel's key, so that channels can't be compared."""
     value = f"{channel.key} {network_of(address)}"
     return salted_hmac("tandem.arrivals", value, algorithm="sha256").hexdigest()[:16]
+
+
+ATTEMPTS_EACH = 5  # forms per rater that an address may make, for mistakes
+_MOST_ADDRESSES = 1_000  # latest ones, whose attempts are stored
+
+
+@transaction.atomic
+def note_attempt(*, channel: Channel, address: str | None, at: datetime) -> None:
+    """Count a submitted form, before it is validated.
+
+    Raises: TooManyArrivals when the address has sent too many within an hour, or a newcomer would be refused anyway.
+    """
+    channel = locked_channel(channel)
+    refuse_over_limit(channel=channel, address=address, at=at)
+    hashed, since = hashed_address(channel, address), (at - WINDOW).timestamp()
+    before = [[time, other, sent] for time, other, sent in channel.options.get("attempts", []) if time > since]
+    first, sent = next(((time, sent) for time, other, sent in before if other == hashed), (int(at.timestamp()), 0))
+    if sent >= ATTEMPTS_EACH * hourly_limit(channel):
+        raise TooManyArrivals(
+            _("Many people have joined from your network in the last hour. Please try again later."),
+            retry_after=int(first + WINDOW.total_seconds() - at.timestamp()) + 1,
+        )
+    others = [one for one in before if one[1] != hashed]
+    channel.options = {**channel.options, "attempts": [*others, [first, hashed, sent + 1]][-_MOST_ADDRESSES:]}
+    channel.save(update_fields=["options"])

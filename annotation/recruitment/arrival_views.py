@@ -1,19 +1,19 @@
 """Public views: a channel's address, and one-time links."""
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.errors import ClaimRefused
-from annotation.core.http import restrict_referrer, skip_prefetch
-from annotation.models import Channel, Invitation
+from annotation.core.http import skip_prefetch
+from annotation.models import Channel
 from annotation.recruitment.arriving import (
+    confirmation_page,
     is_robot,
     is_signed_in_as,
-    public_context,
     redirect_to_work,
     refusal_page,
     sign_in,
@@ -55,12 +55,7 @@ def invitation(request: HttpRequest, channel_key: str, token: str) -> HttpRespon
             return redirect_to_work()
     except ClaimRefused as refusal:
         return refusal_page(request, channel, str(refusal), title=_("This link no longer works"))
-    return _confirmation_page(request, found)
-
-
-def _confirmation_page(request: HttpRequest, found: Invitation) -> HttpResponse:
-    response = render(request, "annotation/recruitment/begin.html", public_context(found.channel))
-    return restrict_referrer(response, holds_form=True)
+    return confirmation_page(request, found.channel)
 
 
 def _channel(key: str) -> Channel:

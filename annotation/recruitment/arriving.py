@@ -1,19 +1,23 @@
-"""Shared by adapters: sign a rater in, redirect them to their work, or refuse a visitor."""
+"""Shared by adapters: sign a rater in and know them again, redirect them to their work, or refuse a visitor."""
 
 import re
 from datetime import timedelta
 from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.core.default_labels import translate_default
+from annotation.core.errors import ClaimRefused
 from annotation.core.http import restrict_referrer
 from annotation.models import Annotator, Channel, Participant
+from annotation.recruitment.arrival_limits import TooManyArrivals
 
 SESSION_LIFETIME = timedelta(days=90)  # how long a browser is known without a password
 
@@ -77,9 +81,31 @@ def refusal_page(
     return restrict_referrer(response, holds_form=bool(request.user.is_authenticated))
 
 
-def too_many_requests(request: HttpRequest, channel: Channel, reason: str, retry_after: int | None) -> HttpResponse:
-    """Return a refusal with status 429, and when to retry if that helps."""
-    response = refusal_page(request, channel, reason, status=429)
-    if retry_after is not None:
-        response["Retry-After"] = str(retry_after)
+def refused(request: HttpRequest, channel: Channel, refusal: ClaimRefused) -> HttpResponse:
+    """Return the page of a refusal; one at a limit has status 429, and says when to retry if that helps."""
+    if not isinstance(refusal, TooManyArrivals):
+        return refusal_page(request, channel, str(refusal))
+    response = refusal_page(request, channel, str(refusal), status=429)
+    if refusal.retry_after is not None:
+        response["Retry-After"] = str(refusal.retry_after)
     return response
+
+
+def confirmation_page(request: HttpRequest, channel: Channel) -> HttpResponse:
+    """Return a page with a button, for link previews and for browsers in which another user is signed in."""
+    response = render(request, "annotation/recruitment/begin.html", public_context(channel))
+    return restrict_referrer(response, holds_form=True)
+
+
+def set_browser_cookie(response: HttpResponse, channel: Channel, name: str, value: str, *, salt: str) -> None:
+    """Set a signed cookie for this channel's address only, by which the browser is known when it comes again."""
+    response.set_signed_cookie(
+        name,
+        value,
+        salt=salt,
+        max_age=SESSION_LIFETIME,
+        path=reverse("annotation:join", args=[channel.key]),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

@@ -25,8 +25,8 @@ from annotation.recruitment.accounts import InviteForm, ReissueForm
 from annotation.recruitment.base import adapter_of
 from annotation.recruitment.channel_counts import with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
-from annotation.recruitment.forms import ChannelForm
 from annotation.recruitment.invitations import Link, invite, reissue
+from annotation.recruitment.options import ChannelForm
 
 
 @study_view(*READERS)

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
+from annotation.annotators.participants import locked_channel
 from annotation.core.errors import BadFields, ClaimRefused, UnknownName
 from annotation.models import Annotator, Batch, Channel, Study
 from annotation.models.recruitment import channel_kinds
@@ -79,7 +80,7 @@ def change_channel(*, channel: Channel, name: str, options: Mapping[str, Any], b
 
     Raises: BadFields for invalid settings.
     """
-    channel = _locked(channel)
+    channel = locked_channel(channel)
     channel.name, channel.batch = name.strip(), batch
     channel.options = {**channel.options, **_clean(channel.kind, options)}
     _check(channel)
@@ -93,7 +94,7 @@ def set_open(*, channel: Channel, is_open: bool) -> Channel:
 
     Raises: ClaimRefused when the study is archived.
     """
-    channel = _locked(channel)
+    channel = locked_channel(channel)
     if is_open:
         refuse_archived(channel.study)
     channel.is_open = is_open
@@ -136,10 +137,6 @@ def channel_of_rater(*, study: Study, code: str) -> Channel:
     if found is None:
         raise UnknownName(_("No rater %(code)s has come through a channel of this study.") % {"code": code})
     return found
-
-
-def _locked(channel: Channel) -> Channel:
-    return Channel.objects.select_for_update(of=("self",)).select_related("study").get(pk=channel.pk)
 
 
 def _clean(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models import Batch, Study
 from annotation.recruitment.arrival_limits import MOST_RATERS, PER_ADDRESS, PLATFORM_MOST_RATERS, PLATFORM_PER_ADDRESS
 from annotation.recruitment.platform_access import ceiling_problem
 
@@ -77,3 +78,20 @@ class PlatformLimitsForm(ArrivalLimitsForm):
         if given and (problem := ceiling_problem(given)):
             raise ValidationError(problem)
         return given or self.usual_bonus_cap
+
+
+class ChannelForm(forms.Form):
+    """A channel's name and batch."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("For you only: raters never see it."))
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rated_here = study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
+        self.fields["batch"] = forms.ModelChoiceField(
+            queryset=rated_here,
+            label=_("Batch"),
+            required=False,
+            empty_label=_("All open batches"),
+            help_text=_("Who comes through this channel is given HITs of it only."),
+        )

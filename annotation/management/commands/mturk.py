@@ -87,7 +87,7 @@ def _run(channel: Channel, options: dict[str, Any]) -> dict[str, Any]:
     now, action = timezone.now(), options["action"]
     if action == "sync":
         return sync(channel=channel, at=now)
-    return _summary(channel, action, options, now).as_json
+    return vars(_summary(channel, action, options, now))
 
 
 def _summary(channel: Channel, action: str, options: dict[str, Any], now: Any) -> RunSummary:

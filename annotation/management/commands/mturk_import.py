@@ -30,4 +30,4 @@ class Command(TandemCommand):
         counts = import_results(
             data=data, file_name=file_name, slug=options["study"], name=options["batch"], at=timezone.now()
         )
-        self.say(json.dumps(counts.counts))
+        self.say(json.dumps(vars(counts)))

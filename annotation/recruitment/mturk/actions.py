@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime
 from decimal import Decimal
 
@@ -180,11 +181,8 @@ def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
 
 
 def _run(channel: Channel, actions: Sequence[PlatformAction], at: datetime, limit: int | None) -> RunSummary:
-    client = MturkClient(MturkSettings.of(channel))
-    try:
+    with closing(MturkClient(MturkSettings.of(channel))) as client:
         return send_requests(client=client, actions=actions, send=_send, at=at, limit=limit)
-    finally:
-        client.close()
 
 
 def _send(client: MturkClient, action: PlatformAction) -> Json:

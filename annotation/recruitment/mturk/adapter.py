@@ -32,11 +32,6 @@ _ID = re.compile(r"[A-Z0-9]{1,64}")
 _WORKER = re.compile(r"A[A-Z0-9]{1,63}")
 
 
-def hits_left(annotator: Annotator) -> int | None:
-    """As `work.hits_left`."""
-    return work.hits_left(annotator)
-
-
 @register
 class Mturk(Adapter):
     """Workers of MTurk: one of its assignments is one of our HITs."""
@@ -88,7 +83,7 @@ class Mturk(Adapter):
 
     def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
         """Return how many HITs this worker may have now: one per MTurk assignment, within the channel's limit."""
-        known = [super().hits_left(annotator=annotator, channel=channel, claim=claim), hits_left(annotator)]
+        known = [super().hits_left(annotator=annotator, channel=channel, claim=claim), work.hits_left(annotator)]
         return min((left for left in known if left is not None), default=None)
 
     def completion_message(

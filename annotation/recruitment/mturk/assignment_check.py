@@ -1,6 +1,7 @@
 """Verify an assignment named in an arrival's address by asking MTurk."""
 
 import logging
+from contextlib import closing
 
 from django.utils.translation import gettext as _
 
@@ -55,16 +56,14 @@ def check_arrival(channel: Channel, arrival: Arrival, address: str | None) -> st
 
 
 def _verify(given: MturkSettings, arrival: Arrival) -> str:
-    client = MturkClient(given, patient=False)
-    try:
-        found = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]
-    except MturkRefused as refusal:
-        if "does not exist" in str(refusal):
-            raise ClaimRefused(_("MTurk does not know this assignment. Please open the HIT on MTurk.")) from None
-        # "Can be called with a status of" means that it is accepted and not submitted. `sync` reports a refused key.
-        return ACCEPTED if "can be called with a status of" in str(refusal) else UNVERIFIED
-    finally:
-        client.close()
+    with closing(MturkClient(given, patient=False)) as client:
+        try:
+            found = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]
+        except MturkRefused as refusal:
+            if "does not exist" in str(refusal):
+                raise ClaimRefused(_("MTurk does not know this assignment. Please open the HIT on MTurk.")) from None
+            # "Can be called with a status of" means that it is accepted and not submitted. `sync` reports a refused key.
+            return ACCEPTED if "can be called with a status of" in str(refusal) else UNVERIFIED
     if found.get("WorkerId") != arrival.worker_id or found.get("HITId") != arrival.hit_id:
         raise ClaimRefused(_("This link belongs to another person."))
     return SUBMITTED

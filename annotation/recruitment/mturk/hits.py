@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from xml.sax.saxutils import escape
 
@@ -42,8 +43,7 @@ def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunS
     given = MturkSettings.of(channel)
     request = hit_request(channel, given)
     _plan_hits(channel, at)
-    client = MturkClient(given)
-    try:
+    with closing(MturkClient(given)) as client:
         unanswered = channel.actions.filter(kind=HIT).exclude(state=State.DONE)
         if unanswered.filter(attempts__gte=1).exists():
             adopt_hits(client, channel)
@@ -53,8 +53,6 @@ def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunS
             return _create(client, action, request)
 
         return send_requests(client=client, actions=list(waiting), send=send, at=at, limit=limit)
-    finally:
-        client.close()
 
 
 def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSummary:
@@ -62,15 +60,12 @@ def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSu
 
     Raises: KeyMissing.
     """
-    client = MturkClient(MturkSettings.of(channel))
-    try:
+    with closing(MturkClient(MturkSettings.of(channel))) as client:
         offered = on_offer(channel, at)
         actions = [
             plan(channel=channel, kind=EXPIRE, key=f"expire:{hit_id}", payload={"hit_id": hit_id}) for hit_id in offered
         ]
         return send_requests(client=client, actions=actions, send=_take_down, at=at, limit=limit)
-    finally:
-        client.close()
 
 
 def hit_request(channel: Channel, given: MturkSettings) -> Json:

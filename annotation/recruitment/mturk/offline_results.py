@@ -52,11 +52,6 @@ class ImportCounts:
     repeated: int = 0
     erased: int = 0
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """The numbers by name."""
-        return dict(vars(self))
-
 
 @transaction.atomic
 def import_results(*, data: bytes, file_name: str, slug: str, name: str, at: datetime) -> ImportCounts:
@@ -75,7 +70,7 @@ def import_results(*, data: bytes, file_name: str, slug: str, name: str, at: dat
     taken = _ResultImporter(study, batch, hits, at).read(rows)
     if taken.added or taken.rejected:
         record_import(
-            study=study, kind="mturk-results", name=file_name, data=data, counts=taken.counts, batch=batch.name
+            study=study, kind="mturk-results", name=file_name, data=data, counts=vars(taken), batch=batch.name
         )
     return taken
 

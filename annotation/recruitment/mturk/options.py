@@ -12,20 +12,14 @@ from annotation.recruitment.options import PlatformLimitsForm
 SANDBOX, LIVE = "sandbox", "live"
 RETURN, SUBMIT = "return", "submit"
 _MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", _("Dollars and cents, such as 0.75."))
-
-
-class _VariableField(forms.CharField):
-    """The name of an environment variable; error messages don't repeat the input, which may be the key itself."""
-
-    def validate(self, value: str) -> None:
-        super().validate(value)
-        if value and not VARIABLE.fullmatch(value):
-            raise ValidationError(
-                _(
-                    "Name an environment variable that was made for this key, in capitals and with MTURK in it, "
-                    "such as MTURK_SECRET_KEY; never give the key itself."
-                )
-            )
+# Error messages don't repeat the input, which may be the secret itself.
+_VARIABLE = RegexValidator(
+    rf"^(?:{VARIABLE.pattern})\Z",
+    _(
+        "Name an environment variable that was made for this key, in capitals and with MTURK in it, "
+        "such as MTURK_SECRET_KEY; never give the key itself."
+    ),
+)
 
 
 class MturkOptionsForm(PlatformLimitsForm):
@@ -74,11 +68,17 @@ class MturkOptionsForm(PlatformLimitsForm):
         required=False,
         choices=[(RETURN, _("is asked to return the HIT")), (SUBMIT, _("submits the HIT, and is paid"))],
     )
-    access_key_env = _VariableField(
-        label=_("Variable with the access key"), required=False, help_text=_("Such as MTURK_ACCESS_KEY.")
+    access_key_env = forms.CharField(
+        label=_("Variable with the access key"),
+        required=False,
+        validators=[_VARIABLE],
+        help_text=_("Such as MTURK_ACCESS_KEY."),
     )
-    secret_key_env = _VariableField(
-        label=_("Variable with the secret key"), required=False, help_text=_("Such as MTURK_SECRET_KEY.")
+    secret_key_env = forms.CharField(
+        label=_("Variable with the secret key"),
+        required=False,
+        validators=[_VARIABLE],
+        help_text=_("Such as MTURK_SECRET_KEY."),
     )
     endpoint = forms.CharField(
         label=_("Stand-in for MTurk’s API"),

@@ -1,7 +1,6 @@
 """The panel of a Mechanical Turk channel: HITs on offer, assignments, and pending requests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
@@ -21,19 +20,6 @@ _PROBLEMS: Mapping[str, Any] = {
     NO_WORK: _("submitted on MTurk, but nothing was done here"),
     OTHER_CODE: _("submitted on MTurk with another code than the one given here"),
 }
-
-
-@dataclass(frozen=True)
-class AssignmentRow:
-    """One MTurk assignment, under the code of its rater."""
-
-    assignment_id: str
-    rater: str
-    state: str
-    on_mturk: str
-    work: WorkCount
-    problem: Any
-    decidable: bool
 
 
 def panel_context(channel: Channel) -> dict[str, Any]:
@@ -64,16 +50,17 @@ def _work_of(submissions: Sequence[Submission]) -> dict[int | None, WorkCount]:
     return count_by(submitted_by(people), key=lambda hit: hit.assignment)
 
 
-def _row(submission: Submission, work: WorkCount) -> AssignmentRow:
+def _row(submission: Submission, work: WorkCount) -> dict[str, Any]:
+    """Describe one MTurk assignment, under the code of its rater."""
     participant, details = submission.participant, submission.details
     status = details.get("mturk", {}).get("status", "")
-    return AssignmentRow(
-        assignment_id=submission.external_id,
+    return {
+        "assignment_id": submission.external_id,
         # Withdrawn raters stay unnamed, but can still be paid.
-        rater=participant.annotator.code if participant and not participant.annotator.withdrawn_at else "",
-        state=submission.get_state_display(),
-        on_mturk=status,
-        work=work,
-        problem=_PROBLEMS.get(details.get("problem", ""), ""),
-        decidable=bool(status),
-    )
+        "rater": participant.annotator.code if participant and not participant.annotator.withdrawn_at else "",
+        "state": submission.get_state_display(),
+        "on_mturk": status,
+        "work": work,
+        "problem": _PROBLEMS.get(details.get("problem", ""), ""),
+        "decidable": bool(status),
+    }

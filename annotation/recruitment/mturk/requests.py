@@ -32,17 +32,6 @@ class RunSummary:
     trouble: str = ""
 
     @property
-    def as_json(self) -> Json:
-        """The result as commands print it."""
-        return {
-            "done": self.done,
-            "unchanged": self.unchanged,
-            "refused": self.refused,
-            "waiting": self.waiting,
-            "trouble": self.trouble,
-        }
-
-    @property
     def message(self) -> str:
         """The result in one line."""
         parts = [_("Done: %(count)d.") % {"count": len(self.done)}]

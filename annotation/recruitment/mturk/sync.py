@@ -1,6 +1,7 @@
 """Update HITs and assignments from MTurk, and detect mismatches with the work done here."""
 
 import re
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
@@ -29,8 +30,7 @@ def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
     given = MturkSettings.of(channel)
     for participant in channel.participants.filter(submissions__state__in=AT_WORK).distinct():
         settle(participant=participant)
-    client = MturkClient(given)
-    try:
+    with closing(MturkClient(given)) as client:
         listed = {hit["HITId"]: hit for hit in adopt_hits(client, channel)}
         offered = sorted(
             channel.actions.filter(kind=HIT, state=State.DONE),
@@ -38,8 +38,6 @@ def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
         )
         asked = offered[:limit]
         seen = sum(_sync_hit(client, channel, action, listed, at) for action in asked)
-    finally:
-        client.close()
     gone = _time_out(channel, given, at)
     return {"hits": len(asked), "assignments": seen, "timed_out": gone, "hits_left": len(offered) - len(asked)}
 

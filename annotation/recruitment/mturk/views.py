@@ -3,21 +3,21 @@
 import secrets
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import AnnotationError, ClaimRefused
-from annotation.core.http import restrict_referrer, skip_prefetch
+from annotation.core.http import skip_prefetch
 from annotation.core.middleware import status_of
 from annotation.models import Channel, Submission
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
+    confirmation_page,
     is_robot,
     is_signed_in_as,
-    public_context,
     redirect_to_work,
     sign_in,
 )
@@ -69,8 +69,7 @@ def task(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
         raise ClaimRefused(_("This link is too old. Please take the one in the MTurk window."))
     own = is_signed_in_as(request, submission.participant.annotator)
     if request.method != "POST" and (is_robot(request) or (request.user.is_authenticated and not own)):
-        response = render(request, "annotation/recruitment/begin.html", public_context(channel))
-        return restrict_referrer(response, holds_form=True)
+        return confirmation_page(request, channel)
     browser = request.get_signed_cookie(BROWSER_COOKIE, default="", salt=BROWSER_SALT) or secrets.token_urlsafe(24)
     annotator = begin(submission=submission, opens=link.opens, device=browser, at=timezone.now())
     if annotator.user is None:

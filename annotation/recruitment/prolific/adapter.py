@@ -9,30 +9,27 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import ClaimRefused, Unacceptable
-from annotation.core.http import client_ip, restrict_referrer
+from annotation.core.http import client_ip
 from annotation.models import Annotator, Assignment, Channel, Participant, Submission
-from annotation.recruitment.arrival_limits import TooManyArrivals
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
+    confirmation_page,
     is_robot,
     is_signed_in_as,
-    public_context,
     redirect_to_work,
     refusal_page,
+    refused,
+    set_browser_cookie,
     sign_in,
-    too_many_requests,
 )
 from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, Panel, WorkOutcome, register
 from annotation.recruitment.platform_access import variable_problems
@@ -91,11 +88,9 @@ class Prolific(Adapter):
         except (ProlificUnreachable, TokenMissing):
             wait = _("Prolific can’t be asked about you at the moment. Please try the same link again in some minutes.")
             return refusal_page(request, channel, wait, status=503)
-        except TooManyArrivals as refusal:
-            return too_many_requests(request, channel, str(refusal), refusal.retry_after)
         except ClaimRefused as refusal:
-            return refusal_page(request, channel, str(refusal))
-        return _confirmation_page(request, channel) if submission is None else _welcome(request, channel, submission)
+            return refused(request, channel, refusal)
+        return confirmation_page(request, channel) if submission is None else _welcome(request, channel, submission)
 
     def panel(self, channel: Channel) -> Panel:
         """Show the addresses for Prolific, the codes, the submissions, and the actions."""
@@ -254,11 +249,6 @@ def _place(known: Participant) -> str:
     return "" if user is None else f"{known.pk}:{user.get_session_auth_hash()}"
 
 
-def _confirmation_page(request: HttpRequest, channel: Channel) -> HttpResponse:
-    response = render(request, "annotation/recruitment/begin.html", public_context(channel))
-    return restrict_referrer(response, holds_form=True)
-
-
 def _welcome(request: HttpRequest, channel: Channel, submission: Submission) -> HttpResponse:
     known = Participant.objects.select_related("annotator__user").get(submissions=submission)
     if known.annotator.user is None or not known.annotator.user.is_active:
@@ -266,16 +256,7 @@ def _welcome(request: HttpRequest, channel: Channel, submission: Submission) -> 
     if not is_signed_in_as(request, known.annotator):
         sign_in(request, known.annotator)
     response = redirect_to_work()
-    response.set_signed_cookie(
-        _cookie(channel, known.external_id),
-        _place(known),
-        salt=_SALT,
-        max_age=SESSION_LIFETIME,
-        path=reverse("annotation:join", args=[channel.key]),
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
+    set_browser_cookie(response, channel, _cookie(channel, known.external_id), _place(known), salt=_SALT)
     return response
 
 

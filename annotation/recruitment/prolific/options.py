@@ -24,22 +24,20 @@ from annotation.recruitment.prolific.site import (
 _ID = RegexValidator(rf"^{ID.pattern}\Z", _("An id of Prolific: letters and digits only."))
 _CODE = RegexValidator(rf"^{CODE.pattern}\Z", _("A completion code: letters, digits, - and _ only."))
 _MONEY = RegexValidator(rf"^{MONEY.pattern}\Z", _("An amount such as 0.75."))
+# Error messages don't repeat the input, which may be the secret itself.
+_VARIABLE = RegexValidator(
+    rf"^(?:{VARIABLE.pattern})\Z",
+    _(
+        "Name an environment variable that was made for this, in capitals and with PROLIFIC in it, "
+        "such as PROLIFIC_TOKEN; never give the secret itself."
+    ),
+)
 _CODES = ("code_completed", "code_screened_out", "code_timed_out", "code_no_consent")
 MOST_HITS = 1
 
 
-class _VariableField(forms.CharField):
-    """The name of an environment variable; error messages don't repeat the input, which may be the secret itself."""
-
-    def validate(self, value: str) -> None:
-        super().validate(value)
-        if value and not VARIABLE.fullmatch(value):
-            raise ValidationError(
-                _(
-                    "Name an environment variable that was made for this, in capitals and with PROLIFIC in it, "
-                    "such as PROLIFIC_TOKEN; never give the secret itself."
-                )
-            )
+def _code(**texts: Any) -> forms.CharField:
+    return forms.CharField(required=False, max_length=64, validators=[_CODE], **texts)
 
 
 class ProlificOptionsForm(PlatformLimitsForm):
@@ -62,29 +60,14 @@ class ProlificOptionsForm(PlatformLimitsForm):
         ],
         help_text=_("A link can be typed by hand. The second and the third option keep out those who do."),
     )
-    code_completed = forms.CharField(
-        label=_("Code: completed"), required=False, max_length=64, validators=[_CODE], help_text=_("From Prolific.")
-    )
-    code_screened_out = forms.CharField(
+    code_completed = _code(label=_("Code: completed"), help_text=_("From Prolific."))
+    code_screened_out = _code(
         label=_("Code: screened out"),
-        required=False,
-        max_length=64,
-        validators=[_CODE],
         help_text=_("For those who don’t pass the qualification; empty: they are asked to return the submission."),
     )
-    code_no_consent = forms.CharField(
-        label=_("Code: no consent"),
-        required=False,
-        max_length=64,
-        validators=[_CODE],
-        help_text=_("Empty: as for those who are screened out."),
-    )
-    code_timed_out = forms.CharField(
-        label=_("Code: timed out"),
-        required=False,
-        max_length=64,
-        validators=[_CODE],
-        help_text=_("For those whose time ran out and who have no HIT that counts."),
+    code_no_consent = _code(label=_("Code: no consent"), help_text=_("Empty: as for those who are screened out."))
+    code_timed_out = _code(
+        label=_("Code: timed out"), help_text=_("For those whose time ran out and who have no HIT that counts.")
     )
     bonus_cap = forms.CharField(
         label=_("Largest bonus"),
@@ -93,12 +76,16 @@ class ProlificOptionsForm(PlatformLimitsForm):
         validators=[_MONEY],
         help_text=_("In the currency of the study at Prolific."),
     )
-    token_env = _VariableField(
-        label=_("Variable with the API token"), required=False, help_text=_("Such as PROLIFIC_TOKEN.")
+    token_env = forms.CharField(
+        label=_("Variable with the API token"),
+        required=False,
+        validators=[_VARIABLE],
+        help_text=_("Such as PROLIFIC_TOKEN."),
     )
-    webhook_secret_env = _VariableField(
+    webhook_secret_env = forms.CharField(
         label=_("Variable with the webhook secret"),
         required=False,
+        validators=[_VARIABLE],
         help_text=_("Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken."),
     )
     api_url = forms.CharField(

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,20 +19,6 @@ MOST_SHOWN = 200
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 State = Submission.State
 _PROBLEMS = {OTHER_PARTICIPANT: _("Prolific says that it is another participant’s")}
-
-
-@dataclass(frozen=True)
-class SubmissionRow:
-    """One submission, under the code of its rater."""
-
-    external_id: str
-    rater: str
-    state: Any
-    at_prolific: str
-    code: str
-    work: WorkCount
-    problem: Any
-    came: bool
 
 
 def panel_context(channel: Channel) -> dict[str, Any]:
@@ -88,16 +73,17 @@ def _work_of(submissions: Sequence[Submission]) -> dict[int, WorkCount]:
     return count_by(submitted_by(openings), key=lambda hit: openings[hit.annotator].current_at(hit.at))
 
 
-def _row(submission: Submission, work: WorkCount) -> SubmissionRow:
+def _row(submission: Submission, work: WorkCount) -> dict[str, Any]:
+    """Describe one submission, under the code of its rater."""
     participant, details = submission.participant, submission.details
-    return SubmissionRow(
-        external_id=submission.external_id,
+    return {
+        "external_id": submission.external_id,
         # Withdrawn raters stay unnamed, but can still be paid.
-        rater=participant.annotator.code if participant and not participant.annotator.withdrawn_at else "",
-        state=submission.get_state_display(),
-        at_prolific=details.get("status", ""),
-        code=submission.code,
-        work=work,
-        problem=_PROBLEMS.get(details.get("problem", ""), ""),
-        came=participant is not None,
-    )
+        "rater": participant.annotator.code if participant and not participant.annotator.withdrawn_at else "",
+        "state": submission.get_state_display(),
+        "at_prolific": details.get("status", ""),
+        "code": submission.code,
+        "work": work,
+        "problem": _PROBLEMS.get(details.get("problem", ""), ""),
+        "came": participant is not None,
+    }

@@ -19,10 +19,9 @@ from annotation.members.groups import add_member
 from annotation.members.usernames import resolve_username
 from annotation.models import Annotator, Channel, Invitation, Study
 from annotation.models.members import Role
-from annotation.recruitment.arrival_limits import WINDOW, TooManyArrivals
+from annotation.recruitment.arrival_limits import ATTEMPTS_EACH, WINDOW, TooManyArrivals, note_attempt
 from annotation.recruitment.channels import change_channel, make_channel, set_open
 from annotation.recruitment.invitations import accept_invitation, invite, refuse_unusable, reissue
-from annotation.recruitment.registration_limits import ATTEMPTS_EACH, note_attempt
 from config.log_filters import MASK, MaskTokens, masked
 from tests.factories import NOON, make_batch, make_study, make_user
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.annotators.participants import join
 from annotation.models import Annotator, Channel, Consent, Participant, RoleGrant, Study
-from annotation.recruitment.arrival_limits import TooManyArrivals, join_by_link
+from annotation.recruitment.arrival_limits import TooManyArrivals, join_limited
 from annotation.recruitment.base import WorkOutcome, adapter_of
 from annotation.recruitment.channels import change_channel, make_channel, set_open
 from config.settings import PASSWORD_HASHERS
@@ -264,14 +264,14 @@ def test_known_raters_are_not_counted(study: Study) -> None:
 
 def test_an_hour_later_there_is_room_again_and_nothing_is_kept_of_the_address(study: Study) -> None:
     channel = opened(study, per_address="1")
-    join_by_link(channel=channel, external_id="a", address="203.0.113.9", at=NOON)
+    join_limited(channel=channel, external_id="a", address="203.0.113.9", at=NOON)
     almost = NOON + timedelta(minutes=59)
     with pytest.raises(TooManyArrivals) as caught:
-        join_by_link(channel=channel, external_id="b", address="203.0.113.9", at=almost)
+        join_limited(channel=channel, external_id="b", address="203.0.113.9", at=almost)
     assert caught.value.retry_after == 61
-    join_by_link(channel=channel, external_id="c", address="203.0.113.10", at=almost)
+    join_limited(channel=channel, external_id="c", address="203.0.113.10", at=almost)
 
-    join_by_link(channel=channel, external_id="b", address="203.0.113.9", at=NOON + timedelta(minutes=61))
+    join_limited(channel=channel, external_id="b", address="203.0.113.9", at=NOON + timedelta(minutes=61))
 
     channel.refresh_from_db()
     assert "203.0" not in json.dumps(channel.options)
@@ -295,9 +295,9 @@ def test_addresses_are_told_apart_by_who_has_them(
     study: Study, first: str | None, second: str | None, same: bool
 ) -> None:
     channel = opened(study, per_address="1")
-    join_by_link(channel=channel, external_id="a", address=first, at=NOON)
+    join_limited(channel=channel, external_id="a", address=first, at=NOON)
     try:
-        join_by_link(channel=channel, external_id="b", address=second, at=NOON)
+        join_limited(channel=channel, external_id="b", address=second, at=NOON)
     except TooManyArrivals:
         assert same
     else:
@@ -320,10 +320,10 @@ def test_a_full_channel_takes_nobody_new_and_says_so(study: Study) -> None:
 
 def test_saving_the_settings_forgets_no_arrivals(study: Study) -> None:
     channel = opened(study, per_address="1")
-    join_by_link(channel=channel, external_id="a", address="203.0.113.9", at=NOON)
+    join_limited(channel=channel, external_id="a", address="203.0.113.9", at=NOON)
     change_channel(channel=channel, name="Renamed", options={"per_address": "1"})  # from a page loaded before
     with pytest.raises(TooManyArrivals):
-        join_by_link(channel=channel, external_id="b", address="203.0.113.9", at=NOON)
+        join_limited(channel=channel, external_id="b", address="203.0.113.9", at=NOON)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -331,7 +331,7 @@ def test_those_who_come_at_one_moment_are_counted_one_by_one() -> None:
     channel = opened(make_study("secret-name", instances=0), per_address="3")
     results = together(
         [
-            lambda n=n: join_by_link(channel=channel, external_id=str(n), address="203.0.113.9", at=NOON)  # type: ignore[misc]
+            lambda n=n: join_limited(channel=channel, external_id=str(n), address="203.0.113.9", at=NOON)[0]  # type: ignore[misc]
             for n in range(8)
         ]
     )
@@ -343,7 +343,7 @@ def test_those_who_come_at_one_moment_are_counted_one_by_one() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_one_person_who_presses_many_times_at_once_is_one_rater() -> None:
     channel = opened(make_study("secret-name", instances=0), per_address="1")
-    results = together([lambda: join_by_link(channel=channel, external_id="a", address="x", at=NOON).pk] * 8)
+    results = together([lambda: join_limited(channel=channel, external_id="a", address="x", at=NOON)[0].pk] * 8)
     assert len(set(results)) == 1
 
 

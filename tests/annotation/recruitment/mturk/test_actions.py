@@ -277,7 +277,7 @@ def test_a_refused_key_is_told_without_the_key(mturk: MturkServer, monkeypatch: 
     tally = offer(channel)
 
     assert "does not take the key" in str(tally.refused)
-    assert "AKWRONG" not in json.dumps(tally.as_json) + json.dumps(list(channel.actions.values("payload", "answer")))
+    assert "AKWRONG" not in json.dumps(vars(tally)) + json.dumps(list(channel.actions.values("payload", "answer")))
 
 
 @pytest.mark.parametrize("name", ["AKIAIOSFODNN7EXAMPLE", "SECRET_KEY", "DATABASE_URL", "aws/secret", "mturk_key"])
@@ -626,7 +626,7 @@ def test_hits_are_taken_down_and_may_be_offered_anew(mturk: MturkServer, channel
     expire(channel=channel, at=timezone.now())
 
     assert all(hit["Expiration"] < timezone.now().timestamp() for hit in mturk.hits.values())
-    assert expire(channel=channel, at=timezone.now()).as_json["done"] == []
+    assert expire(channel=channel, at=timezone.now()).done == []
     offer(channel)
     assert len(mturk.hits) == 6
 

@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Channel, Participant, Submission
 from annotation.rating.votes import save_vote, submit_assignment
-from annotation.recruitment.mturk.adapter import hits_left
-from annotation.recruitment.mturk.work import release_browser, result_code
+from annotation.recruitment.mturk.work import hits_left, release_browser, result_code
 from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
 from tests.annotation.recruitment.mturk.setup import SANDBOX, address, make_mturk, mturk, open_frame
 from tests.factories import make_batch, make_study
