@@ -1,7 +1,10 @@
-"""Shared by all commands: errors as messages, and reading files."""
+"""Shared by all commands: errors as messages, reading files, and documents as JSON."""
 
+import json
 import os
 import sys
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,15 @@ class TandemCommand(BaseCommand):
         """Print a line."""
         self.stdout.write(text)
 
+    def say_json(self, document: Any) -> None:
+        """Print a JSON document, with money as text."""
+        self.say(json.dumps(document, ensure_ascii=False, indent=2, default=_as_text))
+
+    def say_numbers(self, found: dict[str, Any], form: str, as_text: Callable[[dict[str, Any]], str]) -> None:
+        """Print numbers as JSON, or as text for people."""
+        as_json = form == "json"
+        self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) if as_json else as_text(found))
+
 
 def read_file(path: str) -> tuple[bytes, str]:
     """Return a file's bytes and name.
@@ -47,3 +59,9 @@ def read_file(path: str) -> tuple[bytes, str]:
     if len(data) > MOST_BYTES:
         raise CommandError(f"{path} is larger than {MOST_BYTES // 2**20:,} MB; split it")
     return data, Path(path).name
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{value!r} has no place in JSON")

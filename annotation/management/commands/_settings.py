@@ -1,9 +1,7 @@
 """Options of several commands: a study's settings, and the output format."""
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -47,17 +45,6 @@ def _setting(item: str) -> tuple[str, str]:
     if isinstance(field, BooleanField) and value.lower() not in BOOLEAN_WORDS:
         raise CommandError(f"{item}: the value must be true or false")
     return name, value
-
-
-def as_json(value: dict[str, Any]) -> str:
-    """Format a command's JSON document, with money as text."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=_as_text)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(f"{value!r} has no place in JSON")
 
 
 def add_format(parser: ArgumentParser) -> None:

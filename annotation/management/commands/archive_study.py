@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._settings import add_format, as_json
+from annotation.management.commands._settings import add_format
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.services import find_study
 
@@ -27,7 +27,7 @@ class Command(TandemCommand):
         act = restore_study if options["restore"] else archive_study
         changed = act(study=study, reason=options["reason"])
         if options["format"] == "json":
-            self.say(as_json({"study": study.slug, "archived": study.archived_at is not None, "changed": changed}))
+            self.say_json({"study": study.slug, "archived": study.archived_at is not None, "changed": changed})
             return
         place = "in use" if options["restore"] else "in the archive"
         self.say(f"study {study.slug} is {'now' if changed else 'already'} {place}")

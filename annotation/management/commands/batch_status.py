@@ -1,6 +1,5 @@
 """Show a batch's progress."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -26,7 +25,7 @@ class Command(TandemCommand):
         """Count and print."""
         found = batch_status(batch_of(options), timezone.now())
         if options["format"] == "json":
-            self.say(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+            self.say_json(found.as_json())
             return
         for line in _lines(found):
             self.say(line)

@@ -1,6 +1,5 @@
 """Compute how distinguishable two systems are on each instance."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -64,7 +63,7 @@ class Command(TandemCommand):
             self.stderr.write(f"notice: {notice}")
         results = request.compute(study)
         if options["format"] == "json":
-            self.say(json.dumps([as_json(result) for result in results], ensure_ascii=False, indent=2))
+            self.say_json([as_json(result) for result in results])
         else:
             for result in results:
                 self.say(in_words(result))

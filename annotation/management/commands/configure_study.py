@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._settings import add_format, as_json, named_settings
+from annotation.management.commands._settings import add_format, named_settings
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.services import find_study, save_settings, set_families
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
@@ -58,7 +58,7 @@ class Command(TandemCommand):
         if options["format"] == "json":
             steps = {name: [before[name], value] for name, value in changed.items()}
             named = {"families": families} if options["family"] else {}
-            self.say(as_json({"study": saved.slug, "changed": steps, **named, "amendment": amended}))
+            self.say_json({"study": saved.slug, "changed": steps, **named, "amendment": amended})
             return
         for name, (old, new) in families.items():
             self.say(f"family of {name}: {_shown(old)} → {_shown(new)}")

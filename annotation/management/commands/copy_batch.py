@@ -6,7 +6,7 @@ from typing import Any
 from annotation.batches.changes import copy_batch
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._batches import add_batch, batch_of, document
-from annotation.management.commands._settings import add_format, as_json
+from annotation.management.commands._settings import add_format
 from annotation.models import Batch
 from annotation.studies.configurations import configuration
 
@@ -39,7 +39,7 @@ class Command(TandemCommand):
             status=Batch.Status.OPEN if options["launch"] else Batch.Status.DRAFT,
         )
         if options["format"] == "json":
-            self.say(as_json(document(batch.study, copy, made=made)))
+            self.say_json(document(batch.study, copy, made=made))
             return
         outcome = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
         self.say(f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.importing.copying import copy_study
 from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._settings import add_format, as_json
+from annotation.management.commands._settings import add_format
 from annotation.management.commands.create_study import find_group
 from annotation.studies.services import find_study
 
@@ -38,6 +38,6 @@ class Command(TandemCommand):
         )
         count = copy.instances.count()
         if options["format"] == "json":
-            self.say(as_json({"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count}))
+            self.say_json({"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count})
         else:
             self.say(f"study {copy.slug} made with the settings of {study.slug}, {count} instances")

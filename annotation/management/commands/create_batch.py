@@ -6,7 +6,7 @@ from typing import Any
 from annotation.batches.services import create_batch, notices_of
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._batches import SELECT, document, selection_of
-from annotation.management.commands._settings import add_format, as_json
+from annotation.management.commands._settings import add_format
 from annotation.models import Batch
 from annotation.studies.presets import batch_defaults
 from annotation.studies.services import find_study
@@ -69,7 +69,7 @@ class Command(TandemCommand):
             **selection.arguments,
         )
         if options["format"] == "json":
-            self.say(as_json(document(study, batch, made=made)))
+            self.say_json(document(study, batch, made=made))
         else:
             self._report(batch, made)
         self._notices(batch, made)

@@ -3,13 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.new_studies import create_study, settings_of
 from annotation.management.commands._base import TandemCommand, read_file
-from annotation.management.commands._settings import add_format, as_json, named_settings
-from annotation.models import ResearchGroup, Study
+from annotation.management.commands._settings import add_format, named_settings
+from annotation.members.groups import find_group
+from annotation.models import Study
 from annotation.models.members import main_group
 from annotation.studies.presets import BLANK, TEMPLATES, batch_defaults, find_template
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
@@ -47,7 +46,7 @@ class Command(TandemCommand):
         checked = checked_settings(begun, given)
         study, summary = create_study(
             slug=options["study"],
-            group=find_group(options["group"]),
+            group=main_group() if options["group"] is None else find_group(options["group"]),
             settings={**settings_of(begun), **checked},
             template=template,
             file=_file(options["file"], options["dataset"]),
@@ -63,7 +62,7 @@ class Command(TandemCommand):
         if as_document:
             batch = {"pairs": plan.pairs, "raters": plan.raters, "select": plan.select}
             made = {"study": study.slug, "key": study.key, "group": study.group.slug, "template": template}
-            self.say(as_json({**made, "settings": settings_of(study), "batch": batch, "file": summary or None}))
+            self.say_json({**made, "settings": settings_of(study), "batch": batch, "file": summary or None})
             return
         self.say(f"study {study.slug} made from template {template}, in group {study.group.slug}")
         if summary:
@@ -71,20 +70,6 @@ class Command(TandemCommand):
         else:
             self.say(f"next: manage.py import_study FILE --study {study.slug}")
         self.say(f"then: {following}")
-
-
-def find_group(slug: str | None) -> ResearchGroup:
-    """Return a group by its short name; the main one by default.
-
-    Raises: CommandError listing the known groups.
-    """
-    if slug is None:
-        return main_group()
-    group = ResearchGroup.objects.filter(slug=slug).first()
-    if group is None:
-        known = ", ".join(ResearchGroup.objects.values_list("slug", flat=True)[:20])
-        raise CommandError(f"there is no group {slug}; known: {known}")
-    return group
 
 
 def _file(path: str | None, dataset: str) -> dict[str, Any] | None:

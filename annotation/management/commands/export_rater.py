@@ -1,6 +1,5 @@
 """Print all data held about a rater."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -27,4 +26,4 @@ class Command(TandemCommand):
         """Print the document."""
         study = find_study(options["study"]) if options["study"] else None
         raters = find_raters(options["key"], study)
-        self.say(json.dumps(data_of(raters, raters[0].user), indent=2, ensure_ascii=False))
+        self.say_json(data_of(raters, raters[0].user))

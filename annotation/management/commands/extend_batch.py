@@ -6,7 +6,7 @@ from typing import Any
 from annotation.batches.changes import extend_batch
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._batches import SELECT, add_batch, batch_of, document, selection_of
-from annotation.management.commands._settings import add_format, as_json
+from annotation.management.commands._settings import add_format
 from annotation.models import Batch
 
 
@@ -37,7 +37,7 @@ class Command(TandemCommand):
             batch=batch, more_raters=options["raters"], seed=options["seed"], reason=options["reason"], **selection
         )
         if options["format"] == "json":
-            self.say(as_json(document(done.study, done)))
+            self.say_json(document(done.study, done))
             return
         hits = done.hits.count()
         raters = f", for {done.raters_per_hit} raters each" if done.purpose == Batch.Purpose.RATING else ""

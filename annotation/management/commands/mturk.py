@@ -6,13 +6,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from annotation.core.errors import UnknownName
 from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
 from annotation.recruitment.mturk import actions, hits
 from annotation.recruitment.mturk.requests import RunSummary
 from annotation.recruitment.mturk.sync import sync
-from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -32,13 +31,13 @@ class Command(TandemCommand):
             ("sync", "ask MTurk for HITs and assignments"),
             ("expire", "take down every HIT on offer"),
         ):
-            _common(subparsers.add_parser(name, help=text))
+            add_channel(subparsers.add_parser(name, help=text), "MTurk")
         for name, text in (
             ("approve", "approve assignments, or all that are in order"),
             ("reject", "reject assignments, with words for their workers"),
             ("bonus", "pay a bonus for assignments"),
         ):
-            action = _common(subparsers.add_parser(name, help=text))
+            action = add_channel(subparsers.add_parser(name, help=text), "MTurk")
             action.add_argument(
                 "--assignment", nargs="+", default=None, metavar="ID", help="assignments, as MTurk names them"
             )
@@ -51,7 +50,9 @@ class Command(TandemCommand):
             action.add_argument(
                 words, dest="words", default="", required=name != "approve", help="words that the worker reads"
             )
-        action = _common(subparsers.add_parser("qualify", help="give raters a qualification; made if it isn't there"))
+        action = add_channel(
+            subparsers.add_parser("qualify", help="give raters a qualification; made if it isn't there"), "MTurk"
+        )
         action.add_argument("--name", required=True)
         action.add_argument("--description", required=True)
         action.add_argument("--value", type=int, default=1)
@@ -61,26 +62,11 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the action, and print the result; pending or refused requests give a non-zero status."""
-        channel = _channel(options["study"], options["channel"])
+        channel = channel_of(options, Channel.Kind.MTURK, "MTurk")
         document = _run(channel, options)
         self.say(json.dumps(document, ensure_ascii=False))
         if document.get("trouble") or document.get("refused"):
             raise CommandError(document.get("trouble") or "MTurk refused some of it; see above")
-
-
-def _common(parser: CommandParser) -> CommandParser:
-    parser.add_argument("study", metavar="STUDY")
-    parser.add_argument("--channel", default=None, metavar="NAME", help="needed where the study has several for MTurk")
-    return parser
-
-
-def _channel(slug: str, name: str | None) -> Channel:
-    channels = find_study(slug).channels.filter(kind=Channel.Kind.MTURK).select_related("study")
-    found = list(channels.filter(name=name) if name else channels)
-    if len(found) != 1:
-        names = ", ".join(channels.values_list("name", flat=True))
-        raise UnknownName(f"name one MTurk channel of study {slug} with --channel; there are: {names or 'none'}")
-    return found[0]
 
 
 def _run(channel: Channel, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """List the pay due to a study's raters."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -26,6 +25,6 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         rows = payment_rows(payments_of(study, platforms=options["platforms"]))
         if options["format"] == "json":
-            self.say(json.dumps({"study": study.slug, "payments": rows}, indent=2, ensure_ascii=False))
+            self.say_json({"study": study.slug, "payments": rows})
         else:
             self.stdout.write("".join(csv_lines(rows, COLUMNS)), ending="")

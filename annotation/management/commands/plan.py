@@ -1,6 +1,5 @@
 """Plan a study's size."""
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
@@ -112,10 +111,7 @@ class Command(TandemCommand):
                 prices={field: options[name] for name, field in _PRICES.items() if options[name] is not None},
             ),
         )
-        if options["format"] == "json":
-            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
-        else:
-            self.say(as_text(found))
+        self.say_numbers(found, options["format"], as_text)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from annotation.core.errors import UnknownName
 from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
 from annotation.recruitment.prolific import actions
 from annotation.recruitment.prolific.client import Json, ProlificClient
@@ -15,7 +15,6 @@ from annotation.recruitment.prolific.panel_actions import find_submission
 from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
 from annotation.recruitment.prolific.sync import sync
-from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
@@ -30,14 +29,14 @@ class Command(TandemCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the actions and their options."""
         subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        _common(subparsers.add_parser("sync", help="ask Prolific for all submissions"))
+        add_channel(subparsers.add_parser("sync", help="ask Prolific for all submissions"), "Prolific")
         for name, text in (
             ("approve", "approve a submission: its participant is paid"),
             ("reject", "reject a submission, with words for its participant"),
             ("bonus", "pay a bonus for a submission"),
             ("release", "let its participant in from another browser"),
         ):
-            action = _common(subparsers.add_parser(name, help=text))
+            action = add_channel(subparsers.add_parser(name, help=text), "Prolific")
             action.add_argument("submission", metavar="SUBMISSION", help="as Prolific names it (SESSION_ID)")
             if name == "reject":
                 action.add_argument(
@@ -52,29 +51,8 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the action, and print the result."""
-        channel = find_channel(options["study"], options["channel"])
+        channel = channel_of(options, Channel.Kind.PROLIFIC, "Prolific")
         self.say(json.dumps(_run(channel, options), ensure_ascii=False))
-
-
-def _common(parser: CommandParser) -> CommandParser:
-    parser.add_argument("study", metavar="STUDY")
-    parser.add_argument(
-        "--channel", default=None, metavar="NAME", help="needed where the study has several for Prolific"
-    )
-    return parser
-
-
-def find_channel(slug: str, name: str | None) -> Channel:
-    """Return the study's Prolific channel, or the one of this name.
-
-    Raises: UnknownStudy; UnknownName.
-    """
-    channels = find_study(slug).channels.filter(kind=Channel.Kind.PROLIFIC).select_related("study")
-    found = list(channels.filter(name=name) if name else channels)
-    if len(found) != 1:
-        names = ", ".join(channels.values_list("name", flat=True))
-        raise UnknownName(f"name one Prolific channel of study {slug} with --channel; there are: {names or 'none'}")
-    return found[0]
 
 
 def _run(channel: Channel, options: dict[str, Any]) -> Json:

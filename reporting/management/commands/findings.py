@@ -1,6 +1,5 @@
 """`manage.py findings`: the numbers of a study on standard output."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -43,7 +42,4 @@ class Command(TandemCommand):
             judges=judges_named(study, options["judge"]),
             seed=options["seed"],
         )
-        if options["format"] == "json":
-            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
-        else:
-            self.say(as_text(found))
+        self.say_numbers(found, options["format"], as_text)

@@ -1,6 +1,5 @@
 """`manage.py separability_advice`: which instances are worth a person's time, from separability and a pilot."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -31,7 +30,4 @@ class Command(TandemCommand):
         """Compute and print."""
         filters = filters_of(options, threshold=options["threshold"])
         found = distinguishable(find_study(slug), filters)
-        if options["format"] == "json":
-            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
-        else:
-            self.say(as_text(found))
+        self.say_numbers(found, options["format"], as_text)

@@ -1,6 +1,5 @@
 """`manage.py separability_stability`: how far separability moves with fewer samples, or another temperature."""
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -42,7 +41,4 @@ class Command(TandemCommand):
             for one in found["configurations"]:
                 rows = one["stability"]["samples"]
                 one["stability"]["samples"] = [row for row in rows if row["samples"] in options["samples"]]
-        if options["format"] == "json":
-            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
-        else:
-            self.say(as_text(found))
+        self.say_numbers(found, options["format"], as_text)

@@ -1,7 +1,7 @@
 """`manage.py table_effect`: what comparison tables change in people's votes, on standard output."""
 
-import json
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -48,8 +48,6 @@ class Command(TandemCommand):
         votes = second_votes(study, filters)
         found = effect_of(study, filters, votes)
         reasons = list(all_reasons(votes)) if options["reasons"] else []
-        if options["format"] == "json":
-            shown = {**found, "reasons": reasons} if options["reasons"] else found
-            self.say(json.dumps(shown, ensure_ascii=False, allow_nan=False, indent=1))
-        else:
-            self.say(as_text(found, reasons))
+        if options["reasons"] and options["format"] == "json":
+            found["reasons"] = reasons
+        self.say_numbers(found, options["format"], partial(as_text, reasons=reasons))
