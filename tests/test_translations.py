@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 
 import annotation.batches.extend_form
 import annotation.batches.forms
+import annotation.importing.forms
 import annotation.rating.forms
 import annotation.studies.settings_form
 import judging.runs.forms
@@ -49,8 +50,8 @@ def test_no_template_holds_a_text_that_is_not_marked(template: Path) -> None:
 
 FORMS = [
     *(
-        annotation.rating.forms.UploadForm,
-        annotation.rating.forms.NewStudyForm,
+        annotation.importing.forms.UploadForm,
+        annotation.importing.forms.NewStudyForm,
         annotation.batches.forms.BatchForm,
         annotation.batches.extend_form.ExtendForm,
     ),

@@ -4,7 +4,6 @@ from decimal import Decimal
 from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import status
@@ -30,7 +29,7 @@ from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import BadFields
 from annotation.core.keys import new_seed
-from annotation.members.permissions import MANAGERS, READERS
+from annotation.members.permissions import READERS, find_study, may_manage
 from annotation.models import Batch, Study
 from annotation.studies.configurations import configuration
 from annotation.studies.presets import batch_defaults
@@ -53,15 +52,13 @@ class BatchSetup(GenericViewSet[Any]):
     def _managed(self) -> Batch:
         """Return the batch to a study admin; 403 for readers, 404 for others."""
         batch: Batch = self.get_object()
-        if not Study.objects.visible_to(self.request.user, *MANAGERS).filter(pk=batch.study_id).exists():
+        if not may_manage(self.request.user, batch.study):
             raise PermissionDenied("only study admins may change batches")
         return batch
 
     def _managed_study(self, slug: str) -> Study:
-        study = Study.objects.visible_to(self.request.user, *READERS).filter(slug=slug).first()
-        if study is None:
-            raise Http404(f"no study {slug}")
-        if not Study.objects.visible_to(self.request.user, *MANAGERS).filter(pk=study.pk).exists():
+        study = find_study(self.request.user, slug, *READERS)
+        if not may_manage(self.request.user, study):
             raise PermissionDenied("only study admins may make batches")
         return study
 

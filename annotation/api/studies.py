@@ -26,12 +26,11 @@ from annotation.api.study_serializers import (
 )
 from annotation.core.errors import BadFields
 from annotation.importing.copying import copy_study
+from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
 from annotation.importing.new_studies import create_study, settings_of
 from annotation.importing.uploads import read_upload
-from annotation.members.permissions import MANAGERS
-from annotation.members.study_groups import group_of_copy, groups_of_new_study
+from annotation.members.permissions import group_of_copy, groups_of_new_study, may_manage
 from annotation.models import Study
-from annotation.rating.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.log_entries import events_of
 from annotation.studies.services import save_settings
@@ -44,7 +43,7 @@ class StudySetup(GenericViewSet[Any]):
     def _managed(self) -> Study:
         """Return the study to its study admins; 403 for readers, 404 for others."""
         study: Study = self.get_object()
-        if not Study.objects.visible_to(self.request.user, *MANAGERS).filter(pk=study.pk).exists():
+        if not may_manage(self.request.user, study):
             raise PermissionDenied("only study admins may change a study")
         return study
 

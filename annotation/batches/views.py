@@ -1,7 +1,7 @@
 """Views of batches: forecast, make, preview, extend, copy, open and close."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -18,13 +18,12 @@ from annotation.batches.forecast import extension_forecast, forecast
 from annotation.batches.forms import BatchForm, ForecastForm, SelectionForm, initial_from_query, initial_of
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
-from annotation.core.middleware import error_text
+from annotation.core.http import attempt, error_text, is_htmx
 from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
 from annotation.models import Batch, Study
 from annotation.rating import preview
 from annotation.studies.configurations import configurations
 
-T = TypeVar("T")
 NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_forecast.html"
 
 
@@ -38,9 +37,7 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     form = BatchForm(request.POST, request.FILES, study=study)
     status = request.POST.get("status") or Batch.Status.OPEN
     if form.is_valid() and (
-        done := _attempt(
-            form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings)
-        )
+        done := attempt(form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings))
     ):
         batch, made = done
         message = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
@@ -56,7 +53,7 @@ def choice(request: HttpRequest, study: Study) -> HttpResponse:
     data = request.POST if request.method == "POST" else request.GET
     form = ForecastForm(data, request.FILES, study=study)
     forecasts = _forecast_context(form, lambda: forecast(form.spec, fee_percent=form.fee_percent))
-    if _is_htmx(request):  # with 200: a half-filled form is no error
+    if is_htmx(request):  # with 200: a half-filled form is no error
         return render(request, CHOICE, {"study": study, **forecasts, **_seed_drawn(form, data)})
     code = 422 if "problems" in forecasts else 200
     page: ForecastForm = BatchForm(data, request.FILES, study=study)
@@ -85,10 +82,10 @@ def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     context = {"study": study, "batch": batch, "form": form, "refused": _refused(batch)}
     if request.method != "POST":
         return render(request, "annotation/batches/extend_batch.html", context)
-    if _is_htmx(request) or "show" in request.POST:
+    if is_htmx(request) or "show" in request.POST:
         return _show_extension(request, batch, form, context)
     done = (
-        _attempt(form, lambda: extend_batch(batch=batch, by=account_of(request), **form.settings))
+        attempt(form, lambda: extend_batch(batch=batch, by=account_of(request), **form.settings))
         if form.is_valid()
         else None
     )
@@ -110,7 +107,7 @@ def _refused(batch: Batch) -> str:
 def _show_extension(request: HttpRequest, batch: Batch, form: ExtendForm, context: dict[str, Any]) -> HttpResponse:
     form.fields["reason"].required = False
     forecasts = _forecast_context(form, lambda: _extension(batch, form), more=True)
-    if _is_htmx(request):
+    if is_htmx(request):
         return render(request, CHOICE, {**context, **forecasts, **_seed_drawn(form, request.POST)})
     code = 422 if "problems" in forecasts else 200
     if code == 200:
@@ -171,10 +168,6 @@ def _batch(study: Study, pk: int) -> Batch:
     return batch
 
 
-def _is_htmx(request: HttpRequest) -> bool:
-    return bool(getattr(request, "htmx", False))
-
-
 def _initial_forecast(form: BatchForm, study: Study) -> dict[str, Any]:
     """Return the forecast for a form's initial values."""
     values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
@@ -183,14 +176,14 @@ def _initial_forecast(form: BatchForm, study: Study) -> dict[str, Any]:
     return _forecast_context(filled, lambda: forecast(filled.spec, fee_percent=filled.fee_percent))
 
 
-def _forecast_context(form: SelectionForm, attempt: Callable[[], Any], *, more: bool = False) -> dict[str, Any]:
+def _forecast_context(form: SelectionForm, service: Callable[[], Any], *, more: bool = False) -> dict[str, Any]:
     """Return the partial's context: a forecast, or the problems."""
     if not form.is_valid():
         return {
             "problems": [f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items()]
         }
     try:
-        found = attempt()
+        found = service()
     except AnnotationError as error:
         return {"problems": [error_text(error)]}
     return {**(found if more else {"forecast": found})}
@@ -207,12 +200,3 @@ def _seed_drawn(form: SelectionForm, data: Any) -> dict[str, Any]:
     attributes: dict[str, str | bool] = {"hx-swap-oob": "true"}
     drawn = type(form).base_fields["seed"].get_bound_field(forms.Form({"seed": str(form.drawn_seed)}), "seed")
     return {"seed_field": drawn.as_widget(attrs=attributes)}
-
-
-def _attempt(form: forms.Form, attempt: Callable[[], T]) -> T | None:
-    """Call a service; show its domain error at the form."""
-    try:
-        return attempt()
-    except AnnotationError as error:
-        form.add_error(None, error_text(error))
-        return None

@@ -1,19 +1,53 @@
-"""Requests and responses: prefetching, referrers, and the address that counts as one client."""
+"""Requests and responses: htmx, domain errors, prefetching, referrers, and the address that counts as one client."""
 
 import ipaddress
 import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
+from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 
+from annotation.core.errors import AnnotationError, BadFile, OtherAccount, Unacceptable, UnknownName, UnknownStudy
+
+T = TypeVar("T")
+
+MOST_SHOWN = 100
 _IPV6_NETWORK = 64  # bits: the prefix assigned to a household or a phone, which can use any address in it
 # Some proxies add the port, which differs between connections.
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d+)?|([\d.]+):\d+")
 _PRIVATE = b"\xfd"  # first byte of the IPv6 addresses that are not routed on the internet
+
+
+def is_htmx(request: HttpRequest) -> bool:
+    """Tell whether htmx made the request, and gets a partial."""
+    return bool(getattr(request, "htmx", False))
+
+
+def error_text(error: AnnotationError) -> str:
+    """Return an error's message, with the first MOST_SHOWN lines of a bad file."""
+    return error.abridged(MOST_SHOWN) if isinstance(error, BadFile) else str(error)
+
+
+def status_of(error: AnnotationError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, UnknownStudy | UnknownName):
+        return 404
+    if isinstance(error, BadFile | Unacceptable):
+        return 422
+    return 401 if isinstance(error, OtherAccount) else 409
+
+
+def attempt(form: BaseForm, service: Callable[[], T], *, field: str | None = None) -> T | None:
+    """Call a service; show its domain error at the form."""
+    try:
+        return service()
+    except AnnotationError as error:
+        form.add_error(field, error_text(error))
+        return None
 
 
 def skip_prefetch(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

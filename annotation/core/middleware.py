@@ -12,17 +12,8 @@ from django.utils.cache import patch_cache_control
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
-from annotation.core.errors import (
-    AnnotationError,
-    BadFile,
-    ConsentNeeded,
-    OtherAccount,
-    Unacceptable,
-    UnknownName,
-    UnknownStudy,
-)
-
-MOST_SHOWN = 100
+from annotation.core.errors import AnnotationError, ConsentNeeded
+from annotation.core.http import error_text, is_htmx, status_of
 
 
 class CharsetMiddleware(MiddlewareMixin):
@@ -51,7 +42,7 @@ class DomainErrorMiddleware(MiddlewareMixin):
         """Render the error as a page, or as a card for htmx."""
         if not isinstance(error, AnnotationError):
             return None
-        template = "error.html#card" if getattr(request, "htmx", False) else "error.html"
+        template = "error.html#card" if is_htmx(request) else "error.html"
         response = render(request, template, {"message": error_text(error)}, status=status_of(error))
         if isinstance(error, ConsentNeeded):
             response["X-Tandem-Wait"] = "consent"
@@ -64,7 +55,7 @@ class SignedOutMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Replace a redirect to the sign-in page."""
         to_login = response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL))
-        if to_login and getattr(request, "htmx", False):
+        if to_login and is_htmx(request):
             return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
         return response
 
@@ -79,20 +70,6 @@ class PrivatePagesMiddleware(MiddlewareMixin):
         if request.user.is_authenticated or "Authorization" in request.headers:
             patch_cache_control(response, private=True, no_store=True)
         return response
-
-
-def error_text(error: AnnotationError) -> str:
-    """Return an error's message, with the first MOST_SHOWN lines of a bad file."""
-    return error.abridged(MOST_SHOWN) if isinstance(error, BadFile) else str(error)
-
-
-def status_of(error: AnnotationError) -> int:
-    """Return the HTTP status of an error."""
-    if isinstance(error, UnknownStudy | UnknownName):
-        return 404
-    if isinstance(error, BadFile | Unacceptable):
-        return 422
-    return 401 if isinstance(error, OtherAccount) else 409
 
 
 class LanguageMiddleware(LocaleMiddleware):

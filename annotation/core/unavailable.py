@@ -8,6 +8,8 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
+from annotation.core.http import is_htmx
+
 # A lock timeout, a restarting server or a full disk; a closed connection.
 UNAVAILABLE = (OperationalError, InterfaceError)
 RETRY_SECONDS = 5
@@ -24,7 +26,7 @@ class UnavailableDatabaseMiddleware(MiddlewareMixin):
         if not isinstance(error, UNAVAILABLE):
             return None
         log_unavailable(request, error)
-        template = "503.html#card" if getattr(request, "htmx", False) else "503.html"
+        template = "503.html#card" if is_htmx(request) else "503.html"
         is_read = request.method in ("GET", "HEAD")
         page = render_to_string(template, {"message": message_for(request.method), "is_read": is_read})
         return HttpResponse(page, status=503, headers=HEADERS)

@@ -73,6 +73,11 @@ def find_study(user: Any, slug: str, *roles: str) -> Study:
     return study
 
 
+def may_manage(user: Any, study: Study) -> bool:
+    """Tell whether `user` is a study admin of a study."""
+    return Study.objects.visible_to(user, *MANAGERS).filter(pk=study.pk).exists()
+
+
 def find_group(user: Any, slug: str, *roles: str) -> ResearchGroup:
     """Return a group in which `user` has one of `roles`; else raise Http404."""
     group = groups_of(user, *roles).filter(slug=slug).first()
@@ -107,3 +112,23 @@ def group_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[
         return wrapped
 
     return decorate
+
+
+def groups_of_new_study(user: User) -> list[ResearchGroup]:
+    """Return the groups in which `user` may create a study, the default first.
+
+    Raises: PermissionDenied if there is none.
+    """
+    first = group_of_new_study(user)
+    if user.is_superuser:
+        others = ResearchGroup.objects.all()
+    else:  # roles in single studies of a group don't count
+        grants = user.role_grants.filter(role__in=READERS)
+        others = ResearchGroup.objects.filter(role_grants__in=grants).distinct()
+    return [first, *(group for group in others.order_by("slug") if group.pk != first.pk)]
+
+
+def group_of_copy(user: User, study: Study) -> ResearchGroup:
+    """Return the group of a study's copy: the study's, if `user` may create studies there, else their default."""
+    groups = groups_of_new_study(user)
+    return next((group for group in groups if group.pk == study.group_id), groups[0])

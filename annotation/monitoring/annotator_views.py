@@ -16,9 +16,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
 from annotation.core.errors import AnnotationError, Unacceptable
-from annotation.core.middleware import status_of
+from annotation.core.http import status_of
 from annotation.core.spreadsheet import csv_lines
-from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.members.permissions import MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Study
 from annotation.monitoring.annotator_summary import assignments_of, summary_of
 from annotation.monitoring.forms import EraseForm, LeaveOutForm, MessageForm, OptionalReasonForm
@@ -53,10 +53,9 @@ DECISIONS: dict[str, Callable[..., exclusion.Effect]] = {
 def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one annotator's work; study admins decide about it and send messages."""
     annotator = get_object_or_404(study.annotators.present().select_related("study", "user"), pk=pk)
-    may_manage = Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists()
     if request.method != "POST":
-        return _page(request, annotator, may_manage)
-    if not may_manage:
+        return _page(request, annotator)
+    if not may_manage(request.user, study):
         raise PermissionDenied
     action = request.POST.get("action", "")
     if action not in OF_RATER and action not in OF_ASSIGNMENT:
@@ -67,11 +66,11 @@ def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
             messages.success(request, _act(request, annotator, action, form.cleaned_data))
         except AnnotationError as error:
             form.add_error(None, str(error))
-            return _page(request, annotator, may_manage, {action: form}, status=status_of(error))
+            return _page(request, annotator, {action: form}, status=status_of(error))
         if study.annotators.present().filter(pk=pk).exists():
             return redirect("annotation:rater", study.slug, pk)
         return redirect("annotation:study", study.slug)  # withdrawn annotators have no page
-    return _page(request, annotator, may_manage, {action: form}, status=422)
+    return _page(request, annotator, {action: form}, status=422)
 
 
 def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[str, Any]) -> str:
@@ -90,11 +89,7 @@ def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[
 
 
 def _page(
-    request: HttpRequest,
-    annotator: Annotator,
-    may_manage: bool,
-    bound: dict[str, forms.Form] | None = None,
-    status: int = 200,
+    request: HttpRequest, annotator: Annotator, bound: dict[str, forms.Form] | None = None, status: int = 200
 ) -> HttpResponse:
     """Render the page; `bound` is the invalid form."""
     page = Paginator(assignments_of(annotator), HITS_A_PAGE).get_page(request.GET.get("page"))
@@ -111,7 +106,7 @@ def _page(
         "forms": {**kinds, **(bound or {})},
         "refused": next(iter(bound or {}), ""),
         "problems": [problem for form in (bound or {}).values() for problem in form.non_field_errors()],
-        "may_manage": may_manage,
+        "may_manage": may_manage(request.user, annotator.study),
     }
     return render(request, "annotation/monitoring/annotator.html", context, status=status)
 

@@ -19,8 +19,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators.messages import recipients, send_to_batch
 from annotation.batches.services import notices_of
+from annotation.core.http import is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
-from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.members.permissions import MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Assignment, Batch, Hit, Slot, Study
 from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
 from annotation.monitoring.batch_figures import figures_of
@@ -53,7 +54,7 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "figures": _placeholder(request, batch) if large else _figures(request, batch, slots)[0],
         "hits": page,
         "rows": _with_slots(page),
-        "may_manage": Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists(),
+        "may_manage": may_manage(request.user, study),
         "states": Batch.Status.choices,
         "notices": notices_of(batch),
         "flag_count": flag_count,
@@ -67,7 +68,7 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Return the progress of a batch, in one query; 204 when it is unchanged."""
     batch = _find(study, pk)
-    if not getattr(request, "htmx", False):
+    if not is_htmx(request):
         return redirect("annotation:batch", study.slug, pk)
     return _response(request, *_live(request, batch, slots_of(batch, timezone.now())))
 
@@ -77,7 +78,7 @@ def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 def batch_figures(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Return time, money, raters and ratings per pair; 204 when they are unchanged."""
     batch = _find(study, pk)
-    if not getattr(request, "htmx", False):
+    if not is_htmx(request):
         return redirect(f"{reverse('annotation:batch', args=[study.slug, pk])}?figures=1")
     return _response(request, *_figures(request, batch, slots_of(batch, timezone.now())))
 

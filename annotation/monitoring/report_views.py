@@ -17,7 +17,8 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.allocation import claims
 from annotation.core.errors import Unacceptable
-from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.core.http import is_htmx
+from annotation.members.permissions import READERS, account_of, may_manage, study_view
 from annotation.models import Assignment, Display, Flag, Study
 from annotation.monitoring.reports import RETURNED, flags_of, kind_counts, reported_raters, returned_of, with_rows
 from annotation.quality.exclusion import unblock_annotator
@@ -43,7 +44,7 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
         made = flags.flag_pair(assignment=assignment, pair_key=pair_key, **values, at=now)
     else:
         made = flags.flag_row(assignment=assignment, pair_key=pair_key, row=row, take_back=data["take_back"], at=now)
-    if not getattr(request, "htmx", False):
+    if not is_htmx(request):
         return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{pair_key}")
     display = Display.objects.select_related("pair", "table").get(pk=made.display_id)
     context: dict[str, Any] = {"assignment": assignment, "pair_key": display.pair.key}
@@ -77,9 +78,9 @@ def return_hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def reports(request: HttpRequest, study: Study) -> HttpResponse:
     """List flags and returned HITs; study admins unblock raters."""
-    may_manage = Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists()
+    manages = may_manage(request.user, study)
     if request.method == "POST":
-        if not may_manage:
+        if not manages:
             raise PermissionDenied
         blocked = study.annotators.present().exclude(blocked_at=None)
         rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
@@ -100,6 +101,6 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
         "flags": [] if kind == RETURNED else with_rows(page),
         "query": f"kind={kind}" if kind else "",
         "raters": reported_raters(study),
-        "may_manage": may_manage,
+        "may_manage": manages,
     }
     return render(request, "annotation/monitoring/reports.html", context)

@@ -6,8 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation.core.errors import AnnotationError
-from annotation.core.middleware import error_text
+from annotation.core.http import attempt
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.planning.forms import PlanForm
@@ -22,10 +21,7 @@ def planner(request: HttpRequest, study: Study) -> HttpResponse:
     form = PlanForm(request.GET if "width" in request.GET else None, study=study)
     context: dict[str, Any] = {"study": study, "form": form}
     if form.is_valid():
-        try:
-            context |= _plan_context(plan(study, form.spec))
-        except AnnotationError as error:
-            form.add_error(None, error_text(error))
+        context |= attempt(form, lambda: _plan_context(plan(study, form.spec))) or {}
     return render(request, "annotation/planning/planner.html", context, status=422 if form.errors else 200)
 
 

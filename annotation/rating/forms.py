@@ -1,21 +1,14 @@
-"""Forms of the rating pages, and those with which studies are made, copied and filled."""
+"""Forms of the rating pages."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
-from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.file_bounds import command_for
-from annotation.models import Assignment, Flag, ResearchGroup, Study
-from annotation.models.studies import RESERVED_SLUGS
+from annotation.models import Assignment, Flag
 from annotation.rating.client_report import ClientReport
-from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template
 
 LONGEST_COMMENT = 2000
-MOST_COPIED = 2000  # instances, within one request
 MOST_ROWS = 32_767  # what the column holds
 PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW)
 
@@ -61,158 +54,6 @@ class SecondVoteForm(VoteForm):
     """The second choice on one pair; the service requires a reason where the choice changes."""
 
     reason = forms.CharField(required=False)
-
-
-class UploadForm(forms.Form):
-    """A file to be read into a study."""
-
-    KINDS = [
-        ("study", _("Study file: instances and generations (JSON Lines or CSV)")),
-        ("labelled", _("Two outputs and which is better (JSON): input, output_1, output_2, label")),
-        ("preferences", _("Preference pairs (JSON): prompt, chosen, rejected")),
-        ("sources", _("Source texts alone (JSON Lines or CSV): their generations are sampled later")),
-        ("mturk", _("MTurk batch results (CSV): instances and ratings")),
-        ("ratings", _("Ratings, long form (CSV or JSON Lines)")),
-        ("tables", _("Comparison tables (JSON Lines)")),
-    ]
-
-    kind = forms.ChoiceField(choices=KINDS, label=_("What is in the file"))
-    file = forms.FileField(label=_("File"))
-    dataset = forms.CharField(
-        required=False, max_length=100, label=_("Data set"), help_text=_("For MTurk results; or where lines name none.")
-    )
-    system_1 = forms.CharField(
-        required=False, max_length=200, label=_("System 1"), help_text=_("MTurk results: whose Input.id is 1 (A).")
-    )
-    system_2 = forms.CharField(
-        required=False, max_length=200, label=_("System 2"), help_text=_("MTurk results: whose Input.id is 2 (B).")
-    )
-
-    def clean_file(self) -> "UploadedFile[Any] | None":
-        """Refuse a file too large to be read within a web request."""
-        file: UploadedFile[Any] | None = self.cleaned_data["file"]
-        if file and (file.size or 0) > settings.UPLOAD_MAX_BYTES:
-            params = {
-                "limit": settings.UPLOAD_MAX_BYTES // 2**20,
-                "command": command_for(self.cleaned_data.get("kind", "")),
-            }
-            raise forms.ValidationError(
-                _("Larger than %(limit)d MB; split it, or read it with manage.py %(command)s."), params=params
-            )
-        return file
-
-    def clean(self) -> dict[str, Any]:
-        """Require the names that an MTurk file does not contain."""
-        cleaned = super().clean() or {}
-        if cleaned.get("kind") == "mturk":
-            for field in ("dataset", "system_1", "system_2"):
-                if not cleaned.get(field):
-                    self.add_error(field, _("MTurk results need this."))
-        return cleaned
-
-
-class NamesStudyForm(forms.Form):
-    """Name and group of a new study."""
-
-    slug = forms.SlugField(
-        max_length=80, label=_("Short name"), help_text=_("Letters, digits and dashes: part of addresses.")
-    )
-    group = forms.ModelChoiceField(
-        queryset=ResearchGroup.objects.none(),
-        to_field_name="slug",
-        required=False,
-        empty_label=None,
-        label=_("Group"),
-        help_text=_("Users with a role in the group see the study."),
-    )
-
-    def __init__(self, *args: Any, groups: Sequence[ResearchGroup], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.groups = groups
-        chosen: Any = self.fields["group"]
-        chosen.queryset = ResearchGroup.objects.filter(pk__in=[group.pk for group in groups])
-        chosen.label_from_instance = lambda group: group.name
-        self.initial.setdefault("group", groups[0].slug)
-
-    def clean_slug(self) -> str:
-        """Refuse the name of any study, also of those hidden from this user, and reserved names."""
-        slug: str = self.cleaned_data["slug"]
-        if Study.objects.filter(slug=slug).exists() or slug in RESERVED_SLUGS:
-            raise forms.ValidationError(_("This name is taken."))
-        return slug
-
-    def clean_group(self) -> ResearchGroup:
-        """Default to the first group."""
-        return self.cleaned_data["group"] or self.groups[0]
-
-
-class NewStudyForm(NamesStudyForm, UploadForm):
-    """A new study: its name, its template, and optionally its first file."""
-
-    KINDS = UploadForm.KINDS[:5]
-
-    kind = forms.ChoiceField(choices=KINDS, required=False, label=_("What is in the file"))
-    file = forms.FileField(
-        required=False,
-        label=_("File of instances and generations"),
-        help_text=_("May come later. It is read whole or not at all."),
-    )
-    template = forms.ChoiceField(
-        choices=[(one.name, one.title) for one in TEMPLATES.values()],
-        required=False,
-        initial=BLANK,
-        label=_("Begin from"),
-        widget=forms.HiddenInput,
-    )
-
-    field_order = ["template", "slug", "group", "kind", "file", "dataset", "system_1", "system_2"]
-
-    def clean_template(self) -> StudyTemplate:
-        """Return the template object."""
-        return find_template(self.cleaned_data["template"] or BLANK)
-
-    def clean(self) -> dict[str, Any]:
-        """Check the upload fields only if there is a file."""
-        return super().clean() if self.cleaned_data.get("file") else self.cleaned_data
-
-    @property
-    def read(self) -> dict[str, Any] | None:
-        """Keyword arguments for `read_upload`; None without a file."""
-        return file_of(self) if self.cleaned_data["file"] else None
-
-
-class CopyStudyForm(NamesStudyForm):
-    """A copy of a study."""
-
-    title = forms.CharField(max_length=200, required=False, label=_("Title"), help_text=_("Empty: the same one."))
-    with_instances = forms.BooleanField(
-        required=False,
-        label=_("With its instances"),
-        help_text=_("Systems, texts, pairs and comparison tables. Ratings, batches and raters are never copied."),
-    )
-
-    field_order = ["slug", "title", "group", "with_instances"]
-
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
-
-    def clean_with_instances(self) -> bool:
-        """Refuse more instances than a web request can copy."""
-        with_instances: bool = self.cleaned_data["with_instances"]
-        if with_instances and (count := self.study.instances.count()) > MOST_COPIED:
-            message = _(
-                "It has %(count)d instances; copy it with manage.py copy_study %(slug)s --to NAME --with-instances."
-            )
-            raise forms.ValidationError(message, params={"count": count, "slug": self.study.slug})
-        return with_instances
-
-
-def file_of(form: forms.Form) -> dict[str, Any]:
-    """Return the keyword arguments for `read_upload` from a valid form with a file."""
-    cleaned = form.cleaned_data
-    names = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
-    return {"kind": cleaned["kind"] or "study", "data": cleaned["file"].read(), "name": cleaned["file"].name, **names}
 
 
 class ReturnForm(forms.Form):

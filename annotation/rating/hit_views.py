@@ -16,8 +16,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.allocation.lease import require_open
 from annotation.core.errors import AnnotationError, ConsentNeeded, Unacceptable, VoteConflict, VotesMissing
-from annotation.core.http import skip_prefetch
-from annotation.core.middleware import status_of
+from annotation.core.http import is_htmx, skip_prefetch, status_of
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import is_taken
 from annotation.models import Assignment, Display, Rating
@@ -170,11 +169,6 @@ def opened_display(assignment: Assignment, key: str = "") -> Display | None:
     if key in shown:
         return shown[key]
     return reveal(assignment=assignment, at=timezone.now())
-
-
-def is_htmx(request: HttpRequest) -> bool:
-    """Tell whether htmx made the request, and gets a partial."""
-    return bool(getattr(request, "htmx", False))
 
 
 def _add_thanks(request: HttpRequest, assignment: Assignment) -> None:

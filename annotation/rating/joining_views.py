@@ -8,11 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators import consent as consents
+from annotation.annotators.messages import mark_read
 from annotation.core.default_labels import translate_default
+from annotation.core.http import is_htmx
 from annotation.core.markdown import shown_text
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of
@@ -132,3 +135,16 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
 def _me(request: HttpRequest, study_key: str) -> Annotator:
     mine = Annotator.objects.filter(user=account_of(request)).select_related("study")
     return get_object_or_404(mine, study__key=study_key)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def message_read(request: HttpRequest) -> HttpResponse:
+    """Mark a message to the signed-in rater as read, and return to the page they were on."""
+    if request.method == "POST":
+        mark_read(user=account_of(request), key=request.POST.get("key", ""), at=timezone.now())
+        if is_htmx(request):
+            return render(request, "annotation/rating/_messages.html")
+    back = request.POST.get("next", "")
+    local = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    return redirect(back if local else "annotation:rate")

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Max, Min
 
 from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
-from annotation.core.middleware import status_of
+from annotation.core.http import status_of
 from annotation.models import Assignment, Display, Rating
 from annotation.rating.forms import SecondVoteForm, VoteForm
 from annotation.rating.presenters import RejectedAnswer, displays_of

@@ -12,12 +12,12 @@ from django.views.decorators.cache import never_cache
 
 from annotation.allocation.lease import require_open
 from annotation.core.errors import SecondStageClosed, Unacceptable, VoteConflict
-from annotation.core.middleware import status_of
+from annotation.core.http import is_htmx, status_of
 from annotation.models import Assignment, Rating
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.client_report import parse_times
 from annotation.rating.forms import SecondVoteForm
-from annotation.rating.hit_views import CLOSED_STATES, is_htmx, opened_display, show_hit
+from annotation.rating.hit_views import CLOSED_STATES, opened_display, show_hit
 from annotation.rating.presenters import base_context, second_stage
 from annotation.rating.scriptless import rejected_answer, take_votes, votes_in
 from annotation.rating.second_stage import reveal, save_second_vote

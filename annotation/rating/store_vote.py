@@ -1,5 +1,6 @@
 """Store votes: the current one of each pair and stage, and an append-only history of changes."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
@@ -158,3 +159,25 @@ def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime
     before = VoteChange.objects.filter(display__assignment=assignment, received_at__lt=at).order_by("-received_at")
     last = before.values_list("received_at", flat=True).first()
     return max((at - max(earliest, last or earliest)).total_seconds(), 0.0)
+
+
+def record_times(assignment: Assignment, stage: str, times: Mapping[str, ClientReport], at: datetime) -> None:
+    """Raise the times of a stage's votes to those reported; the history keeps the times of each choice."""
+    changed = []
+    for rating in _RATINGS.all(assignment=assignment.pk, stage=stage) if times else []:
+        report = times.get(rating.display.pair.key, _NO_REPORT)
+        earliest = earliest_start(assignment, rating.display, stage)
+        active, wall = larger_times(rating, *report.seconds(earliest=earliest, received_at=at))
+        if (active, wall) != (rating.active_seconds, rating.wall_seconds):
+            rating.active_seconds, rating.wall_seconds = active, wall
+            changed.append(rating)
+    Rating.objects.bulk_update(changed, ["active_seconds", "wall_seconds"])
+
+
+def _ratings(assignment: int, stage: str) -> QuerySet[Rating]:
+    found = Rating.objects.filter(display__assignment=assignment, stage=stage).order_by()
+    return found.select_related("display__pair")
+
+
+_NO_REPORT = ClientReport()
+_RATINGS = Prepared(_ratings)

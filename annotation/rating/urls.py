@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.rating import hit_views, joining_views, message_views, next_hit_views, second_stage_views
+from annotation.rating import hit_views, joining_views, next_hit_views, second_stage_views
 
 urlpatterns = [
     path("rate/", next_hit_views.rate, name="rate"),
@@ -16,5 +16,5 @@ urlpatterns = [
     path("rate/hit/<slug:assignment_key>/second/", second_stage_views.second_vote, name="save-second-vote"),
     path("rate/hit/<slug:assignment_key>/submit/", hit_views.submit, name="submit"),
     path("rate/hit/<slug:assignment_key>/feedback/", joining_views.feedback, name="feedback"),
-    path("rate/messages/read/", message_views.message_read, name="message-read"),
+    path("rate/messages/read/", joining_views.message_read, name="message-read"),
 ]

@@ -16,8 +16,7 @@ from annotation.models import Assignment, Display, Rating
 from annotation.quality import hidden_checks, qualification
 from annotation.quality.scoring import screen_name
 from annotation.rating.client_report import ClientReport
-from annotation.rating.stage_times import record_times
-from annotation.rating.store_vote import display_of, record_vote
+from annotation.rating.store_vote import display_of, record_times, record_vote
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 _NO_REPORT = ClientReport()

@@ -18,8 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.errors import AnnotationError, BadFields
-from annotation.core.middleware import error_text, status_of
-from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.core.http import error_text, status_of
+from annotation.members.permissions import MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Channel, Study
 from annotation.recruitment.accounts import InviteForm, ReissueForm
 from annotation.recruitment.base import adapter_of
@@ -34,7 +34,7 @@ from annotation.recruitment.options import ChannelForm
 def channels(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's channels with their counts."""
     rows = with_counts(study.channels.select_related("batch"))
-    context = {"study": study, "channels": rows, "kinds": kinds(), "may_manage": _may_manage(request, study)}
+    context = {"study": study, "channels": rows, "kinds": kinds(), "may_manage": may_manage(request.user, study)}
     return render(request, "annotation/recruitment/channels.html", context)
 
 
@@ -66,7 +66,7 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
     found = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
     if request.method != "POST":
         return _page(request, found)
-    if not _may_manage(request, study):
+    if not may_manage(request.user, study):
         raise PermissionDenied
     if "act" in request.POST:
         return _act(request, found)
@@ -101,10 +101,6 @@ def new_links(request: HttpRequest, study: Study, channel_key: str) -> HttpRespo
     return render(request, "annotation/recruitment/links.html", context, status=200 if links else 422)
 
 
-def _may_manage(request: HttpRequest, study: Study) -> bool:
-    return Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists()
-
-
 def _forms(
     request: HttpRequest, study: Study, kind: str, own: dict[str, Any], options: dict[str, Any]
 ) -> tuple[ChannelForm, forms.Form]:
@@ -126,7 +122,7 @@ def _page(request: HttpRequest, found: Channel, *, status: int = 200, given: Any
         "channel": with_counts(Channel.objects.filter(pk=found.pk)).get(),
         "form": form,
         "options": options,
-        "may_manage": _may_manage(request, found.study),
+        "may_manage": may_manage(request.user, found.study),
     }
     return render(request, "annotation/recruitment/channel.html", context, status=status)
 

@@ -10,15 +10,22 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
-from annotation.core.middleware import error_text
+from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
+from annotation.core.http import attempt
 from annotation.importing.copying import copy_study
+from annotation.importing.forms import CopyStudyForm, NewStudyForm
 from annotation.importing.new_studies import create_study
-from annotation.members.permissions import MANAGERS, READERS, account_of, has_any_role, study_view
-from annotation.members.study_groups import group_of_copy, groups_of_new_study
+from annotation.members.permissions import (
+    MANAGERS,
+    READERS,
+    account_of,
+    group_of_copy,
+    groups_of_new_study,
+    has_any_role,
+    study_view,
+)
 from annotation.models import Study
 from annotation.quality.qualification import too_few_hits
-from annotation.rating.forms import CopyStudyForm, NewStudyForm
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.log_entries import about, changes_of, events_of
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate
@@ -60,18 +67,15 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
     names = form.cleaned_data
     template: StudyTemplate = names["template"]
     values = {**settings.settings, "title": settings.settings["title"] or names["slug"]}
-    try:
-        study, summary = create_study(
-            slug=names["slug"],
-            group=names["group"],
-            settings=values,
-            template=template,
-            by=account_of(request),
-            file=form.read,
-        )
-    except AnnotationError as error:
-        form.add_error("file" if form.cleaned_data["file"] else None, error_text(error))
+    arguments = {"slug": names["slug"], "group": names["group"], "settings": values, "template": template}
+    made = attempt(
+        form,
+        lambda: create_study(**arguments, by=account_of(request), file=form.read),
+        field="file" if names["file"] else None,
+    )
+    if made is None:
         return None
+    study, summary = made
     messages.success(request, summary or _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
     return study
 
@@ -112,20 +116,13 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
     groups, first = groups_of_new_study(user), group_of_copy(user, study)
     groups = [first, *(group for group in groups if group.pk != first.pk)]
     form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
-    if form.is_valid() and (made := _copy(request, study, form)) is not None:
+    made = form.is_valid() and attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))
+    if made:
         message = _("Study %(copy)s is made with the settings of %(study)s.")
         messages.success(request, message % {"copy": made.slug, "study": study.slug})
         return redirect("annotation:study", made.slug)
     context = {"form": form, "study": study, "choose_group": len(groups) > 1}
     return render(request, "annotation/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
-
-
-def _copy(request: HttpRequest, study: Study, form: CopyStudyForm) -> Study | None:
-    try:
-        return copy_study(study=study, by=account_of(request), **form.cleaned_data)
-    except AnnotationError as error:
-        form.add_error(None, error_text(error))
-        return None
 
 
 class ArchiveForm(forms.Form):

@@ -1,9 +1,7 @@
 """Views of studies: list, overview, uploads, separability, instances."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -17,20 +15,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from analysis import similarity
 from annotation.core.errors import AnnotationError
-from annotation.core.middleware import error_text
+from annotation.core.http import attempt
+from annotation.importing.forms import UploadForm, file_of
 from annotation.importing.uploads import read_upload
-from annotation.members.permissions import MANAGERS, READERS, account_of, has_any_role, study_view
+from annotation.members.permissions import READERS, account_of, has_any_role, may_manage, study_view
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
 from annotation.monitoring.reports import kind_counts
-from annotation.rating.forms import UploadForm, file_of
 from annotation.separability.forms import SeparabilityForm
 from annotation.separability.queue import start_separability
 from annotation.separability.services import latest_runs
 from annotation.separability.tasks import separability_jobs, separability_notice, separability_state
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.presets import ORIGINS, batch_defaults
-
-T = TypeVar("T")
 
 
 @login_required
@@ -57,7 +53,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
     """Import a further file into a study."""
     form = UploadForm(request.POST or None, request.FILES or None)
-    if form.is_valid() and (read := _attempt(form, lambda: read_upload(slug=study.slug, **file_of(form)))):
+    if form.is_valid() and (read := attempt(form, lambda: read_upload(slug=study.slug, **file_of(form)))):
         messages.success(request, read[1])
         return redirect("annotation:study", study.slug)
     context = {"form": form, "study": study}
@@ -84,7 +80,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "jobs": separability_jobs(study) if busy else [],
         "notice": "" if busy else separability_notice(study),
         "separability_form": SeparabilityForm(auto_id="separability_%s"),
-        "may_manage": Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists(),
+        "may_manage": may_manage(request.user, study),
     }
     if page is None:
         context |= {
@@ -142,15 +138,6 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         else instance.generations.select_related("system").order_by("system__position", "index"),
     }
     return render(request, "annotation/study_pages/instance.html", context)
-
-
-def _attempt(form: forms.Form, attempt: Callable[[], T]) -> T | None:
-    """Call a service; show its domain error at the form."""
-    try:
-        return attempt()
-    except AnnotationError as error:
-        form.add_error(None, error_text(error))
-        return None
 
 
 def _count_of(rows: Any, group: str = "study") -> Coalesce:

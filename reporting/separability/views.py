@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from annotation.core.errors import UnknownName
-from annotation.members.permissions import MANAGERS, READERS, study_view
+from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
 from annotation.separability.services import count_ignored_texts
 from annotation.studies.configurations import Configuration, configurations
@@ -87,7 +87,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "datasets": sorted({one.dataset for one in known}),
         "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
         "rows": [_row(one, filters) for one in found["configurations"]],
-        "may_manage": Study.objects.visible_to(request.user, *MANAGERS).filter(pk=study.pk).exists(),
+        "may_manage": may_manage(request.user, study),
         "pictures": {
             name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
         },

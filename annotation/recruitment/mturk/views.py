@@ -10,8 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import AnnotationError, ClaimRefused
-from annotation.core.http import skip_prefetch
-from annotation.core.middleware import status_of
+from annotation.core.http import is_htmx, skip_prefetch, status_of
 from annotation.models import Channel, Submission
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
@@ -49,7 +48,7 @@ def status(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
         context = state_of(submission, settings, timezone.now())
     except AnnotationError as error:  # the middleware's page can't be framed
         return framed_refusal(request, channel, str(error), status=status_of(error))
-    template = f"{FRAME}#state" if getattr(request, "htmx", False) else FRAME
+    template = f"{FRAME}#state" if is_htmx(request) else FRAME
     return framed(request, settings.site, template, context)
 
 

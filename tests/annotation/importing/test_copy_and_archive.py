@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import AnnotationError, ClaimRefused
+from annotation.importing import forms
 from annotation.importing.copying import copy_study
 from annotation.importing.new_studies import settings_of
 from annotation.models import (
@@ -27,7 +28,6 @@ from annotation.models import (
     Study,
 )
 from annotation.models.members import main_group
-from annotation.rating import forms
 from annotation.rating.votes import submit_assignment
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.presets import batch_defaults

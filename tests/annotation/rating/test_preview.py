@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.batches.services import set_batch_status
 from annotation.models import Batch, ComparisonTable, Pair, Study
-from annotation.rating.preview_html import disable_controls
+from annotation.templatetags.disable_controls import disable_controls
 from tests.annotation.study_pages.test_study_pages import signed_in
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user
 
