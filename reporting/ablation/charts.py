@@ -4,8 +4,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from reporting.ablation.comparison import differing_settings
-from reporting.core.charts import Spec, build_spec, empty_chart, shorten
-from reporting.core.themes import SHAPES, THEMES, Theme
+from reporting.core.charts import (
+    Spec,
+    build_spec,
+    empty_chart,
+    interval_and_point,
+    quantity,
+    series_encoding,
+    shorten,
+    with_ends,
+)
+from reporting.core.themes import THEMES
 
 Found = Mapping[str, Any]
 NO_TABLES_YET = "no judge with tables was asked yet, or nothing has a gold label"
@@ -23,13 +32,9 @@ def by_samples(found: Found, theme: str) -> Spec:
     title = "By the number of tables, |C|"
     if not points:
         return empty_chart(title, str(found.get("why", NO_TABLES_YET)), theme)
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "Tables drawn, |C|",
-        "scale": {"type": "log", "base": 2, "nice": False, "padding": 12},
-        "axis": {"values": sorted({point["x"] for point in points}), "format": "d", "grid": False},
-    }
+    scale = {"type": "log", "base": 2, "nice": False, "padding": 12}
+    axis = {"values": sorted({point["x"] for point in points}), "format": "d", "grid": False}
+    x = quantity("x", "Tables drawn, |C|", scale=scale, axis=axis)
     heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
     return _chart(points, x, MEASURES[measure], heading, theme, joined=True)
 
@@ -43,13 +48,8 @@ def by_calls(found: Found, theme: str) -> Spec:
     title = "By the calls that a verdict takes"
     if not points:
         return empty_chart(title, str(found.get("why", NO_CALLS_YET)), theme)
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "Calls a verdict (logarithmic scale)",
-        "scale": {"type": "log", "base": 2, "padding": 12},
-        "axis": {"format": "~g", "grid": False},
-    }
+    scale = {"type": "log", "base": 2, "padding": 12}
+    x = quantity("x", "Calls a verdict (logarithmic scale)", scale=scale, axis={"format": "~g", "grid": False})
     heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
     return _chart(points, x, MEASURES[measure], heading, theme)
 
@@ -84,41 +84,14 @@ def _level(found: Found) -> str:
 
 
 def _point(row: Found, estimate: Found, x: float, kind: str) -> dict[str, Any]:
-    value = estimate["value"]
-    return {
-        "kind": shorten(kind),
-        "x": x,
-        "value": value,
-        "low": value if estimate["low"] is None else estimate["low"],
-        "high": value if estimate["high"] is None else estimate["high"],
-    }
+    return {"kind": shorten(kind), "x": x, **with_ends("value", estimate)}
 
 
 def _chart(
     points: list[dict[str, Any]], x: Spec, measure: str, title: list[str], theme: str, *, joined: bool = False
 ) -> Spec:
-    kinds = sorted({point["kind"] for point in points})
-    layers = _layers(kinds, x, measure, THEMES[theme])
-    body = {"data": {"values": points}, "width": 520, "height": 260, "layer": layers if joined else layers[1:]}
-    return build_spec(body, title, [], theme)
-
-
-def _layers(kinds: list[str], x: Spec, measure: str, theme: Theme) -> list[Spec]:
-    places = range(len(kinds))
-    kind = {"field": "kind", "type": "nominal", "sort": kinds, "title": None}
-    color = {**kind, "scale": {"domain": kinds, "range": [theme.raters[place % len(theme.raters)] for place in places]}}
-    shape = {**kind, "scale": {"domain": kinds, "range": [SHAPES[place % len(SHAPES)] for place in places]}}
-    scale = {"zero": False, "nice": True}
-    y = {"field": "value", "type": "quantitative", "title": measure, "scale": scale}
-    low = {"field": "low", "type": "quantitative", "title": measure, "scale": scale}
-    return [
-        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": color}},
-        {
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"x": x, "y": low, "y2": {"field": "high"}, "color": color},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": color, "shape": shape},
-        },
-    ]
+    series = series_encoding("kind", None, sorted({point["kind"] for point in points}), THEMES[theme])
+    y = quantity("value", measure, scale={"zero": False, "nice": True})
+    line = {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}}
+    layers = [*([line] if joined else []), *interval_and_point({"x": x}, y, series, size=80, opacity=1)]
+    return build_spec({"data": {"values": points}, "width": 520, "height": 260, "layer": layers}, title, [], theme)

@@ -6,6 +6,7 @@ expression, a link or an image. The renderer may load nothing.
 
 import textwrap
 from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import Any
 
 from reporting.core.raters import PEOPLE
@@ -47,13 +48,7 @@ def consistency_by_bin(found: Findings, theme: str) -> Spec:
         "mark": {"type": "bar", "stroke": THEMES[theme].background, "strokeWidth": 0.5},
         "encoding": {
             "x": x,
-            "y": {
-                "field": "share",
-                "type": "quantitative",
-                "title": "Share of rating sets",
-                "scale": {"domain": [0, 1]},
-                "axis": {"format": ".0%"},
-            },
+            "y": quantity("share", "Share of rating sets", scale={"domain": [0, 1]}, axis={"format": ".0%"}),
             "color": consistency,
             "order": {"field": "consistency", "type": "quantitative"},
         },
@@ -63,13 +58,7 @@ def consistency_by_bin(found: Findings, theme: str) -> Spec:
         "mark": {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 11, "color": THEMES[theme].ink},
         "encoding": {"x": x, "y": {"datum": 1}, "text": {"field": "count", "type": "nominal"}},
     }
-    facet = {"field": "rater", "type": "nominal", "sort": names, "title": None}
-    spec = {
-        "data": {"values": rows},
-        "facet": facet,
-        "columns": 3,
-        "spec": {"width": 230, "height": 240, "layer": [bars, counts]},
-    }
+    spec = {"data": {"values": rows}, **panels("rater", names, [bars, counts], (230, 240))}
     return build_spec(spec, [_title(found), "How consistent rating sets are, by separability"], _captions(found), theme)
 
 
@@ -187,13 +176,8 @@ def _curve(
         for row in _points(series, shown, place, len(known) + 1)
     ]
     layers = _curve_layers([*(name for name, _ in known), JUDGE_SERIES], *frame, THEMES[theme])
-    panels = {
-        "facet": {"field": "panel", "type": "nominal", "sort": [name for name, _ in judges], "title": None},
-        "columns": 3,
-        "spec": {"width": 220, "height": 170, "layer": layers},
-        "resolve": OWN_X_AXES,
-    }
-    return build_spec({"data": {"values": rows}, **panels}, title, captions, theme)
+    body = panels("panel", [name for name, _ in judges], layers, (220, 170), **OWN_X_AXES)
+    return build_spec({"data": {"values": rows}, **body}, title, captions, theme)
 
 
 def _points(name: str, line: list[tuple[Findings, Findings]], place: int, raters: int) -> list[dict[str, Any]]:
@@ -203,41 +187,69 @@ def _points(name: str, line: list[tuple[Findings, Findings]], place: int, raters
             "rater": name,
             "x": (bin_["low"] + bin_["high"]) / 2
             + ((place + 0.5) / raters - 0.5) * BIN_FILL * (bin_["high"] - bin_["low"]),
-            "mean": mean["value"],
-            "low": mean["value"] if mean["low"] is None else mean["low"],
-            "high": mean["value"] if mean["high"] is None else mean["high"],
+            **with_ends("mean", mean),
         }
         for bin_, mean in line
     ]
 
 
 def _curve_layers(names: list[str], domain: tuple[float, float], edges: list[float], theme: Theme) -> list[Spec]:
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "Separability",
-        "scale": {"domain": list(domain), "nice": False, "zero": False},
-        "axis": {"values": edges, "format": ".2f"},
-    }
-    y = {"field": "mean", "type": "quantitative", "title": "Mean consistency", "scale": {"domain": [0, 1]}}
-    rater = {"field": "rater", "type": "nominal", "sort": names, "title": "Rater"}
-    color = {**rater, "scale": {"domain": names, "range": list(theme.raters[: len(names)])}}
-    shape = {**rater, "scale": {"domain": names, "range": list(SHAPES[: len(names)])}}
-    low = {"field": "low", "type": "quantitative", "title": y["title"]}
-    known = [{"filter": {"field": "mean", "valid": True}}]
+    scale = {"domain": list(domain), "nice": False, "zero": False}
+    x = quantity("x", "Separability", scale=scale, axis={"values": edges, "format": ".2f"})
+    y = quantity("mean", "Mean consistency", scale={"domain": [0, 1]})
+    series = series_encoding("rater", "Rater", names, theme)
+    known = {"transform": [{"filter": {"field": "mean", "valid": True}}]}
     return [
-        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": color}},
-        {
-            "transform": known,
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"x": x, "y": low, "y2": {"field": "high"}, "color": color},
-        },
-        {
-            "transform": known,
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-            "encoding": {"x": x, "y": y, "color": color, "shape": shape},
-        },
+        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}},
+        *({**known, **layer} for layer in interval_and_point({"x": x}, y, series, size=80, opacity=1)),
     ]
+
+
+def quantity(field: str, title: str | None, **more: Any) -> Spec:
+    """Return the encoding of a number."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def series_encoding(field: str, title: str | None, names: Sequence[str], theme: Theme) -> Spec:
+    """Return the encodings of a series by its colour and its shape."""
+    series = {"field": field, "type": "nominal", "sort": list(names), "title": title}
+    return {
+        channel: {**series, "scale": {"domain": list(names), "range": list(islice(cycle(values), len(names)))}}
+        for channel, values in (("color", theme.raters), ("shape", SHAPES))
+    }
+
+
+def with_ends(name: str, estimate: Findings) -> dict[str, Any]:
+    """Return an estimate's value and the ends of its interval, both the value where it has none."""
+    value = estimate["value"]
+    ends = {end: value if estimate[end] is None else estimate[end] for end in ("low", "high")}
+    return {name: value, **ends}
+
+
+def interval_and_point(place: Spec, y: Spec, series: Spec, **mark: Any) -> list[Spec]:
+    """Return two layers: the interval of each estimate as a rule, and its value as a point.
+
+    series : encodings of the series, or none; mark : further properties of the points, whose colour the rules share
+    """
+    colours = {key: mark[key] for key in ("color",) if key in mark}
+    unshaped = {channel: encoding for channel, encoding in series.items() if channel != "shape"}
+    interval = {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **unshaped}
+    return [
+        {"mark": {"type": "rule", "strokeWidth": 2, **colours}, "encoding": interval},
+        {"mark": {"type": "point", "filled": True, **mark}, "encoding": {**place, "y": y, **series}},
+    ]
+
+
+def panels(
+    field: str, names: Sequence[str], layers: list[Spec], size: tuple[int, int], columns: int = 3, **resolve: Any
+) -> Spec:
+    """Return the part of a specification that draws the layers once for each name, in panels of a width and height."""
+    return {
+        "facet": {"field": field, "type": "nominal", "sort": list(names), "title": None},
+        "columns": columns,
+        "spec": {"width": size[0], "height": size[1], "layer": layers},
+        **({"resolve": resolve} if resolve else {}),
+    }
 
 
 def build_spec(body: Spec, title: list[str], captions: list[str], theme: str) -> Spec:

@@ -4,8 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from reporting.core.charts import JUDGE_SERIES, MAX_SERIES, OWN_X_AXES, Spec, build_spec, empty_chart, shorten
-from reporting.core.themes import SHAPES, THEMES, Theme
+from reporting.core.charts import (
+    JUDGE_SERIES,
+    MAX_SERIES,
+    OWN_X_AXES,
+    Spec,
+    build_spec,
+    empty_chart,
+    interval_and_point,
+    panels,
+    quantity,
+    series_encoding,
+    shorten,
+    with_ends,
+)
+from reporting.core.themes import THEMES, Theme
 from reporting.separability.arrays import ConfigurationAlignments, SeparabilityFilters
 from reporting.separability.distributions import SCENARIOS
 
@@ -52,25 +65,18 @@ def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: l
     ]
     if not rows:
         return empty_chart(title[0], "no separability has been computed, or no instance has one", theme)
-    x = {"field": "low", "type": "quantitative", "title": SEPARABILITY}
-    y = {"field": "instances", "type": "quantitative", "title": "Instances", "axis": {"tickMinStep": 1}}
+    x, y = quantity("low", SEPARABILITY), quantity("instances", "Instances", axis={"tickMinStep": 1})
     bars = {
         "mark": {"type": "bar", "color": THEMES[theme].raters[0], "stroke": THEMES[theme].background},
         "encoding": {"x": {**x, "bin": {"binned": True}}, "x2": {"field": "high"}, "y": y},
     }
     mean = {
         "mark": {"type": "rule", "color": THEMES[theme].raters[1], "strokeWidth": 2, "strokeDash": [5, 3]},
-        "encoding": {"x": {"field": "mean", "type": "quantitative", "aggregate": "mean", "title": SEPARABILITY}},
+        "encoding": {"x": quantity("mean", SEPARABILITY, aggregate="mean")},
     }
     names = list(dict.fromkeys(row["panel"] for row in rows))
-    body = {
-        "data": {"values": rows},
-        "facet": {"field": "panel", "type": "nominal", "sort": names, "title": None},
-        "columns": 3,
-        "spec": {"width": 220, "height": 130, "layer": [bars, mean]},
-        "resolve": {"scale": {"y": "independent"}, **OWN_X_AXES},
-    }
-    return build_spec(body, title, ["dashed: the mean", *captions], theme)
+    drawn = panels("panel", names, [bars, mean], (220, 130), scale={"y": "independent"}, **OWN_X_AXES)
+    return build_spec({"data": {"values": rows}, **drawn}, title, ["dashed: the mean", *captions], theme)
 
 
 def self_and_cross(one: ConfigurationAlignments, filters: SeparabilityFilters, theme: str) -> Spec:
@@ -100,9 +106,7 @@ def self_and_cross(one: ConfigurationAlignments, filters: SeparabilityFilters, t
 
 def _points(theme: Theme, cross: float, own: float) -> list[Spec]:
     names = list(SCENARIO_LABELS.values())
-    x = {"field": "own", "type": "quantitative", "title": "Self-alignment of the steadier system"}
-    y = {"field": "cross", "type": "quantitative", "title": "Cross-alignment"}
-    scenario = {"field": "scenario", "type": "nominal", "sort": names, "title": "Scenario"}
+    x, y = quantity("own", "Self-alignment of the steadier system"), quantity("cross", "Cross-alignment")
     lines = {"color": theme.ink, "opacity": 0.5}
     ends = {"values": [{"v": 0}, {"v": 1}]}
     diagonal = {
@@ -116,12 +120,7 @@ def _points(theme: Theme, cross: float, own: float) -> list[Spec]:
         {"data": {"values": [{}]}, "mark": {"type": "rule", **lines}, "encoding": {"x": {"datum": own}}},
         {
             "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.75},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": {**scenario, "scale": {"domain": names, "range": list(theme.raters[: len(names)])}},
-                "shape": {**scenario, "scale": {"domain": names, "range": list(SHAPES[: len(names)])}},
-            },
+            "encoding": {"x": x, "y": y, **series_encoding("scenario", "Scenario", names, theme)},
         },
     ]
 
@@ -151,9 +150,7 @@ def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> 
     ]
     body: Spec = {"width": 460, "height": 280, "layer": layers}
     if several:
-        panel = {"field": "panel", "type": "nominal", "sort": names, "title": None}
-        panels = {"width": 220, "height": 170, "layer": layers}
-        body = {"facet": panel, "columns": 3, "spec": panels, "resolve": OWN_X_AXES}
+        body = panels("panel", names, layers, (220, 170), **OWN_X_AXES)
     body["data"] = {"values": rows}
     captions = ["lines: logistic fit with its interval; points: means of bins, larger for more rating sets"]
     return build_spec(body, [title, "Mean consistency by separability"], captions, theme)
@@ -161,13 +158,11 @@ def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> 
 
 def _curve_layers(theme: Theme, names: list[str]) -> list[Spec]:
     """Return the layers; rows of a curve have a `low`, those of a bin's mean have an `n`."""
-    rater = {"field": "rater", "type": "nominal", "sort": names, "title": "Rater"}
-    colours = {"domain": names, "range": list(theme.raters[: len(names)])}
-    shapes = {"domain": names, "range": list(SHAPES[: len(names)])}
+    series = series_encoding("rater", "Rater", names, theme)
+    color = series["color"]
     curve = [{"filter": "datum.n == null"}]
-    color = {**rater, "scale": colours}
-    x = {"field": "separability", "type": "quantitative", "title": SEPARABILITY, "scale": {"zero": False}}
-    y = {"field": "mean_consistency", "type": "quantitative", "title": "Mean consistency", "scale": {"domain": [0, 1]}}
+    x = quantity("separability", SEPARABILITY, scale={"zero": False})
+    y = quantity("mean_consistency", "Mean consistency", scale={"domain": [0, 1]})
     size = {"field": "n", "type": "quantitative", "legend": None, "scale": {"range": [30, 160], "zero": True}}
     band = {
         "transform": curve,
@@ -182,7 +177,7 @@ def _curve_layers(theme: Theme, names: list[str]) -> list[Spec]:
     means = {
         "transform": [{"filter": "datum.n != null"}],
         "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": {"x": x, "y": y, "color": color, "size": size, "shape": {**rater, "scale": shapes}},
+        "encoding": {"x": x, "y": y, "size": size, **series},
     }
     half = {
         "data": {"values": [{}]},
@@ -199,9 +194,7 @@ def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
         {
             "panel": name,
             "count": one[key],
-            "change": one["change"]["value"],
-            "low": one["change"]["value"] if one["change"]["low"] is None else one["change"]["low"],
-            "high": one["change"]["value"] if one["change"]["high"] is None else one["change"]["high"],
+            **with_ends("change", one["change"]),
         }
         for key, name in groups
         for one in found[key]
@@ -211,22 +204,11 @@ def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
         return empty_chart(title, str(found.get("why") or "no instance has enough generations"), theme)
     colour = THEMES[theme].raters[0]
     x = {"field": "count", "type": "ordinal", "title": "How many", "axis": {"labelAngle": 0}}
-    y = {"field": "change", "type": "quantitative", "title": "Mean change of separability"}
-    layers: list[Spec] = [
-        {"mark": {"type": "line", "color": colour}, "encoding": {"x": x, "y": y}},
-        {
-            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-        },
-        {"mark": {"type": "point", "filled": True, "size": 70, "color": colour}, "encoding": {"x": x, "y": y}},
-    ]
-    body = {
-        "data": {"values": rows},
-        "facet": {"field": "panel", "type": "nominal", "sort": [name for _, name in groups], "title": None},
-        "columns": 2,
-        "spec": {"width": 260, "height": 200, "layer": layers},
-        "resolve": {"scale": {"x": "independent"}},
-    }
+    y = quantity("change", "Mean change of separability")
+    line = {"mark": {"type": "line", "color": colour}, "encoding": {"x": x, "y": y}}
+    layers = [line, *interval_and_point({"x": x}, y, {}, size=70, color=colour)]
+    names = [name for _, name in groups]
+    body = {"data": {"values": rows}, **panels("panel", names, layers, (260, 200), 2, scale={"x": "independent"})}
     captions = [f"{found['instances']} of {found['of']} instances, {found['draws']} draws each"]
     return build_spec(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
 
@@ -238,9 +220,7 @@ def temperatures(found: dict[str, Any], theme: str) -> Spec:
         {
             "panel": shorten(f"{group['dataset']}: {' / '.join(group['models'])}, by {group['similarity']}"),
             "temperatures": " · ".join("own" if one is None else f"{one:g}" for one in row["temperatures"]),
-            "mean": row["mean"]["value"],
-            "low": row["mean"]["value"] if row["mean"]["low"] is None else row["mean"]["low"],
-            "high": row["mean"]["value"] if row["mean"]["high"] is None else row["mean"]["high"],
+            **with_ends("mean", row["mean"]),
         }
         for group in found["temperatures"]
         for row in group["rows"]
@@ -252,27 +232,12 @@ def temperatures(found: dict[str, Any], theme: str) -> Spec:
         )
     colour = THEMES[theme].raters[0]
     x = {"field": "temperatures", "type": "ordinal", "sort": None, "title": "Temperatures", "axis": {"labelAngle": 0}}
-    y = {"field": "mean", "type": "quantitative", "title": "Mean separability", "scale": {"zero": False}}
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-        },
-        {"mark": {"type": "point", "filled": True, "size": 70, "color": colour}, "encoding": {"x": x, "y": y}},
-    ]
-    body = {
-        "data": {"values": rows},
-        "facet": {
-            "field": "panel",
-            "type": "nominal",
-            "sort": list(dict.fromkeys(row["panel"] for row in rows)),
-            "title": None,
-        },
-        "columns": 2,
-        "spec": {"width": 260, "height": 200, "layer": layers},
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
-    }
-    return build_spec(body, [title], ["each panel has a scale of its own"], theme)
+    layers = interval_and_point(
+        {"x": x}, quantity("mean", "Mean separability", scale={"zero": False}), {}, size=70, color=colour
+    )
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    body = panels("panel", names, layers, (260, 200), 2, scale={"x": "independent", "y": "independent"})
+    return build_spec({"data": {"values": rows}, **body}, [title], ["each panel has a scale of its own"], theme)
 
 
 def _title(one: dict[str, Any]) -> str:

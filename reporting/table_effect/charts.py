@@ -2,8 +2,17 @@
 
 from typing import Any
 
-from reporting.core.charts import Spec, build_spec, empty_chart, shorten
-from reporting.core.themes import SHAPES, THEMES, Theme
+from reporting.core.charts import (
+    Spec,
+    build_spec,
+    empty_chart,
+    interval_and_point,
+    quantity,
+    series_encoding,
+    shorten,
+    with_ends,
+)
+from reporting.core.themes import THEMES, Theme
 
 NO_PICTURE = "no decision has a gold label, or votes of others beside it"
 NO_ARM = "no arm on record"
@@ -38,9 +47,7 @@ def _point(arm: dict[str, Any], mean: dict[str, Any], stage: str) -> dict[str, A
     return {
         "arm": f"{shorten(arm['arm'] or NO_ARM)} (n = {mean['n']})",
         "stage": stage,
-        "mean": mean["value"],
-        "low": mean["value"] if mean["low"] is None else mean["low"],
-        "high": mean["value"] if mean["high"] is None else mean["high"],
+        **with_ends("mean", mean),
     }
 
 
@@ -48,22 +55,9 @@ def _layers(name: str, domain: tuple[int, int], theme: Theme) -> list[Spec]:
     stages = [BEFORE, AFTER]
     gap = {"paddingInner": 0.6, "paddingOuter": 0.5}  # between arms, so that before and after stand together
     x = {"field": "arm", "type": "nominal", "sort": None, "title": "Arm", "axis": {"labelAngle": -30}, "scale": gap}
-    place = {
-        "x": x,
-        "xOffset": {"field": "stage", "type": "nominal", "sort": stages},
-    }
-    stage = {"field": "stage", "type": "nominal", "sort": stages, "title": "Vote"}
-    color = {**stage, "scale": {"domain": stages, "range": list(theme.raters[:2])}}
-    shape = {**stage, "scale": {"domain": stages, "range": list(SHAPES[:2])}}
-    y = {"field": "mean", "type": "quantitative", "title": name, "scale": {"domain": list(domain)}}
-    low = {**y, "field": "low"}
+    place = {"x": x, "xOffset": {"field": "stage", "type": "nominal", "sort": stages}}
+    y = quantity("mean", name, scale={"domain": list(domain)})
+    series = series_encoding("stage", "Vote", stages, theme)
     zero = {"mark": {"type": "rule", "color": theme.ink, "strokeDash": [4, 4]}, "encoding": {"y": {"datum": 0}}}
-    interval = {
-        "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {**place, "y": low, "y2": {"field": "high"}, "color": color},
-    }
-    points = {
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-        "encoding": {**place, "y": y, "color": color, "shape": shape},
-    }
+    interval, points = interval_and_point(place, y, series, size=90, opacity=1)
     return [interval, zero, points] if domain[0] < 0 else [interval, points]
