@@ -20,7 +20,7 @@ def round_sums(verdict: npt.ArrayLike, gold: npt.ArrayLike, answered: npt.ArrayL
     """Right answers, and answers to pairs with a gold, in each round.
 
     verdict  : (n_pairs, n_rounds) in study order; NaN where an answer holds none, or none came
-    gold     : (n_pairs,) -1 A is better, +1 B, 0 neither; NaN where nobody knows
+    gold     : (n_pairs,) -1 A is better, +1 B, 0 neither; NaN where it is unknown
     answered : (n_pairs, n_rounds) whether an answer came
     returns  : (n_pairs, n_rounds, 2) of 0 and 1
     raises   : ShapeError if the shapes differ; UnknownValue for an unknown verdict, or one where no answer came

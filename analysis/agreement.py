@@ -146,7 +146,7 @@ def majority(people: npt.ArrayLike) -> FloatArray:
     """The verdict that more people gave than any other, per unit.
 
     people  : (n_units, n_raters) of -1, 0, +1, NaN for missing
-    returns : (n_units,) -1, 0 or +1; NaN where the first place is shared or nobody voted
+    returns : (n_units,) -1, 0 or +1; NaN where the first place is shared or without a vote
     raises  : UnknownValue, ShapeError
     """
     counts = _value_counts(people)

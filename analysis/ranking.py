@@ -23,7 +23,7 @@ class Rates:
 def win_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
     """Share of its comparisons that a system wins; a tie is half a win; missing verdicts do not count.
 
-    systems : codes to report, those in the outcomes when left out; a code that met nobody gets NaN
+    systems : codes to report, those in the outcomes when left out; a code without a comparison gets NaN
     returns : `Rates` with values in [0, 1], each comparison counted with its weight in `value`, as one in `n`
     raises  : UnknownValue if a system of the outcomes is not among the codes given
     source  : David 1988, The Method of Paired Comparisons, with ties as half-wins

@@ -36,7 +36,7 @@ class Decisions:
     """Votes before and after a table, in study order, one row per decision.
 
     before, after : (n,) -1 A, 0 tie, +1 B; NaN where there is none
-    gold          : (n,) which is known to be better, 0 neither; NaN where nobody knows
+    gold          : (n,) which is known to be better, 0 neither; NaN where it is unknown
     implied       : (n,) the verdict of the judge that made the shown table, with it; NaN without a table or a verdict
     raises        : ShapeError if the columns are not 1-D and of one length; UnknownValue for other values
     """
@@ -229,7 +229,7 @@ def agreement_with_others(
 
     vote, pair, rater              : (n,) votes (NaN for missing), codes of pair and person
     first, first_pair, first_rater : (m,) everybody's first votes, the voters' own among them
-    returns                        : (n,) in [0, 1]; NaN without a vote, or where nobody else voted
+    returns                        : (n,) in [0, 1]; NaN without a vote, or without another rater's vote
     raises                         : ShapeError if columns differ in length; UnknownValue for other votes or codes
     """
     votes, pairs, raters = _columns(vote, pair, rater)

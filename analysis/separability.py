@@ -32,7 +32,7 @@ def alignments(
     similarities : (K, K) or (n, K, K) with K = k_a + k_b; each self mean leaves the diagonal out, the cross
                    mean is over rows of A and columns of B only: the block below mirrors it, s being symmetric
     k_a          : generations of A, from 1 to K - 1
-    cross_pairs  : how many of the k_a * k_b combinations to average, drawn anew for each matchup without
+    cross_pairs  : how many of the k_a * k_b combinations to average, drawn for each matchup without
                    replacement; all of them when left out
     returns      : `Alignments` of scalars or of (n,) arrays
     raises       : ShapeError for other shapes or k_a; NotEnough for too many cross_pairs; AnalysisError if

@@ -123,24 +123,24 @@ def database() -> dict[str, object]:
     if engine.endswith("sqlite3"):
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
-        # Seconds. Opening the file and its settings anew for each request costs a tenth of it; one that is kept for ever
-        # would not hear of tables that have grown (annotation/core/sqlite_statistics.py).
+        # Seconds. A new connection for each request costs a tenth of the request's time; an unlimited one would not
+        # read refreshed planner statistics (annotation/core/sqlite_statistics.py).
         settings["CONN_MAX_AGE"] = 300
         settings["OPTIONS"] = {
             # A write transaction takes its lock at the start, so that it waits instead of failing half-way.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            # FULL: a commit returns when it is on the disk. With NORMAL a power cut takes back votes that were acknowledged.
+            # FULL: a commit returns when it is on the disk. With NORMAL a power cut can lose acknowledged votes.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
-            "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system keeps the file in memory once for all,
+            "PRAGMA cache_size=-1000;",  # in KiB, for each thread: the system's page cache serves all,
         }
     elif engine.endswith("postgresql"):
         settings["ENGINE"] = "config.postgresql"  # Django's own, and checks the connections of its pool
         settings["OPTIONS"] = {
-            # Attempts to reconnect are made further and further apart; after `reconnect_timeout` the next request makes a
-            # new one at once, so that a server that was away for minutes is used as soon as it is back.
+            # The pool retries with growing delays; after `reconnect_timeout` the next request connects at once, so that a
+            # server that was down for minutes is used as soon as it is back.
             "pool": {"min_size": 1, "max_size": 10, "timeout": 20, "reconnect_timeout": 5},
-            # Not None, which is Django's own choice: then nothing is prepared, whoever asks for it.
+            # Django's default, None, turns off prepared statements even for queries that request them.
             "prepare_threshold": 5 if PREPARE_STATEMENTS else None,
             **dict(settings.get("OPTIONS") or {}),
         }

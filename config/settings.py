@@ -37,8 +37,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Compression can give a secret away by the length of a page that repeats what its address holds (BREACH). Django
-    # guards against it twice: CSRF tokens are masked anew in each response, and this middleware pads it at random.
+    # Compression can leak a secret by the length of a page that reflects its query (BREACH). Django guards against it
+    # twice: CSRF tokens are masked differently in each response, and this middleware adds random padding.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

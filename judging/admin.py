@@ -126,11 +126,11 @@ class ReadOnlyAdmin(AnyModelAdmin):
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody makes these by hand."""
+        """These rows are not made by hand."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """Nobody edits these."""
+        """These rows are not edited."""
         return False
 
 
@@ -219,7 +219,7 @@ class TableCheckAdmin(ReadOnlyAdmin):
 
 @admin.register(Embedding)
 class EmbeddingAdmin(ReadOnlyAdmin):
-    """Vectors of texts; the texts are not there, and the numbers tell nobody anything."""
+    """Vectors of texts; neither texts nor vectors are shown."""
 
     list_display = ["cache_key", "model", "created_at"]
     list_filter = ["model"]

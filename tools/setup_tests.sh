@@ -20,7 +20,7 @@ if [ -n "$wanted" ] && command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ];
     apt-get update -qq || true # the checks below report what is missing
     install() { apt-get install -y -qq --no-install-recommends "$1" >/dev/null; }
     for package in $wanted; do
-        # Debian has a package of Chromium without a window, which installs in half the time.
+        # Browser tests take half the processor time with the headless shell, where the system packages it.
         { [ "$package" = chromium ] && install chromium-headless-shell 2>/dev/null; } || install "$package" || true
     done
 fi

@@ -3,7 +3,8 @@
 usage: with_postgres.py COMMAND [ARGUMENT ...]      exit code: the command's
        with_postgres.py --check                     only say whether PostgreSQL is installed
 
-The server keeps its data in a temporary folder, listens on loopback with a random password, and does not fsync. PostgreSQL refuses to run as root, so root runs it as the user `postgres`, or else `nobody`.
+The server keeps its data in a temporary folder, listens on loopback with a random password, and does not fsync.
+PostgreSQL refuses to run as root, so root runs it as the user `postgres`, or else `nobody`.
 """
 
 import os

@@ -74,7 +74,7 @@ def overlaps(sequences: Sequences, unique: Distinct, max_n: int = 1) -> Iterator
 
 
 def _items(grams: IntArray, owner: IntArray, texts: int) -> tuple[IntArray, IntArray, int]:
-    """Number the n-grams anew, and number what texts can share: the first "the" of each, their second "the", …
+    """Renumber the n-grams, and number what texts can share: the first "the" of each, their second "the", …
 
     returns : the n-grams as numbers from 0 in order of their values; for each its item, −1 where no other text has
               that item; how many items there are

@@ -1,8 +1,8 @@
-"""Keeps what SQLite knows of how full its tables are, as PostgreSQL does by itself.
+"""Refreshes SQLite's planner statistics (ANALYZE), as PostgreSQL's autovacuum does.
 
-Without it SQLite takes every table for a small one, and some pages of a large study take minutes instead of a second.
-Whoever opens the database looks whether a table has grown, and if so has a sample of each index counted, which takes
-milliseconds however large it is. A connection reads these numbers when it is opened, so that none is kept for ever.
+Without them SQLite plans every query as for small tables, and some pages of a large study take minutes instead of a second.
+Each new connection checks whether a table has grown, and if so analyzes a sample of each index, which takes milliseconds at
+any size. SQLite reads the statistics when a connection is opened, hence connections have a maximum age.
 """
 
 import logging
@@ -11,33 +11,33 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-FEW = 1_000  # rows: below, any way through a table will do
-GROWN = 4  # times as many as were counted
+FEW = 1_000  # rows: below, any query plan is fast enough
+GROWN = 4  # times the rows at the last ANALYZE
 _SAMPLE = 1_000  # rows of each index
 
 logger = logging.getLogger(__name__)
 
 
 def count_when_grown(*, connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Have the tables counted where one has grown; a receiver of `connection_created`."""
+    """Run ANALYZE if a table has grown; a receiver of `connection_created`."""
     if connection.vendor != "sqlite":
         return
     database: sqlite3.Connection = connection.connection
     if not has_grown(database):
         return
     [(waits,)] = database.execute("PRAGMA busy_timeout")
-    database.execute("PRAGMA busy_timeout = 0")  # nobody waits for this: the next one to come will do it
+    database.execute("PRAGMA busy_timeout = 0")  # don't wait for a lock: a later connection will do it
     try:
         database.execute(f"PRAGMA analysis_limit = {_SAMPLE}")
         database.execute("ANALYZE")
-    except sqlite3.OperationalError as error:  # somebody writes, or the file can't be written
+    except sqlite3.OperationalError as error:  # another connection writes, or the file is read-only
         logger.debug("tables were not counted: %s", error)
     finally:
         database.execute(f"PRAGMA busy_timeout = {int(waits)}")
 
 
 def has_grown(database: sqlite3.Connection) -> bool:
-    """Tell whether a table with more than a few rows has several times as many as when it was counted."""
+    """Tell whether a table has more than FEW rows and GROWN times as many as at the last ANALYZE."""
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     counted = _counted(database) if "sqlite_stat1" in tables else {}
     return any(
@@ -48,16 +48,16 @@ def has_grown(database: sqlite3.Connection) -> bool:
 
 
 def _counted(database: sqlite3.Connection) -> dict[str, int]:
-    """Return the rows of each table when it was counted."""
+    """Return the rows of each table at the last ANALYZE."""
     found = database.execute("SELECT tbl, stat FROM sqlite_stat1 WHERE stat IS NOT NULL")
     counted: dict[str, int] = {}
-    for table, numbers in found:  # of a partial index the rows that are in it
+    for table, numbers in found:  # a partial index counts only its own rows
         counted[table] = max(counted.get(table, 0), int(numbers.split()[0]))
     return counted
 
 
 def _at_most(database: sqlite3.Connection, table: str) -> int:
-    """Return the highest number of a row, found without counting; 0 for a table whose rows have none."""
+    """Return the highest rowid, an upper bound found without counting; 0 for a table without rowids."""
     name = table.replace('"', '""')
     try:
         [(highest,)] = database.execute(f'SELECT MAX(rowid) FROM "{name}"')  # noqa: S608  # a table's name, quoted

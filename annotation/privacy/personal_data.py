@@ -165,7 +165,7 @@ PERSONAL = (
         "external_id",
         "a platform's id for a rater",
         Fate.PSEUDONYM,
-        "so that messages of the platform bring nothing back, and nobody rates twice",
+        "so that messages of the platform restore nothing, and the person cannot join again",
     ),
     Entry("annotation.Participant", "annotator channel joined_at", "through which channel a rater came", Fate.KEPT),
     Entry("annotation.Submission", "external_id", "a platform's id for a piece of work", Fate.PSEUDONYM),

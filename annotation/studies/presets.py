@@ -19,7 +19,7 @@ ORIGINS = ("template", "copy")  # kinds of import records that name a study's te
 # Not translated: these become the study's own texts, in the study's language.
 _ON_SUMMARIES = """Read the source text first, then each pair of summaries.
 
-- Choose the summary that you would rather be given by somebody who has read the text for you.
+- Choose the summary that you would rather be given by a person who has read the text for you.
 - It should say what matters in the text, and nothing that the text doesn't say.
 - Take every pair for itself. Pairs may be much alike, and the better one may be on either side.
 - When you would take either, choose “no preference”."""

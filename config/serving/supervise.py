@@ -88,7 +88,7 @@ def signal_group(group: int, number: int) -> bool:
 
 
 def end_groups(groups: Sequence[int], grace: float) -> None:
-    """End process groups: SIGTERM first, SIGKILL for what is left after `grace` seconds."""
+    """End process groups: SIGTERM first, SIGKILL for those still running after `grace` seconds."""
     for group in groups:
         signal_group(group, signal.SIGTERM)
     deadline = time.monotonic() + grace

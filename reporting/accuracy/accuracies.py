@@ -25,7 +25,7 @@ NOT_BOTH = "no pair was asked in both orders"
 NEVER_AGREED = "no pair has the same verdict in both orders"
 ALL_TIES = "no verdict but ties"
 NO_VERDICT = "no verdict"
-COST_UNKNOWN = "nobody said how many these verdicts took"
+COST_UNKNOWN = "the number of calls is not known for all of these verdicts"
 NO_MARKS = "no judgment with a verdict and a gold label was marked"
 COSTS = {
     "calls_per_verdict": "calls",

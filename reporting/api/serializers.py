@@ -183,7 +183,7 @@ class FlagSerializer(serializers.ModelSerializer[Flag]):
 
 
 class AnnotatorSerializer(InStudySerializer):
-    """A rater under a code that names nobody."""
+    """A rater, by a code that identifies no person."""
 
     class Meta:
         model = Annotator

@@ -1,5 +1,5 @@
-// Forms that come again with an estimate when something in them changes. What is typed meanwhile must not get lost: the
-// answer is dropped then, and the change to come asks anew.
+// Forms that are reloaded with an estimate when a field changes. When the form has changed since the request, its
+// response is dropped, so that no input is lost; the later change sends another request.
 
 const same = (sent, form) => {
   const now = new FormData(form);

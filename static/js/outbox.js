@@ -10,12 +10,12 @@ const line = document.getElementById("outbox");
 
 const memory = new Map(); // what localStorage holds too, unless the browser refuses it
 const inFlight = new Map(); // key of a pair → id of the entry on its way
-const late = new Set(); // keys whose rater has been told that they wait
+const late = new Set(); // keys of pairs whose waiting has been shown to the rater
 const waiters = new Map(); // key → functions to call when its choice is saved or seen to wait
 let pause = 1000;
 let timer = 0;
 let flushing = false;
-let wanted = ""; // id of the form that goes on when nothing waits any more
+let wanted = ""; // id of the form to submit when no choice waits any more
 let leaving = false;
 
 // Without scripts a pair's fields belong to the form that ends the HIT; here each pair has a form of its own.
@@ -177,7 +177,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 
 document.addEventListener("htmx:afterRequest", ({ detail }) => {
-  const sender = detail.requestConfig.elt; // which the answer may have replaced; detail.elt is what is left there
+  const sender = detail.requestConfig.elt; // the response may have replaced it; detail.elt is the new element
   if (!sender.matches("form[data-pair]")) return;
   const key = keyOf(sender);
   const id = inFlight.get(key);
@@ -412,7 +412,7 @@ inStorage((storage) => {
     else storage.removeItem(name);
   }
 });
-// What was chosen before this file had arrived: nobody has heard of it yet.
+// Choices made before this script was loaded have not been sent.
 for (const form of document.querySelectorAll("form[data-pair]:not([data-second])")) {
   const chosen = form.querySelector("input[name=choice]:checked");
   if (chosen && !chosen.defaultChecked && !memory.has(keyOf(form))) note(form);

@@ -2,7 +2,7 @@
 import { settled } from "./outbox.js";
 
 const hit = document.getElementById("hit");
-const IDLE = 30000; // ms without input after which nobody is thought to be there
+const IDLE = 30000; // ms without input after which the rater counts as away
 const ASLEEP = 2000; // ms between two ticks of a second after which the machine is thought to have slept
 const KEPT = 14 * 24 * 3600 * 1000; // ms for which the times of another HIT are kept
 const MOST = 0.9; // the share of a card that is as good as all of it

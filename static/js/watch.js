@@ -1,4 +1,4 @@
-// Pages that are watched: parts with data-poll ask for themselves again, but not while nobody looks.
+// Elements with data-poll reload themselves, but not while the page is hidden.
 
 const polled = (event) => event.detail.elt.matches?.("[data-poll]");
 const scrolled = new Map();

@@ -76,7 +76,7 @@ def in_words(result: SeparabilityResult) -> str:
     elif result.computed == result.matchups:
         outcome = "computed"
     else:
-        outcome = f"stored, of which {result.computed} computed anew"
+        outcome = f"stored, of which {result.computed} newly computed"
     missing = f", {result.undefined} undefined (a system with one text)" if result.undefined else ""
     short = f", {result.run.short} with fewer texts than were to be drawn: all taken" if result.run.short else ""
     return f"{result.configuration}: {result.matchups} matchups {outcome}{missing}{short}"

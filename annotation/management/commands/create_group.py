@@ -21,4 +21,4 @@ class Command(TandemCommand):
         """Make the group."""
         group = create_group(slug=options["slug"], name=options["name"])
         self.say(f"group {group} made")
-        self.say(f"give somebody a role in it: manage.py grant USER --role study-admin --group {group}")
+        self.say(f"give a user a role in it: manage.py grant USER --role study-admin --group {group}")

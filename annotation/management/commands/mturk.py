@@ -27,7 +27,7 @@ class Command(TandemCommand):
         """Declare the actions and their options."""
         subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for name, text in (
-            ("publish", "make HITs for all slots that nobody fills or is offered"),
+            ("publish", "make HITs for all slots that are neither filled nor offered"),
             ("sync", "ask MTurk for HITs and assignments"),
             ("expire", "take down every HIT on offer"),
         ):

@@ -1,4 +1,4 @@
-"""English dates with the day before the month and 24 hours a day, so that nobody has to guess which is which."""
+"""Unambiguous English dates: the day before the month's name, and 24 hours."""
 
 DATE_FORMAT = "j F Y"
 DATETIME_FORMAT = "j F Y H:i"

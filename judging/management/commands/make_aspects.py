@@ -67,7 +67,9 @@ class Command(TandemCommand):
             metavar="W",
             help=f"calls at the same time (default: {IN_FLIGHT})",
         )
-        parser.add_argument("--estimate", action="store_true", help="say what it would take, and ask nobody")
+        parser.add_argument(
+            "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"
+        )
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:

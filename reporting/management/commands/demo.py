@@ -66,7 +66,7 @@ class Command(BaseCommand):
                     self.load(verbosity)
                 self.print_links(port)
         except KeyboardInterrupt:
-            self.stderr.write("\nStopped. Nothing is half-done: the next run goes on from here.")
+            self.stderr.write("\nStopped. No step is half done: the next run continues from here.")
             sys.exit(130)
         if not no_serve:
             # The demo's judges may call a model on this machine.

@@ -217,7 +217,10 @@ def test_what_verdicts_from_elsewhere_took_is_unknown_unless_told(study: Study) 
     fill(make_run(study, "telling", "imported"), "n1", "ab", -1, calls=2, prompt_tokens=7)
     fill(make_run(study, "tall", "longer"), "n1", "ab", -1)
     found = judge_accuracy(study)
-    assert subset(found, "all", "silent")["calls_per_verdict"]["why"] == "nobody said how many these verdicts took"
+    assert (
+        subset(found, "all", "silent")["calls_per_verdict"]["why"]
+        == "the number of calls is not known for all of these verdicts"
+    )
     assert values(subset(found, "all", "telling"))["tokens_per_verdict"] == 7
     assert values(subset(found, "all", "tall"))["calls_per_verdict"] == 0
 
