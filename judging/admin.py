@@ -121,7 +121,7 @@ class JudgeAdmin(AnyModelAdmin):
 
 
 class ReadOnlyAdmin(AnyModelAdmin):
-    """Records of what happened: to be looked at."""
+    """Records of what happened, and versions, which are never changed: to be looked at."""
 
     show_full_result_count = False
 
@@ -134,112 +134,78 @@ class ReadOnlyAdmin(AnyModelAdmin):
         return False
 
 
-@admin.register(JudgeRun)
-class JudgeRunAdmin(ReadOnlyAdmin):
-    """Runs."""
-
-    list_display = ["judge", "study", "batch", "status", "way", "max_cost", "created_at", "finished_at"]
-    list_filter = ["status", "way", "judge", "study"]
-    list_select_related = ["judge", "study", "batch"]
-
-
-@admin.register(Completion)
-class CompletionAdmin(ReadOnlyAdmin):
-    """Raw answers."""
-
-    list_display = ["pk", "kind", "sample", "finish_reason", "prompt_tokens", "completion_tokens", "cost", "created_at"]
-    search_fields = ["cache_key"]
-
-
-@admin.register(Judgment)
-class JudgmentAdmin(ReadOnlyAdmin):
-    """Single judgments."""
-
-    list_display = [
-        "pk",
-        "run",
-        "pair",
-        "order",
-        "repeat",
-        "negated",
-        "status",
-        "verdict",
-        "calls",
-        "cost",
-        "judged_at",
-    ]
-    list_filter = ["status", "order", "negated"]
-    list_select_related = ["run__judge", "run__study", "run__batch", "pair"]
-    raw_id_fields = ["completions"]
-
-
-@admin.register(ProviderBatch)
-class ProviderBatchAdmin(ReadOnlyAdmin):
-    """Files of requests at providers."""
-
-    list_display = ["pk", "run", "provider_id", "status", "requests", "created_at", "ended_at"]
-    list_filter = ["status"]
-    list_select_related = ["run__judge", "run__study", "run__batch"]
-    exclude = ["keys"]
-
-
-@admin.register(PromptFile)
-class PromptFileAdmin(ReadOnlyAdmin):
-    """Researchers' wordings: a version is never changed."""
-
-    list_display = ["name", "version", "group", "parser", "created_at"]
-    list_select_related = ["group"]
-    search_fields = ["name"]
-
-
-@admin.register(RationaleMark)
-class RationaleMarkAdmin(ReadOnlyAdmin):
-    """What researchers said of rationales."""
-
-    list_display = ["judgment", "marker", "sound", "marked_at"]
-    list_select_related = ["judgment", "marker"]
-
-
-@admin.register(TableMaking)
-class TableMakingAdmin(ReadOnlyAdmin):
-    """How comparison tables were made."""
-
-    list_display = ["judgment", "table"]
-    list_select_related = ["judgment", "table"]
-
-
-@admin.register(TableCheck)
-class TableCheckAdmin(ReadOnlyAdmin):
-    """What embeddings say about comparison tables."""
-
-    list_display = ["table", "endpoint", "model", "made_at"]
-    list_filter = ["model"]
-    list_select_related = ["table", "endpoint"]
-
-
-@admin.register(Embedding)
-class EmbeddingAdmin(ReadOnlyAdmin):
-    """Vectors of texts; neither texts nor vectors are shown."""
-
-    list_display = ["cache_key", "model", "created_at"]
-    list_filter = ["model"]
-    exclude = ["vector"]
-
-
-@admin.register(AspectSet)
-class AspectSetAdmin(ReadOnlyAdmin):
-    """Aspects of tasks: a version is never changed."""
-
-    list_display = ["group", "task", "version", "created_at"]
-    list_filter = ["task"]
-    list_select_related = ["group"]
-
-
-@admin.register(GenerationRun)
-class GenerationRunAdmin(ReadOnlyAdmin):
-    """How systems' texts were sampled: settings that decided texts are never changed."""
-
-    list_display = ["name", "study", "model", "temperature", "samples", "seed", "template_version", "created_at"]
-    list_filter = ["model"]
-    list_select_related = ["study"]
-    search_fields = ["name"]
+register = admin.site.register
+register(
+    JudgeRun,
+    ReadOnlyAdmin,
+    list_display=["judge", "study", "batch", "status", "way", "max_cost", "created_at", "finished_at"],
+    list_filter=["status", "way", "judge", "study"],
+    list_select_related=["judge", "study", "batch"],
+)
+register(
+    Completion,
+    ReadOnlyAdmin,
+    list_display=["pk", "kind", "sample", "finish_reason", "prompt_tokens", "completion_tokens", "cost", "created_at"],
+    search_fields=["cache_key"],
+)
+register(
+    Judgment,
+    ReadOnlyAdmin,
+    list_display=[
+        *("pk", "run", "pair", "order", "repeat", "negated", "status", "verdict", "calls", "cost", "judged_at"),
+    ],
+    list_filter=["status", "order", "negated"],
+    list_select_related=["run__judge", "run__study", "run__batch", "pair"],
+    raw_id_fields=["completions"],
+)
+register(
+    ProviderBatch,
+    ReadOnlyAdmin,
+    list_display=["pk", "run", "provider_id", "status", "requests", "created_at", "ended_at"],
+    list_filter=["status"],
+    list_select_related=["run__judge", "run__study", "run__batch"],
+    exclude=["keys"],
+)
+register(
+    PromptFile,
+    ReadOnlyAdmin,
+    list_display=["name", "version", "group", "parser", "created_at"],
+    list_select_related=["group"],
+    search_fields=["name"],
+)
+register(
+    RationaleMark,
+    ReadOnlyAdmin,
+    list_display=["judgment", "marker", "sound", "marked_at"],
+    list_select_related=["judgment", "marker"],
+)
+register(TableMaking, ReadOnlyAdmin, list_display=["judgment", "table"], list_select_related=["judgment", "table"])
+register(
+    TableCheck,
+    ReadOnlyAdmin,
+    list_display=["table", "endpoint", "model", "made_at"],
+    list_filter=["model"],
+    list_select_related=["table", "endpoint"],
+)
+register(
+    Embedding,
+    ReadOnlyAdmin,
+    list_display=["cache_key", "model", "created_at"],
+    list_filter=["model"],
+    exclude=["vector"],
+)
+register(
+    AspectSet,
+    ReadOnlyAdmin,
+    list_display=["group", "task", "version", "created_at"],
+    list_filter=["task"],
+    list_select_related=["group"],
+)
+register(
+    GenerationRun,
+    ReadOnlyAdmin,
+    list_display=["name", "study", "model", "temperature", "samples", "seed", "template_version", "created_at"],
+    list_filter=["model"],
+    list_select_related=["study"],
+    search_fields=["name"],
+)

@@ -7,8 +7,9 @@ tables (figure 3). `grid` crosses the numbers of tables with schemes and aspects
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from judging.core.errors import BadSettings
@@ -199,11 +200,8 @@ class Axes:
 def _require(what: str, values: Iterable[object], known: Sequence[object]) -> None:
     for value in values:
         if value not in known:
-            listed = (
-                f"from {known[0]} to {known[-1]}"
-                if isinstance(known, range)
-                else f"one of {', '.join(map(str, known))}"
-            )
+            in_order = isinstance(known, range)
+            listed = f"from {known[0]} to {known[-1]}" if in_order else f"one of {', '.join(map(str, known))}"
             raise BadSettings(f"{what} of an ablation is {listed}, got {value}")
 
 
@@ -214,59 +212,32 @@ def sc2(
     return JudgeConfiguration(SC2, None if "budget" in more else samples, scheme, aspects, **more)
 
 
-def _methods(axes: Axes) -> Iterable[JudgeConfiguration]:
-    yield JudgeConfiguration("direct")
-    yield JudgeConfiguration("direct-aspects", aspects=OFFLINE)
-    yield JudgeConfiguration("cot")
-    yield JudgeConfiguration("cot-1shot", aspects=OFFLINE)
-    yield JudgeConfiguration(SELF_CONSISTENCY, MAIN_SAMPLES)
-    yield sc2()
+PARTS = ("methods", "schemes", "aspects", "budgets", "shots", "samples", "grid")
+PAPER = PARTS[:-1]  # the default
 
 
-def _schemes(axes: Axes) -> Iterable[JudgeConfiguration]:
-    return (sc2(scheme=scheme) for scheme in axes.schemes)
+def configurations_by_part(axes: Axes) -> dict[str, list[JudgeConfiguration]]:
+    """Return the configurations of each part."""
+    methods = [JudgeConfiguration("direct"), JudgeConfiguration("direct-aspects", aspects=OFFLINE)]
+    methods += [JudgeConfiguration("cot"), JudgeConfiguration("cot-1shot", aspects=OFFLINE)]
+    methods += [JudgeConfiguration(SELF_CONSISTENCY, MAIN_SAMPLES), sc2()]
+    aspects = [(JudgeConfiguration("direct-aspects", aspects=one), sc2(aspects=one)) for one in axes.aspects]
 
+    def with_budget(budget: int, shots: int = 0) -> tuple[JudgeConfiguration, JudgeConfiguration]:
+        return JudgeConfiguration(SELF_CONSISTENCY, budget, shots=shots), sc2(budget=budget, shots=shots)
 
-def _aspects(axes: Axes) -> Iterable[JudgeConfiguration]:
-    for aspects in axes.aspects:
-        yield JudgeConfiguration("direct-aspects", aspects=aspects)
-        yield sc2(aspects=aspects)
-
-
-def _budgets(axes: Axes) -> Iterable[JudgeConfiguration]:
-    for budget in axes.budgets:
-        yield JudgeConfiguration(SELF_CONSISTENCY, budget)
-        yield sc2(budget=budget)
-
-
-def _shots(axes: Axes) -> Iterable[JudgeConfiguration]:
-    for budget in axes.budgets:
-        for shots in axes.shots:
-            yield JudgeConfiguration(SELF_CONSISTENCY, budget, shots=shots)
-            yield sc2(budget=budget, shots=shots)
-
-
-def _samples(axes: Axes) -> Iterable[JudgeConfiguration]:
-    return (sc2(samples) for samples in axes.samples)
-
-
-def _grid(axes: Axes) -> Iterable[JudgeConfiguration]:
-    for samples in axes.samples:
-        for scheme in axes.schemes:
-            for aspects in axes.aspects:
-                yield sc2(samples, scheme=scheme, aspects=aspects)
-
-
-PARTS: Mapping[str, Callable[[Axes], Iterable[JudgeConfiguration]]] = {
-    "methods": _methods,
-    "schemes": _schemes,
-    "aspects": _aspects,
-    "budgets": _budgets,
-    "shots": _shots,
-    "samples": _samples,
-    "grid": _grid,
-}
-PAPER = ("methods", "schemes", "aspects", "budgets", "shots", "samples")  # the default
+    return {
+        "methods": methods,
+        "schemes": [sc2(scheme=scheme) for scheme in axes.schemes],
+        "aspects": [one for two in aspects for one in two],
+        "budgets": [one for budget in axes.budgets for one in with_budget(budget)],
+        "shots": [one for both in product(axes.budgets, axes.shots) for one in with_budget(*both)],
+        "samples": [sc2(samples) for samples in axes.samples],
+        "grid": [
+            sc2(samples, scheme=scheme, aspects=aspects)
+            for samples, scheme, aspects in product(axes.samples, axes.schemes, axes.aspects)
+        ],
+    }
 
 
 def configurations(parts: Iterable[str], axes: Axes) -> list[JudgeConfiguration]:
@@ -276,8 +247,9 @@ def configurations(parts: Iterable[str], axes: Axes) -> list[JudgeConfiguration]
     """
     axes.check()
     wanted = list(parts)
-    _require("part", wanted, tuple(PARTS))
-    found = dict.fromkeys(one for part in PARTS if part in wanted for one in PARTS[part](axes))
+    _require("part", wanted, PARTS)
+    by_part = configurations_by_part(axes)
+    found = dict.fromkeys(one for part in PARTS if part in wanted for one in by_part[part])
     return sorted(found, key=lambda one: one.calls)
 
 

@@ -135,10 +135,6 @@ class VerdictForm:
             before = before[: matched.start()].rstrip(f"{string.whitespace}*_#`-")
         return self._opening.sub("", before).strip()
 
-    @staticmethod
-    def _any(words: tuple[str, ...]) -> str:
-        return "|".join(re.escape(word).replace(r"\ ", r"\s++") for word in words)
-
     # Completions are untrusted and may be long: repetitions are possessive (`*+`), and adjacent ones can't match the same
     # character, so that matching takes linear time.
 
@@ -146,9 +142,9 @@ class VerdictForm:
     def _label_line(self) -> re.Pattern[str]:
         """A line that starts with a label and a colon; a list dash or Markdown may stand around it."""
         edge = rf"[\s{re.escape(MARKUP)}]*+"
-        noun = rf"(?:\s++(?:{self._any(self.nouns)}))?"
+        noun = rf"(?:\s++(?:{any_of(self.nouns)}))?"
         return re.compile(
-            rf"^\s*+(?:[-•]|\d++[.)])?{edge}(?:(?:final|second)\W++)?(?:{self._any(self.labels)}){noun}{edge}[:=]"
+            rf"^\s*+(?:[-•]|\d++[.)])?{edge}(?:(?:final|second)\W++)?(?:{any_of(self.labels)}){noun}{edge}[:=]"
             rf"(?P<rest>.*)$",
             re.IGNORECASE,
         )
@@ -157,7 +153,7 @@ class VerdictForm:
     def _label_inside(self) -> re.Pattern[str]:
         """A label after the end of a sentence, for models that write everything on one line."""
         return re.compile(
-            rf"[.!?][*_]*+\s++[*_]*+(?:{self._any(self.labels)})[*_]*+:"
+            rf"[.!?][*_]*+\s++[*_]*+(?:{any_of(self.labels)})[*_]*+:"
             rf"(?P<rest>(?:[*_\s]*+[^\W_]|[*\s]*+_)[*_\s.]*+)$",
             re.IGNORECASE,
         )
@@ -168,19 +164,24 @@ class VerdictForm:
         edge = rf"[\s{re.escape(QUOTES + MARKUP)}]*+"
         tie = r"(?:a\s++)?tie|" if self.tie else ""
         return re.compile(
-            rf"^{edge}(?i:(?:the\s++)?(?:{self._any(self.nouns)})\s++)?{edge}"
+            rf"^{edge}(?i:(?:the\s++)?(?:{any_of(self.nouns)})\s++)?{edge}"
             rf"(?P<letter>(?i:{tie}{'|'.join(self.letters)}))(?P<edge>{edge})(?:[.!]?+{edge}$|(?P<reason>.*)$)"
         )
 
     @cached_property
     def _label_at_end(self) -> re.Pattern[str]:
         """A label at the end of the text."""
-        return re.compile(rf"\b(?:{self._any(self.labels)})\W*+\Z", re.IGNORECASE)
+        return re.compile(rf"\b(?:{any_of(self.labels)})\W*+\Z", re.IGNORECASE)
 
     @cached_property
     def _opening(self) -> re.Pattern[str]:
         """The label of the rationale."""
         return re.compile(rf"\A\W*+{self.opening}[^\w:]*+:\W*+", re.IGNORECASE)
+
+
+def any_of(words: tuple[str, ...]) -> str:
+    """Return a pattern of one of some words or phrases."""
+    return "|".join(re.escape(word).replace(r"\ ", r"\s++") for word in words)
 
 
 def normalized(text: str) -> str:

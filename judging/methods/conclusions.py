@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from judging.methods.answers import CITING, MARKUP, REASON_WORDS, VerdictForm, has_words, is_quotation
+from judging.methods.answers import CITING, MARKUP, REASON_WORDS, VerdictForm, any_of, has_words, is_quotation
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_]*+\s++")
 _EDGE = rf"[\s{re.escape(MARKUP)}]*+"
@@ -49,8 +49,8 @@ class Conclusion:
     @cached_property
     def _named(self) -> re.Pattern[str]:
         """`My final choice is A`, `I would choose summary A`, `The better summary is A`."""
-        edge, better, nouns = _EDGE, _any(self.better), _any(self.form.nouns)
-        verbs = _any(self.verbs)
+        edge, better, nouns = _EDGE, any_of(self.better), any_of(self.form.nouns)
+        verbs = any_of(self.verbs)
         return re.compile(
             rf"^{edge}{_OPENING}{edge}(?:"
             rf"(?:my|the)\s++(?:final\s++)?(?:choice|answer|verdict|decision|pick)(?:\s++(?:is|would\s++be)\b\s*+:?|{edge}:)"
@@ -63,7 +63,7 @@ class Conclusion:
     @cached_property
     def _compared(self) -> re.Pattern[str]:
         """`Summary A is better`, `A is better than B`."""
-        edge, better, nouns = _EDGE, _any(self.better), _any(self.form.nouns)
+        edge, better, nouns = _EDGE, any_of(self.better), any_of(self.form.nouns)
         return re.compile(
             rf"^{edge}{_OPENING}{_OPINION}{edge}(?:the\s++)?(?:(?:{nouns})\s++)?{edge}(?P<letter>[AB])\b{edge}"
             rf"is\s++(?:the\s++)?(?:{better})\b{edge}"
@@ -71,7 +71,3 @@ class Conclusion:
             rf"(?:\s*+(?:{nouns}|one|choice)\b)?(?P<reason>.*)$",
             re.IGNORECASE,
         )
-
-
-def _any(words: tuple[str, ...]) -> str:
-    return "|".join(re.escape(word).replace(r"\ ", r"\s++") for word in words)

@@ -50,14 +50,11 @@ class WithAspects(PromptedMethod):
         return {"aspects": bulleted(aspects)}
 
     def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
-        """Return the aspects that are known beforehand."""
-        asked = is_asked_for(self.option(setting, "aspects"))
-        return {} if asked else {"aspects": self.known_aspects(shown.task, setting)}
-
-    def known_aspects(self, task: str, setting: Setting) -> str:
-        """Return the given aspects, or the task's."""
+        """Return the aspects that are known beforehand: the given ones, or the task's."""
         given = self.option(setting, "aspects")
-        return bulleted(given if isinstance(given, list) else find_task(task).aspects)
+        if is_asked_for(given):
+            return {}
+        return {"aspects": bulleted(given if isinstance(given, list) else find_task(shown.task).aspects)}
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the aspects prompt if they are generated."""
@@ -79,8 +76,9 @@ class WithExamples(PromptedMethod):
     example: ClassVar[str]
 
     def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
-        """Return the examples to show."""
-        raise NotImplementedError
+        """Return the task's first examples: as many as the option `shots` says, one without this option."""
+        shots = self.option(setting, "shots")
+        return find_task(shown.task).examples[: 1 if shots is None else shots]
 
     def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
         """Return the examples' texts."""
@@ -124,10 +122,6 @@ class ChainOfThoughtOneShot(WithExamples, WithAspects):
     prompt = "cot-1shot.v1.txt"
     example = "example-aspects.v1.txt"
 
-    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
-        """Return the task's first example."""
-        return find_task(shown.task).examples[:1]
-
 
 @register
 class FewShot(WithExamples):
@@ -137,10 +131,6 @@ class FewShot(WithExamples):
     prompt = "few-shot.v1.txt"
     example = "example.v1.txt"
     options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "shots": 3}
-
-    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
-        """Return the task's first `shots` examples."""
-        return find_task(shown.task).examples[: self.option(setting, "shots")]
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse zero shots."""
@@ -166,10 +156,6 @@ class SelfConsistency(WithExamples):
     def prompt_of(self, setting: Setting) -> str:
         """Return the prompt file, with a placeholder for examples if any are shown."""
         return self.with_examples if self.shows_examples(setting) else self.prompt
-
-    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
-        """Return the task's first `shots` examples."""
-        return find_task(shown.task).examples[: self.option(setting, "shots")]
 
     def ask(self, shown: Presentation, setting: Setting) -> Procedure:
         """Sample verdicts concurrently and take the majority."""

@@ -27,14 +27,10 @@ class Pairwise(PromptedMethod):
 
 
 @register
-class PairwiseWithTie(PromptedMethod):
+class PairwiseWithTie(Pairwise):
     """Chooses at once; a tie is on offer."""
 
     name = "pairwise-tie"
-    prompt = "pairwise.v1.txt"
-    parser = "letter"
-    own_wording = True
-    options: ClassVar[Mapping[str, Any]] = {"logprobs": False}
 
     def ties(self, setting: Setting) -> bool:
         """Always offer the tie."""

@@ -190,7 +190,8 @@ def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
 @parser("ranked-list")
 def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last list with ranks, which must give `text_1` and `text_2` the ranks 1 and 2."""
-    ranked = [value for value in lists_in(reply.text) if isinstance(value, list) and has_ranks(value)]
+    lists = [value for value in lists_in(reply.text) if isinstance(value, list)]
+    ranked = [value for value in lists if any(isinstance(entry, dict) and "rank" in entry for entry in value)]
     if not ranked:
         raise no_verdict(reply.text)
     return ParsedAnswer(first_ranked(ranked[-1]))
@@ -213,11 +214,6 @@ def unwrap_arguments(value: Any) -> Any:
             inner = parse_arguments(value[name])
             value = inner if isinstance(inner, dict) else value
     return value
-
-
-def has_ranks(value: list[Any]) -> bool:
-    """Tell whether a list looks like a ranking."""
-    return any(isinstance(entry, dict) and "rank" in entry for entry in value)
 
 
 def first_ranked(ranking: Any) -> str:

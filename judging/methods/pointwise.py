@@ -38,13 +38,14 @@ class Pointwise(AskingMethod):
     def score_call(self, shown: Presentation, text: str, setting: Setting) -> Call:
         """Return the call about one text, which depends on that text and its source only."""
         content = load_prompt(self.prompt).render(words_for(shown), {"source": shown.source, "text": text})
-        params = WITH_LOGPROBS if self.weighted(setting) else {}
-        read = read_weighted if self.weighted(setting) else read_plain
-        return Call("score", [{"role": "user", "content": content}], read, params, reusable=True)
+        weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
-    def weighted(self, setting: Setting) -> bool:
-        """Tell whether the probabilities of the scores are asked for."""
-        return bool(setting.options.get("weighted", self.options["weighted"]))
+        def read(reply: Reply) -> float:
+            scored = read_score(reply.text)
+            return weighted_score(reply, scored) if weighted else float(scored.score)
+
+        params = WITH_LOGPROBS if weighted else {}
+        return Call("score", [{"role": "user", "content": content}], read, params, reusable=True)
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of both files."""
@@ -56,13 +57,3 @@ class Pointwise(AskingMethod):
         if setting.wording:
             raise BadSettings(f"method {self.name} takes no prompt file: it shows one text at a time")
         self.prompt_version(task, setting)
-
-
-def read_plain(reply: Reply) -> float:
-    """Read the score."""
-    return float(read_score(reply.text).score)
-
-
-def read_weighted(reply: Reply) -> float:
-    """Read the score, weighted by probabilities if the endpoint gave them."""
-    return weighted_score(reply, read_score(reply.text))

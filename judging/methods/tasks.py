@@ -94,26 +94,11 @@ class Task:
 
     def words(self, *, question: str, negated: bool) -> dict[str, str]:
         """Return the values of a prompt's placeholders, some of which contain the study's question."""
-        asked = self.asked(negated)
-        found = {
-            "source_label": self.source_label,
-            "label": self.label,
-            "one": self.one,
-            "many": self.many,
-            "alone": self.alone,
-            "faults": self.faults,
-            "answering": self.answering,
-            "reference_label": self.reference_label,
-            "intro": asked.intro,
-            "criterion": asked.criterion,
-            "choice": asked.choice,
-            "chosen": asked.chosen,
-            "quality": asked.quality,
-            "rules": numbered("Heed these rules:", self.rules),
-        }
-        return {name: Template(text).substitute(question=question) for name, text in found.items()} | {
-            "question": question
-        }
+        own = ("source_label", "label", "one", "many", "alone", "faults", "answering", "reference_label")
+        found = {name: getattr(self, name) for name in own} | vars(self.asked(negated))
+        found["rules"] = numbered("Heed these rules:", self.rules)
+        filled = {name: Template(text).substitute(question=question) for name, text in found.items()}
+        return {**filled, "question": question}
 
 
 def numbered(opening: str, entries: Sequence[str]) -> str:
@@ -125,11 +110,6 @@ def numbered(opening: str, entries: Sequence[str]) -> str:
 def bulleted(entries: Sequence[str]) -> str:
     """Format a list with dashes."""
     return "\n".join(f"- {entry}" for entry in entries)
-
-
-def task_names() -> list[str]:
-    """List the tasks in the order in which they are offered."""
-    return list(TASKS)
 
 
 def task_of(kind: str) -> str:

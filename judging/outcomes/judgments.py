@@ -30,7 +30,7 @@ COUNTED_AS = {
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """One verdict per pair, and the counts of the presentations behind them (`status_counts`).
+    """One verdict per pair, and the counts of the presentations behind them (asked = parsed + unparsed + refused + errors; and pending).
 
     If a judge is asked both orders, verdicts that disagree are a tie, or their probabilities are averaged, by the judge's
     settings; a pair that lacks one of the two has no verdict (NaN), and `rated.first_is_a` has no meaning: use
@@ -75,14 +75,14 @@ def judgments(selection: Selection, judge: Judge | JudgeRun) -> JudgedPairs:
 
     A run stands for its judge; of several runs the latest outcome of a presentation counts.
     """
+    judge = judge.judge if isinstance(judge, JudgeRun) else judge
     found = _presented(selection, judge)
     by_pair: dict[int, list[_Presented]] = {}
     for presented in found:
         by_pair.setdefault(presented.pair_id, []).append(presented)
-    rater, setting = _rater(judge), _setting(judge)
-    verdicts = _one_verdict_each(by_pair.values(), setting)
+    verdicts = _one_verdict_each(by_pair.values(), judge)
     rows = [
-        (group[0].matchup_id, group[0].pair_index, verdict, rater, group[0].first_is_a)
+        (group[0].matchup_id, group[0].pair_index, verdict, f"judge:{judge.name}", group[0].first_is_a)
         for group, verdict in zip(by_pair.values(), verdicts, strict=True)
     ]
     return JudgedPairs(rated_pairs(selection, rows), _count(found))
@@ -105,32 +105,18 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "") -> dict[i
 
 def presentations(selection: Selection, judge: Judge | JudgeRun) -> RatedPairs:
     """Return every presentation that was asked, with what was shown first; NaN where it has no verdict."""
-    rater = _rater(judge)
+    judge = judge.judge if isinstance(judge, JudgeRun) else judge
     rows = [
-        (one.matchup_id, one.pair_index, one.verdict, rater, one.first_is_a)
+        (one.matchup_id, one.pair_index, one.verdict, f"judge:{judge.name}", one.first_is_a)
         for one in _presented(selection, judge)
         if one.status != PENDING
     ]
     return rated_pairs(selection, rows)
 
 
-def status_counts(selection: Selection, judge: Judge | JudgeRun) -> dict[str, int]:
-    """Count presentations: asked = parsed + unparsed + refused + errors; and pending."""
-    return _count(_presented(selection, judge))
-
-
-def _rater(judge: Judge | JudgeRun) -> str:
-    return f"judge:{(judge.judge if isinstance(judge, JudgeRun) else judge).name}"
-
-
-def _setting(judge: Judge | JudgeRun) -> Judge:
-    return judge.judge if isinstance(judge, JudgeRun) else judge
-
-
-def _presented(selection: Selection, judge: Judge | JudgeRun) -> list[_Presented]:
+def _presented(selection: Selection, judge: Judge) -> list[_Presented]:
     """Load the first repeats of the plain question on a selection's pairs, sorted by pair and order."""
-    judge_id = judge.judge_id if isinstance(judge, JudgeRun) else judge.pk
-    rows = _rows(selection.configuration.study, judge_id).filter(
+    rows = _rows(selection.configuration.study, judge.pk).filter(
         pair__matchup__in=selection.configuration.matchups().order_by()
     )
     found = [one for one in _latest(rows).values() if one.pair_id in selection.pair_ids]
@@ -253,20 +239,12 @@ FIELDS = {
     "method": "run__judge__method",
     "model": "run__judge__endpoint__model",
     "params": "run__judge__params",
-    "prompt_version": "prompt_version",
-    "order": "order",
-    "repeat": "repeat",
-    "negated": "negated",
-    "status": "status",
-    "verdict": "verdict",
-    "p_b": "p_b",
-    "score_a": "score_a",
-    "score_b": "score_b",
-    "rationale": "rationale",
-    "calls": "calls",
-    "prompt_tokens": "prompt_tokens",
-    "completion_tokens": "completion_tokens",
-    "cost": "cost",
+} | {
+    name: name
+    for name in (
+        *("prompt_version", "order", "repeat", "negated", "status", "verdict", "p_b", "score_a", "score_b"),
+        *("rationale", "calls", "prompt_tokens", "completion_tokens", "cost"),
+    )
 }
 NOT_OF_JUDGES = {
     "hit": None,

@@ -53,7 +53,7 @@ NO_TABLES_MADE = "no table was made yet"
 CHECKED_ELSEWHERE = "looked at where nothing but |C|, the scheme or the aspects differs"
 MAX_CHECKED_TABLES = 100  # per configuration
 CHECKED_PARTS = ("samples", "schemes", "aspects", "grid")  # parts whose comparison tables are checked
-ALL = tuple(PARTS)
+ALL = PARTS
 
 
 def ablation(

@@ -13,11 +13,11 @@ from judging.methods.options import OFFLINE, is_asked_for
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2 import aspects as aspect_lists
 from judging.methods.sc2 import tables
-from judging.methods.sc2.bracket import SCHEMES, TOURNAMENT, Bracket, Decision, Duel, comparisons, samples_within
+from judging.methods.sc2.bracket import SCHEMES, TOURNAMENT, Bracket, Decision, comparisons, samples_within
 from judging.methods.sc2.comparator import PROMPT as COMPARATOR
 from judging.methods.sc2.comparator import comparator_call
 from judging.methods.sc2.record import AspectChoice, Record, TableRow, TableSample, swap_sides, winning_rows
-from judging.methods.tasks import Example, find_task
+from judging.methods.tasks import find_task
 
 MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
 FEWEST_LEFT = 2  # readable tables needed where several were drawn, since one alone can't be compared
@@ -32,19 +32,6 @@ class Plan:
     aspect_calls: int
     verdicts: int
     budget: int | None
-
-    @property
-    def calls(self) -> int:
-        """Their sum, if every answer can be read."""
-        return self.aspect_calls + self.samples + comparisons(self.scheme, self.samples) + self.verdicts
-
-
-@dataclass(frozen=True)
-class DrawnTables:
-    """The aspects and the sampled tables of a pair."""
-
-    aspects: AspectChoice
-    samples: Sequence[TableSample]
 
 
 @register
@@ -93,51 +80,46 @@ class StructuredComparison(WithExamples):
         """
         asked_turned = _hash(shown.first) > _hash(shown.second)
         asked = replace(shown, first=shown.second, second=shown.first) if asked_turned else shown
-        drawn = yield from self.draw(asked, setting, plan)
-        entrants = [place for place, sample in enumerate(drawn.samples) if "rows" in sample]
-        lost = [sample["lost"] for sample in drawn.samples if "lost" in sample]
+        aspects, samples = yield from self.draw(asked, setting, plan)
+        entrants = [place for place, sample in enumerate(samples) if "rows" in sample]
+        lost = [sample["lost"] for sample in samples if "lost" in sample]
         if len(entrants) < min(FEWEST_LEFT, plan.samples):
             raise UnparsedVerdict(f"{len(lost)} of {plan.samples} tables could not be read; the last one: {lost[-1]}")
-        bracket = yield from self.compare(asked, setting, plan, drawn.samples, entrants)
+        bracket = yield from self.compare(asked, setting, plan, samples, entrants)
+        calls = {
+            "aspects": plan.aspect_calls,
+            "table": plan.samples,
+            "comparator": sum(match["how"] != "bye" for match in bracket.matches),  # fewer where tables were lost
+            "verdict": plan.verdicts,
+        }
         record: Record = {
             "scheme": plan.scheme,
-            "aspects": drawn.aspects,
-            "samples": list(drawn.samples),
+            "aspects": aspects,
+            "samples": samples,
             "budget": plan.budget,
-            "left_over": 0 if plan.budget is None else plan.budget - self.calls_made(plan, bracket),
+            "left_over": 0 if plan.budget is None else plan.budget - sum(calls.values()),
             "schema": self.uses_schema(setting),
             "asked_first": "a",
             "bracket": list(bracket.matches),
             "wins": [bracket.wins.get(place) for place in range(plan.samples)],
             "coins": bracket.coins,
             "winner": bracket.winner,
-            "calls": {
-                "aspects": plan.aspect_calls,
-                "table": plan.samples,
-                "comparator": _comparator_calls(bracket),
-                "verdict": plan.verdicts,
-            },
+            "calls": calls,
         }
         return swap_sides(record) if asked_turned else record
 
     def draw(
         self, asked: Presentation, setting: Setting, plan: Plan
-    ) -> Generator[Sequence[Call], list[Any], DrawnTables]:
+    ) -> Generator[Sequence[Call], list[Any], tuple[AspectChoice, list[TableSample]]]:
         """Find the aspects and sample the tables."""
         found = yield from self.find_aspects(asked, setting, plan)
         several = plan.samples > 1
         calls = [
-            tables.table_call(
-                asked,
-                found["chosen"],
-                draw,
-                schema=self.uses_schema(setting),
-                optional=several,
-            )
+            tables.table_call(asked, found["chosen"], draw, schema=self.uses_schema(setting), optional=several)
             for draw in range(plan.samples)
         ]
         answers = yield [replace(call, read=_or_why_not(call)) if several else call for call in calls]
-        return DrawnTables(found, [_sample(answer) for answer in answers])
+        return found, [_sample(answer) for answer in answers]
 
     def find_aspects(
         self, asked: Presentation, setting: Setting, plan: Plan
@@ -166,16 +148,14 @@ class StructuredComparison(WithExamples):
         try:
             duels = next(scheme)
             while True:
-                decisions = yield [self.duel_call(asked, samples, duel, held + more) for more, duel in enumerate(duels)]
+                shown = ((samples[duel.first]["rows"], samples[duel.second]["rows"]) for duel in duels)
+                # Each duel has its own sample number even if tables are equal.
+                decisions = yield [comparator_call(asked, *two, draw=held + more) for more, two in enumerate(shown)]
                 held += len(duels)
                 duels = scheme.send([one or Decision(None) for one in decisions])
         except StopIteration as stop:
             bracket: Bracket = stop.value
             return bracket
-
-    def duel_call(self, asked: Presentation, samples: Sequence[TableSample], duel: Duel, number: int) -> Call:
-        """Return the comparator's call for a duel, with its own sample number even if tables are equal."""
-        return comparator_call(asked, samples[duel.first]["rows"], samples[duel.second]["rows"], draw=number)
 
     def plan(self, setting: Setting) -> Plan:
         """Return the number of calls of each kind for a verdict.
@@ -190,18 +170,10 @@ class StructuredComparison(WithExamples):
             samples = samples_within(budget, scheme=scheme, others=aspect_calls + verdicts)
         return Plan(scheme, samples, aspect_calls, verdicts, budget)
 
-    def calls_made(self, plan: Plan, bracket: Bracket) -> int:
-        """Count the calls of a verdict, fewer than planned if tables were lost."""
-        return plan.aspect_calls + plan.samples + _comparator_calls(bracket) + plan.verdicts
-
     def uses_schema(self, setting: Setting) -> bool:
         """Tell whether a JSON schema is sent: by default if the endpoint supports it."""
         wanted = self.option(setting, "schema")
         return setting.schema if wanted == "auto" else bool(wanted)
-
-    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
-        """Return the task's first `shots` examples."""
-        return find_task(shown.task).examples[: self.option(setting, "shots")]
 
     def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Format the examples, if any."""
@@ -256,11 +228,6 @@ def _sample(answer: TableSample | list[TableRow] | None) -> TableSample:
     if answer is None:
         return {"lost": "the endpoint declined to answer"}
     return {"rows": answer} if isinstance(answer, list) else answer
-
-
-def _comparator_calls(bracket: Bracket) -> int:
-    """Count the comparator's calls; a bye takes none."""
-    return sum(match["how"] != "bye" for match in bracket.matches)
 
 
 def _hash(text: str) -> bytes:

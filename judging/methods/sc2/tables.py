@@ -94,12 +94,12 @@ def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
     if not found:
         raise UnparsedVerdict(f"no table in: …{text[-200:]}" if text else "an empty answer")
     placed = _in_order(next(filter(_is_filled, found), found[0]), aspects)  # the blank form may come first
-    if not any(row[cell] for row in placed for cell in CELLS):  # type: ignore[literal-required]
+    if not _is_filled(placed):
         raise UnparsedVerdict("a table whose cells are all empty")
     return placed
 
 
-def _is_filled(rows: Sequence[Mapping[str, str]]) -> bool:
+def _is_filled(rows: Sequence[Mapping[str, Any]]) -> bool:
     return any(row[cell] for row in rows for cell in CELLS)
 
 
@@ -149,11 +149,8 @@ def _row(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_cell(value: Any) -> bool:
-    return (
-        value is None
-        or isinstance(value, str)
-        or (isinstance(value, list) and all(isinstance(one, str) for one in value))
-    )
+    texts = value if isinstance(value, list) else [] if value is None else [value]
+    return all(isinstance(text, str) for text in texts)
 
 
 def _in_bars(text: str) -> list[dict[str, str]]:

@@ -138,7 +138,7 @@ class Command(TandemCommand):
     def show(self, study: Study, options: dict[str, Any]) -> None:
         """Print the ablation."""
         endpoint = find_endpoint(options["endpoint"]).name if options["endpoint"] else ""
-        found = ablation(study, parts=options["part"] or tuple(PARTS), endpoint=endpoint)
+        found = ablation(study, parts=options["part"] or PARTS, endpoint=endpoint)
         if options["format"] == "json":
             self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
         elif options["format"] == "csv":

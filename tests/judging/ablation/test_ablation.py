@@ -18,6 +18,7 @@ from judging.ablation.configurations import (
     JudgeConfiguration,
     configuration_of,
     configurations,
+    configurations_by_part,
     judge_of,
     parts_of,
     sc2,
@@ -110,9 +111,10 @@ def test_calls_of_a_verdict_by_hand(
 
 
 def test_every_configuration_is_a_row_of_the_part_that_it_was_made_for() -> None:
-    axes = Axes(samples=(1, 2, 4, 8, 16))
-    for part, make in PARTS.items():
-        for one in make(axes):
+    by_part = configurations_by_part(Axes(samples=(1, 2, 4, 8, 16)))
+    assert tuple(by_part) == PARTS
+    for part, rows in by_part.items():
+        for one in rows:
             assert part in parts_of(one)
             sort_key(one, part)
 

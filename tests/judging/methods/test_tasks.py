@@ -9,13 +9,13 @@ from judging.core.errors import BadSettings
 from judging.methods.parsers import NOUNS
 from judging.methods.prompted import offer_for
 from judging.methods.prompts import FOLDER
-from judging.methods.tasks import TASKS, find_task, task_names, task_of
+from judging.methods.tasks import TASKS, find_task, task_of
 
 PUBLIC = "summarization summarization-concise dialogue harmless ranking translation instruction chat ordering free"
 
 
 def test_public_tasks_are_there_and_have_a_file_each() -> None:
-    assert task_names() == PUBLIC.split()
+    assert list(TASKS) == PUBLIC.split()
     assert sorted(TASKS.values()) == sorted(file.name for file in (FOLDER / "tasks").iterdir())
 
 

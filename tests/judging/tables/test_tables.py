@@ -16,7 +16,6 @@ from judging.outcomes.judgments import (
     judgment_rows,
     judgments,
     presentations,
-    status_counts,
     verdicts_by_pair,
 )
 from tests.fakes import ScriptedClient
@@ -105,7 +104,7 @@ def test_repeats_and_negated_questions_are_no_part_of_findings() -> None:
             run=run, pair=pair, order="ab", repeat=repeat, negated=negated, status="parsed", verdict=B
         )
     assert judgments(selection_of(study), run).rated.outcomes.verdict.tolist() == [A]
-    assert status_counts(selection_of(study), run)["asked"] == 1
+    assert judgments(selection_of(study), run).counts["asked"] == 1
     assert verdicts_by_pair(study, run.judge) == {pair.pk: A}
     asked = sorted((row["repeat"], row["negated"], row["verdict"]) for row in judgment_rows(study))
     assert asked == [(0, False, A), (0, True, B), (1, False, B), (2, False, B)]
@@ -179,7 +178,7 @@ def test_pending_is_not_asked() -> None:
     first, second = pairs_in(study)
     fill(run, first, "ab", status="pending")
     fill(run, second, "ab", status="error")
-    assert status_counts(selection_of(study), run) == {
+    assert judgments(selection_of(study), run).counts == {
         "asked": 1,
         "parsed": 0,
         "unparsed": 0,
