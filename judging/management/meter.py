@@ -21,38 +21,40 @@ class Meter:
         self.pause = 0.2 if self.moving else 10.0
         self.last = time.monotonic()
         self.seen: deque[tuple[float, int]] = deque()
+        self.progress = Progress()  # the latest
 
     def __call__(self, progress: Progress) -> None:
         """Write the progress unless it was written just now."""
-        now = time.monotonic()
+        now, self.progress = time.monotonic(), progress
         if not self.seen:
             self.seen.append((now, progress.done))
         if now - self.last >= self.pause:
             self.last = now
-            self.write(progress, now)
+            self.write(now)
 
-    def close(self, progress: Progress) -> None:
-        """Write the final progress."""
-        self.write(progress, time.monotonic())
+    def close(self, progress: Progress | None = None) -> None:
+        """Write the final progress; by default the latest."""
+        self.progress = progress or self.progress
+        self.write(time.monotonic())
         if self.moving:
             self.out.write("")
 
-    def write(self, progress: Progress, now: float) -> None:
+    def write(self, now: float) -> None:
         """Write one line, cut to the terminal's width."""
-        line = line_of(progress, self.rate(progress, now), bar=self.moving)
+        line = line_of(self.progress, self.rate(now), bar=self.moving)
         if self.moving:
             width = shutil.get_terminal_size().columns - 1
             self.out.write(f"\r{line[:width].ljust(width)}", ending="")
         else:
             self.out.write(line)
 
-    def rate(self, progress: Progress, now: float) -> float:
+    def rate(self, now: float) -> float:
         """Return the recent rate of filled cells per second."""
-        self.seen.append((now, progress.done))
+        self.seen.append((now, self.progress.done))
         while len(self.seen) > 2 and self.seen[1][0] <= now - RATE_WINDOW:
             self.seen.popleft()
         began, before = self.seen[0]
-        return (progress.done - before) / max(now - began, 0.001)
+        return (self.progress.done - before) / max(now - began, 0.001)
 
 
 def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:

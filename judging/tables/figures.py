@@ -1,8 +1,7 @@
 """Figures on the tables that a run made."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from judging.methods.sc2.record import KINDS
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
@@ -29,10 +28,6 @@ class TableFigures:
     lost_samples: int
     coins: int
     calls: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything for JSON."""
-        return asdict(self)
 
 
 def table_figures(run: JudgeRun) -> TableFigures:

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,14 @@ class TandemCommand(BaseCommand):
         """Print numbers as JSON, or as text for people."""
         as_json = form == "json"
         self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) if as_json else as_text(found))
+
+    def say_result(self, lines: Iterable[str], document: Any, options: Mapping[str, Any]) -> None:
+        """Print lines, or the same as JSON where `--format json` asks for it."""
+        if options["format"] == "json":
+            self.say_json(document)
+            return
+        for line in lines:
+            self.say(line)
 
 
 def read_file(path: str) -> tuple[bytes, str]:

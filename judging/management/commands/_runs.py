@@ -1,6 +1,8 @@
-"""The options of run commands that select pairs."""
+"""What commands that call models share: options, and the files that they name."""
 
-from argparse import ArgumentParser
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,13 +37,49 @@ def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
         dataset=options["dataset"],
         systems=tuple(options["systems"]),
         tags=tuple(options["tag"]),
-        instances=_ids(options["instances"]),
+        instances=instance_ids(options["instances"]),
     )
     return {"batch": batch, "only": only}
 
 
-def _ids(path: str | None) -> tuple[str, ...]:
-    if path is None:
+def add_param(parser: ArgumentParser, about: str) -> None:
+    """Add the option for parameters, which may be given several times."""
+    parser.add_argument("--param", type=parameter, action="append", default=[], metavar="KEY=VALUE", help=about)
+
+
+def parameter(text: str) -> tuple[str, Any]:
+    """Read key=value; the value is JSON where it can be read as such, else text."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
+
+    def refuse_constant(name: str) -> None:  # NaN and Infinity are no JSON, and no endpoint takes them
+        raise ArgumentTypeError(f"{name} is not a value that can be sent")
+
+    try:
+        return key, json.loads(value, parse_constant=refuse_constant)
+    except ValueError:
+        return key, value
+
+
+def text_of(path: str) -> str:
+    """Read a text file; `-` is the standard input.
+
+    Raises: CommandError
+    """
+    data, name = (sys.stdin.buffer.read(), path) if path == "-" else read_file(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def instance_ids(path: str | None) -> tuple[str, ...]:
+    """Return the ids in a file, one a line; none without a file.
+
+    Raises: CommandError when it can't be read or names none.
+    """
+    if not path:
         return ()
     data, name = read_file(path)
     found = tuple(ids_of(data.decode("utf-8-sig", errors="replace")))

@@ -1,6 +1,5 @@
 """add_judge NAME --method METHOD [--endpoint NAME] [--order random|both|ab|ba] [--task T] [--param key=value] …"""
 
-import argparse
 import json
 from typing import Any
 
@@ -8,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand
 from judging.endpoints.services import find_endpoint
+from judging.management.commands._runs import add_param
 from judging.methods import find_method, method_names
 from judging.methods.tasks import TASKS
 from judging.models import Judge, PromptFile
@@ -59,33 +59,21 @@ class Command(TandemCommand):
             metavar="NAME[:VERSION]",
             help="a prompt file of your own; the latest version unless one is named",
         )
-        parser.add_argument(
-            "--param",
-            type=parameter,
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
+        add_param(
+            parser,
+            "an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
             f"null leaves a default out. Options: {options_of_methods()}",
         )
         parser.add_argument("--seed", type=int, help="draws the orders and the samples (default: random, recorded)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Add the judge and say whether it is new."""
-        endpoint = find_endpoint(options["endpoint"]) if options["endpoint"] else None
+        same = ("name", "method", "order", "combine", "repeats", "negated", "task", "family", "seed")
         judge, is_new = add_judge(
-            name=options["name"],
-            method=options["method"],
-            endpoint=endpoint,
-            order=options["order"],
-            combine=options["combine"],
-            repeats=options["repeats"],
-            negated=options["negated"],
-            task=options["task"],
+            **{name: options[name] for name in same},
+            endpoint=find_endpoint(options["endpoint"]) if options["endpoint"] else None,
             prompt_file=prompt_named(options["prompt"]),
-            family=options["family"],
             params=dict(options["param"]),
-            seed=options["seed"],
         )
         self.stdout.write(f"judge {judge.name} {'added' if is_new else 'unchanged'}: {about(judge)}")
 
@@ -121,19 +109,3 @@ def options_of_methods() -> str:
         for option in find_method(name).options:
             having.setdefault(option, []).append(name)
     return "; ".join(f"{option} ({', '.join(names)})" for option, names in having.items())
-
-
-def parameter(text: str) -> tuple[str, Any]:
-    """Read key=value; the value is JSON where it can be read as such, else text."""
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
-    try:
-        return key, json.loads(value, parse_constant=refuse_constant)
-    except ValueError:
-        return key, value
-
-
-def refuse_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which are no JSON and which no endpoint takes."""
-    raise argparse.ArgumentTypeError(f"{name} is not a value that can be sent")

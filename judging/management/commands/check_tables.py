@@ -1,6 +1,5 @@
 """check_tables STUDY --endpoint NAME --model MODEL [--variant V] [--threshold T] [--format json|text]"""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -12,7 +11,7 @@ from judging.core.proportions import Proportion
 from judging.embeddings.services import Embedder
 from judging.endpoints.services import find_endpoint
 from judging.tables.checked_tables import vector_figures
-from judging.tables.services import CheckProgress, check_tables
+from judging.tables.services import check_tables
 
 
 class Command(TandemCommand):
@@ -47,31 +46,27 @@ class Command(TandemCommand):
         if not tables.exists():
             raise CommandError(f"study {study.slug} has no such comparison tables")
         embedder = Embedder(find_endpoint(options["endpoint"]), options["model"])
-        as_text = options["format"] == "text"
+        in_steps = options["format"] == "text" and options["verbosity"] > 1
         done = check_tables(
             study=study,
             embedder=embedder,
             variant=options["variant"],
             threshold=options["threshold"],
-            on_progress=self._tell if as_text and options["verbosity"] > 1 else None,
+            on_progress=(lambda done: self.say(f"{done.made} tables checked")) if in_steps else None,
         )
         figures = vector_figures(study, model=options["model"], variant=options["variant"])
-        if not as_text:
-            told = {
-                "study": study.slug,
-                "model": options["model"],
-                "threshold": options["threshold"],
-                **vars(done),
-                "variants": {name: vars(found) | {"level": 0.95} for name, found in figures.items()},
-            }
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
-            return
-        self.say(f"{done.made} tables checked, {done.kept} were before; {done.calls} calls, {done.tokens} tokens")
-        for name, found in figures.items():
-            self.say(f"{name}: {_written(found, options['threshold'])}")
-
-    def _tell(self, done: CheckProgress) -> None:
-        self.say(f"{done.made} tables checked")
+        values = {
+            "study": study.slug,
+            "model": options["model"],
+            "threshold": options["threshold"],
+            **vars(done),
+            "variants": {name: vars(found) | {"level": 0.95} for name, found in figures.items()},
+        }
+        lines = [
+            f"{done.made} tables checked, {done.kept} were before; {done.calls} calls, {done.tokens} tokens",
+            *(f"{name}: {_written(found, options['threshold'])}" for name, found in figures.items()),
+        ]
+        self.say_result(lines, values, options)
 
 
 def _written(found: Proportion, threshold: float) -> str:

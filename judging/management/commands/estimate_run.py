@@ -3,7 +3,6 @@
 [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
-import json
 from decimal import Decimal
 from typing import Any
 
@@ -39,12 +38,8 @@ class Command(TandemCommand):
         judge = find_judge(options["judge"])
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
         found = estimate(study=study, judge=judge, **pairs_of(study, options), limit=options["limit"], way=way)
-        if options["format"] == "json":
-            told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
-            return
-        for line in lines(found, parse_money(options["max_cost"])):
-            self.stdout.write(line)
+        values = {"study": study.slug, "judge": judge.name, **found.as_dict()}
+        self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
 
 
 def lines(found: RunEstimate, cap: Decimal | None = None) -> list[str]:

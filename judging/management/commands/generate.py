@@ -5,7 +5,6 @@
 generate STUDY --show lists what was sampled.
 """
 
-import json
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.batches.sampling import ids_of
-from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._base import TandemCommand
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
@@ -29,9 +27,8 @@ from judging.generation.queued import totals_as_dict
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
 from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
 from judging.generation.store import SamplingTotals
-from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
-from judging.management.commands.add_judge import parameter
+from judging.management.commands._runs import add_param, instance_ids, text_of
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
 from judging.models import GenerationRun
@@ -65,14 +62,7 @@ class Command(TandemCommand):
             help=f"what is asked: {', '.join(template_names())}, or a file with $source in it (by the study's kind)",
         )
         parser.add_argument("--system-prompt", default="", metavar="FILE|TEXT", help="goes before it (none)")
-        parser.add_argument(
-            "--param",
-            type=parameter,
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="sent with each call, as presence_penalty=0.5; null leaves one out, as seed=null",
-        )
+        add_param(parser, "sent with each call, as presence_penalty=0.5; null leaves one out, as seed=null")
         parser.add_argument(
             "--keep-refusals",
             action="store_true",
@@ -98,16 +88,16 @@ class Command(TandemCommand):
             return
         if not options["system"] or not options["endpoint"]:
             raise CommandError("name a --system and an --endpoint, or --show what was sampled")
-        sampling, selection = self.sampling(study, options), selection_of(options)
+        sampling = self.sampling(study, options)
+        selection = InstanceSelection(options["dataset"], instance_ids(options["instances"]), options["limit"])
         check_selection(study, selection)
         check_cap(parse_money(options["max_cost"]), sampling.endpoint)
         if options["estimate"]:
             run = build_run(study, options["system"], sampling, by=BY)
             found = estimate_generating(run, selection)
-            told_of = {"study": study.slug, "system": run.name, **found.as_dict(), "settings": as_dict(run)}
-            self.tell(
-                [*settings_lines(run), *estimate_lines(found, parse_money(options["max_cost"]))], told_of, options
-            )
+            values = {"study": study.slug, "system": run.name, **found.as_dict(), "settings": as_dict(run)}
+            lines = [*settings_lines(run), *estimate_lines(found, parse_money(options["max_cost"]))]
+            self.say_result(lines, values, options)
             return
         run = start_generating(study, options["system"], sampling, by=BY)
         counts = count_instances(study, run.name, selection)
@@ -115,17 +105,13 @@ class Command(TandemCommand):
 
     def sampling(self, study: Study, options: dict[str, Any]) -> Sampling:
         """Return how texts are to be sampled."""
+        same = ("samples", "temperature", "top_p", "max_tokens", "seed", "keep_refusals")
         return Sampling(
             endpoint=find_endpoint(options["endpoint"]),
             template=template_of(study, options["template"]),
-            samples=options["samples"],
-            temperature=options["temperature"],
-            top_p=options["top_p"],
-            max_tokens=options["max_tokens"],
-            seed=options["seed"],
             system_prompt=text_or_file(options["system_prompt"]),
             params=dict(options["param"]),
-            keep_refusals=options["keep_refusals"],
+            **{name: options[name] for name in same},
         )
 
     def run_it(
@@ -134,12 +120,7 @@ class Command(TandemCommand):
         """Sample; progress goes to stderr, the summary to stdout."""
         for line in settings_lines(run):
             self.stderr.write(line)
-        totals, stop, meter, last = SamplingTotals(), StopFlag(), Meter(self.stderr), [Progress()]
-
-        def on_progress(progress: Progress) -> None:
-            last[0] = progress
-            meter(progress)
-
+        totals, stop, meter = SamplingTotals(), StopFlag(), Meter(self.stderr)
         ended: Exception | None = None
         with stopping_on_signals(stop):
             try:
@@ -150,14 +131,14 @@ class Command(TandemCommand):
                     max_cost=parse_money(options["max_cost"]),
                     stop=stop,
                     totals=totals,
-                    on_progress=on_progress,
+                    on_progress=meter,
                 )
             except (Interrupted, CapReached) as error:
                 ended = error
             finally:
-                if last[0].total:
-                    meter.close(last[0])
-        told_of = {
+                if meter.progress.total:
+                    meter.close()
+        values = {
             "study": run.study.slug,
             "system": run.name,
             "unchanged": counts.there + totals.there,
@@ -166,7 +147,7 @@ class Command(TandemCommand):
             "left_out_instances": totals.left_out,
             "settings": as_dict(run),
         }
-        self.tell([summary(run, counts, totals)], told_of, options)
+        self.say_result([summary(run, counts, totals)], values, options)
         self.conclude(run, counts, totals, ended)
 
     def conclude(
@@ -191,31 +172,8 @@ class Command(TandemCommand):
         runs = list(runs_of(study))
         lines = [line for run in runs for line in (*settings_lines(run), run_summary(run, counts.get(run.name, 0)))]
         listed = [{**as_dict(run), "instances": counts.get(run.name, 0)} for run in runs]
-        self.tell(
-            lines or ["no system of this study was sampled here"], {"study": study.slug, "systems": listed}, options
-        )
-
-    def tell(self, lines: list[str], values: dict[str, Any], options: dict[str, Any]) -> None:
-        """Print lines, or the same for a program."""
-        if options["format"] == "json":
-            self.stdout.write(json.dumps(values, ensure_ascii=False, indent=2))
-            return
-        for line in lines:
-            self.stdout.write(line)
-
-
-def selection_of(options: dict[str, Any]) -> InstanceSelection:
-    """Return which instances are asked about.
-
-    Raises: CommandError when the file of ids can't be read or names none.
-    """
-    instances: tuple[str, ...] = ()
-    if options["instances"]:
-        data, name = read_file(options["instances"])
-        instances = tuple(ids_of(data.decode("utf-8-sig", errors="replace")))
-        if not instances:
-            raise CommandError(f"{name} names no instance")
-    return InstanceSelection(options["dataset"], instances, options["limit"])
+        lines = lines or ["no system of this study was sampled here"]
+        self.say_result(lines, {"study": study.slug, "systems": listed}, options)
 
 
 def template_of(study: Study, given: str | None) -> Wording:
@@ -241,18 +199,6 @@ def text_or_file(given: str) -> str:
     except OSError:  # a text that is longer than any name
         is_file = False
     return (text_of(given) if is_file or looks_like_one else given).strip()
-
-
-def text_of(path: str) -> str:
-    """Read a text file.
-
-    Raises: CommandError
-    """
-    data, name = read_file(path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{name} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) -> str:

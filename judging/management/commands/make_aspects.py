@@ -3,15 +3,14 @@
 make_aspects STUDY --show | --set FILE; all with [--format json|text]
 """
 
-import json
 import sys
-from collections.abc import Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._base import TandemCommand
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
@@ -21,11 +20,11 @@ from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
 from judging.core.errors import CapReached
 from judging.core.pricing import cost_line, money
 from judging.endpoints.services import find_endpoint
-from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
-from judging.management.commands.add_judge import parameter
+from judging.management.commands._runs import add_param, text_of
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
+from judging.methods.tasks import bulleted
 from judging.models import AspectSet
 
 BY = "command line"
@@ -51,14 +50,7 @@ class Command(TandemCommand):
         )
         parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})")
         parser.add_argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)")
-        parser.add_argument(
-            "--param",
-            type=parameter,
-            action="append",
-            default=[],
-            metavar="key=value",
-            help="sent with each call, as max_tokens=300; may be given several times",
-        )
+        add_param(parser, "sent with each call, as max_tokens=300; may be given several times")
         parser.add_argument("--max-cost", metavar="M", help="stop before it has cost more than this")
         parser.add_argument(
             "--in-flight",
@@ -75,69 +67,46 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Do one of the three, and print what holds now."""
         study = find_study(options["study"])
-        as_json = options["format"] == "json"
         if options["estimate"] and not options["endpoint"]:
             raise CommandError("--estimate needs --endpoint: prices and stored answers are the endpoint's")
         if options["show"]:
-            self.show(study, as_json=as_json)
+            self.show(study, options)
         elif options["set"]:
             version, is_new = edit_aspects(study, aspects=_lines(options["set"]), by=BY)
-            self.tell(version, is_new=is_new, as_json=as_json)
+            self.print_version(version, is_new, options)
         elif options["estimate"]:
-            self.estimate(study, options, as_json=as_json)
+            self.estimate(study, options)
         else:
-            self.distil(study, options, as_json=as_json)
+            self.distil(study, options)
 
-    def show(self, study: Study, *, as_json: bool) -> None:
+    def show(self, study: Study, options: dict[str, Any]) -> None:
         """List the versions, or say that the task's own aspects hold."""
         versions = list(versions_of(study))
-        if as_json:
-            aspects, name = current_aspects(study)
-            told = {"holds": name, "aspects": aspects, "versions": [as_dict(version) for version in versions]}
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
-            return
-        if not versions:
-            aspects, name = current_aspects(study)
-            self.stdout.write(name)
-            self.list(aspects)
-        for version in versions:
-            self.stdout.write(f"{version}: {origin_of(version)}, {version.created_at:%Y-%m-%d %H:%M} UTC")
-            self.list(version.aspects)
+        aspects, name = current_aspects(study)
+        listed = [
+            (f"{one}: {origin_of(one)}, {one.created_at:%Y-%m-%d %H:%M} UTC", *bulleted(one.aspects).splitlines())
+            for one in versions
+        ]
+        lines = chain.from_iterable(listed or [(name, *bulleted(aspects).splitlines())])
+        self.say_result(lines, {"holds": name, "aspects": aspects, "versions": list(map(as_dict, versions))}, options)
 
-    def list(self, aspects: Sequence[str]) -> None:
-        """Print aspects, one a line."""
-        for aspect in aspects:
-            self.stdout.write(f"- {aspect}")
-
-    def tell(self, version: AspectSet, *, is_new: bool, as_json: bool, took: str = "") -> None:
+    def print_version(self, version: AspectSet, is_new: bool, options: dict[str, Any], took: str = "") -> None:
         """Print the version that came of it."""
-        if as_json:
-            self.stdout.write(json.dumps({**as_dict(version), "new": is_new}, ensure_ascii=False, indent=2))
-            return
-        self.stdout.write(f"{version} {'added' if is_new else 'unchanged'}{took}")
-        self.list(version.aspects)
+        lines = [f"{version} {'added' if is_new else 'unchanged'}{took}", *bulleted(version.aspects).splitlines()]
+        self.say_result(lines, {**as_dict(version), "new": is_new}, options)
 
-    def estimate(self, study: Study, options: dict[str, Any], *, as_json: bool) -> None:
+    def estimate(self, study: Study, options: dict[str, Any]) -> None:
         """Print what distilling would take."""
         endpoint = find_endpoint(options["endpoint"])
         found = estimate_distilling(study, endpoint=endpoint, **_asked(options))
-        if as_json:
-            told = {"study": study.slug, "endpoint": endpoint.name, **found.as_dict()}
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
-            return
-        for line in estimate_lines(found, parse_money(options["max_cost"])):
-            self.stdout.write(line)
+        values = {"study": study.slug, "endpoint": endpoint.name, **found.as_dict()}
+        self.say_result(estimate_lines(found, parse_money(options["max_cost"])), values, options)
 
-    def distil(self, study: Study, options: dict[str, Any], *, as_json: bool) -> None:
+    def distil(self, study: Study, options: dict[str, Any]) -> None:
         """Distil; progress goes to stderr."""
         if not 1 <= options["in_flight"] <= MOST_IN_FLIGHT:
             raise CommandError(f"--in-flight must be from 1 to {MOST_IN_FLIGHT}, got {options['in_flight']}")
-        stop, meter, last = StopFlag(), Meter(self.stderr), [Progress()]
-
-        def on_progress(progress: Progress) -> None:
-            last[0] = progress
-            meter(progress)
-
+        stop, meter = StopFlag(), Meter(self.stderr)
         with stopping_on_signals(stop):
             try:
                 version, is_new, usage = distil(
@@ -148,7 +117,7 @@ class Command(TandemCommand):
                     by=BY,
                     in_flight=options["in_flight"],
                     stop=stop,
-                    on_progress=on_progress,
+                    on_progress=meter,
                 )
             except Interrupted as error:
                 self.stderr.write(str(error))
@@ -156,9 +125,9 @@ class Command(TandemCommand):
             except CapReached as error:
                 raise CommandError(str(error), returncode=STOPPED_ELSEWHERE) from None
             finally:
-                meter.close(last[0])
-        cost = f", cost {money(usage.total.cost, last[0].currency)}" if usage.calls else ""
-        self.tell(version, is_new=is_new, as_json=as_json, took=f"; cached {usage.cached}, calls {usage.calls}{cost}")
+                meter.close()
+        cost = f", cost {money(usage.total.cost, meter.progress.currency)}" if usage.calls else ""
+        self.print_version(version, is_new, options, f"; cached {usage.cached}, calls {usage.calls}{cost}")
 
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:
@@ -167,11 +136,7 @@ def _asked(options: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(path: str) -> list[str]:
     """Read a list, one entry a line, a dash before it or not."""
-    data = sys.stdin.buffer.read() if path == "-" else read_file(path)[0]
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    text = text_of(path)
     return [line.strip().removeprefix("- ") for line in text.splitlines()]
 
 

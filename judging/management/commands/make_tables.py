@@ -4,7 +4,7 @@
 [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
-import json
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -13,8 +13,7 @@ from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import current_aspects
 from judging.endpoints.services import find_endpoint
-from judging.management.commands._runs import add_pairs, pairs_of
-from judging.management.commands.add_judge import parameter
+from judging.management.commands._runs import add_pairs, add_param, pairs_of
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
@@ -48,13 +47,9 @@ class Command(RunJudge):
             default=OFFLINE,
             help="drawn up for each pair, or the same for all: those of make_aspects, else the task's own (default)",
         )
-        parser.add_argument(
-            "--param",
-            type=parameter,
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="a further option of the judge sc2, as aspect_samples=5, or else sent with each call, as max_tokens=900",
+        add_param(
+            parser,
+            "a further option of the judge sc2, as aspect_samples=5, or else sent with each call, as max_tokens=900",
         )
         parser.add_argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)")
         parser.add_argument("--judge", default="", metavar="NAME", help="name of the judge that makes them")
@@ -81,8 +76,8 @@ class Command(RunJudge):
         if options["estimate"]:
             judge = build_tables_judge(**made_with)
             found = estimate(study=study, judge=judge, **where, limit=options["limit"])
-            told = {"study": study.slug, "judge": judge.name, **found.as_dict()}
-            self.tell("\n".join(lines(found, parse_money(options["max_cost"]))), told, options)
+            values = {"study": study.slug, "judge": judge.name, **found.as_dict()}
+            self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
             return
         run = start_tables(
             study=study,
@@ -94,11 +89,9 @@ class Command(RunJudge):
         )
         ended = self.work(run, options["limit"])
         made = table_figures(run)
-        self.tell(
-            in_words(run, made, ended.progress.calls),
-            {**as_dict(run, made), "made_calls": ended.progress.calls},
-            options,
-        )
+        about = {"study": run.study.slug, "variant": run.tables_as, "judge": run.judge.name}
+        values = {**about, **asdict(made), "made_calls": ended.progress.calls}
+        self.say_result(in_words(run, made, ended.progress.calls), values, options)
         self.conclude(run, ended)
 
     def settings(self, study: Study, options: dict[str, Any]) -> tuple[TableSettings, str]:
@@ -118,18 +111,8 @@ class Command(RunJudge):
         )
         return settings, default_variant(settings, name)
 
-    def tell(self, said: str, told: dict[str, Any], options: dict[str, Any]) -> None:
-        """Print what is to be said, as was asked."""
-        in_json = options["format"] == "json"
-        self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2) if in_json else said)
 
-
-def as_dict(run: JudgeRun, made: TableFigures) -> dict[str, Any]:
-    """Return what came of a run, for JSON."""
-    return {"study": run.study.slug, "variant": run.tables_as, "judge": run.judge.name, **made.as_dict()}
-
-
-def in_words(run: JudgeRun, made: TableFigures, calls: int) -> str:
+def in_words(run: JudgeRun, made: TableFigures, calls: int) -> list[str]:
     """Put what came of a run in words."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.calls.items())
     said = [
@@ -142,4 +125,4 @@ def in_words(run: JudgeRun, made: TableFigures, calls: int) -> str:
         )
     if made.marked:
         said.append(f"pairs without a table: {made.marked:,}, for example: {made.why}")
-    return "\n".join(said)
+    return said

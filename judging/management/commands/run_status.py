@@ -1,6 +1,6 @@
 """run_status STUDY [--judge NAME [--batch NAME]] [--format json|text]"""
 
-import json
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -40,9 +40,9 @@ class Command(TandemCommand):
             found = list(runs.filter(judge=judge))
             if not found:
                 raise UnknownJudge(f"judge {judge} has no run on {options['batch'] or study.slug}")
-            told = {"study": study.slug, "judge": judge.name, "runs": [run.pk for run in found], **report_on(found)}
+            report = {"study": study.slug, "judge": judge.name, "runs": [run.pk for run in found], **report_on(found)}
         else:
-            told = {
+            report = {
                 "study": study.slug,
                 "runs": [
                     {
@@ -56,26 +56,20 @@ class Command(TandemCommand):
                 ],
                 "procedures": reports_by_procedure(list(runs)),
             }
-            if not told["runs"]:
+            if not report["runs"]:
                 raise CommandError(f"study {study.slug} has no runs yet")
-        if options["format"] == "json":
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
-            return
-        for line in lines(told):
-            self.stdout.write(line)
+        self.say_result(lines(report), report, options)
 
 
-def lines(told: dict[str, Any], indent: str = "") -> list[str]:
+def lines(report: dict[str, Any], indent: str = "") -> Iterator[str]:
     """Write a report as lines; what belongs to an entry of a list is indented."""
-    found = []
-    for name, value in told.items():
+    for name, value in report.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             for entry in value:
                 head, *rest = lines(entry, f"{indent}  ")
-                found += [f"{indent}{name}: {head.strip()}", *rest]
+                yield from (f"{indent}{name}: {head.strip()}", *rest)
         else:
-            found.append(f"{indent}{name}: {shown(value)}")
-    return found
+            yield f"{indent}{name}: {shown(value)}"
 
 
 def shown(value: object) -> str:

@@ -1,6 +1,5 @@
 """test_endpoint NAME [--format json|text]"""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -26,15 +25,11 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Test, store and print; the exit status tells whether it answers at all."""
         endpoint = probe_endpoint(find_endpoint(options["name"]))
-        if options["format"] == "json":
-            self.stdout.write(
-                json.dumps({"endpoint": endpoint.name, **endpoint.supports}, ensure_ascii=False, indent=2)
-            )
-        else:
-            for one in supported_by(endpoint):
-                self.stdout.write(f"{one.name}: {ANSWERS[one.works]}{f' ({one.why})' if one.why else ''}")
-            if endpoint.supports["latency_ms"] is not None:
-                fastest, slowest = endpoint.supports["latency_ms"], endpoint.supports["max_latency_ms"]
-                self.stdout.write(f"latency: {fastest:.0f} ms in the middle, {slowest:.0f} ms at most")
+        features = supported_by(endpoint)
+        lines = [f"{one.name}: {ANSWERS[one.works]}{f' ({one.why})' if one.why else ''}" for one in features]
+        if endpoint.supports["latency_ms"] is not None:
+            fastest, slowest = endpoint.supports["latency_ms"], endpoint.supports["max_latency_ms"]
+            lines.append(f"latency: {fastest:.0f} ms in the middle, {slowest:.0f} ms at most")
+        self.say_result(lines, {"endpoint": endpoint.name, **endpoint.supports}, options)
         if not endpoint.supports["chat"]:
             raise CommandError(f"endpoint {endpoint.name} can't be asked: {endpoint.supports['why']['chat']}")

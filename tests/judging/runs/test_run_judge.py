@@ -65,7 +65,10 @@ def test_bar_on_a_terminal_grows_and_stays_on_one_line(monkeypatch: pytest.Monke
 def test_rate_is_of_the_last_half_minute() -> None:
     meter = Meter(io.StringIO())
     meter.seen.append((0.0, 0))
-    rates = [meter.rate(Progress(done=done), now) for now, done in ((10.0, 100), (20.0, 200), (40.0, 200), (60.0, 200))]
+    rates = []
+    for now, done in ((10.0, 100), (20.0, 200), (40.0, 200), (60.0, 200)):
+        meter.progress = Progress(done=done)
+        rates.append(meter.rate(now))
     assert rates == [10.0, 10.0, pytest.approx(100 / 30), 0.0]
 
 
