@@ -15,7 +15,7 @@ from tests.whole_study import ROLES, Whole, build_whole_study, member
 pytestmark = pytest.mark.slow
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "roles.md"
-COLUMNS = ("nobody", "annotator", "researcher", "study admin", "site admin", "other group")
+COLUMNS = ("signed out", "annotator", "researcher", "study admin", "site admin", "other group")
 ROW = re.compile(r"^\| `([\w:-]+)` \| `([^`]+)` \| ([A-Z, ]+) \|(.*)\|$", re.M)
 # Sent by a platform, which signs what it sends and has no cookie of ours.
 WITHOUT_CSRF = {"annotation:prolific-webhook"}
@@ -56,7 +56,7 @@ def sessions(whole: Whole) -> dict[str, str]:
     """A signed-in browser of every role; the stranger holds every role there is, in another group."""
     other = build_whole_study("theirs")
     people: dict[str, User | None] = {
-        "nobody": None,
+        "signed out": None,
         **{role.replace("-", " "): whole.people[role.value] for role in ROLES},
         "site admin": User.objects.create_superuser("root", password="a long enough one"),
         "other group": member("stranger", *ROLES, group=other.group),
@@ -65,7 +65,7 @@ def sessions(whole: Whole) -> dict[str, str]:
 
 
 def found(client: Client, route: Route, whole: Whole, sessions: dict[str, str]) -> Table:
-    """Ask for a route by every method as everybody; a method is taken unless somebody who is let in hears that it isn't."""
+    """Request a route by every method as every role; a method exists unless an allowed role gets a 405."""
     table: Table = {}
     for method in route.methods:
         answers = {"site admin": outcome(ask(client, route, method, whole, sessions["site admin"]))}
@@ -102,24 +102,24 @@ def test_every_route_has_a_name_and_a_row_with_its_address() -> None:
     assert addresses == every
 
 
-def test_nobody_outside_a_study_gets_past_its_pages() -> None:
+def test_pages_of_a_study_are_closed_to_users_outside_it() -> None:
     table, addresses = documented()
     pages = {key: row for key, row in table.items() if addresses[key[0]].startswith("/studies/<slug>/")}
     assert len(pages) > 30
     for key, row in pages.items():
         got = dict(zip(COLUMNS, row, strict=True))
-        assert (got["nobody"], got["annotator"], got["other group"]) == ("login", "404", "404"), key
+        assert (got["signed out"], got["annotator"], got["other group"]) == ("login", "404", "404"), key
         assert got["site admin"] == "ok", key
         assert got["study admin"] in ("ok", "403"), key
 
 
-def test_nobody_but_its_annotator_gets_at_a_hit() -> None:
+def test_hits_are_open_to_their_annotator_only() -> None:
     table, addresses = documented()
     pages = {key: row for key, row in table.items() if addresses[key[0]].startswith("/rate/hit/")}
     assert len(pages) > 8
     for (name, method), row in pages.items():
         got = dict(zip(COLUMNS, row, strict=True))
-        assert (got.pop("nobody"), got.pop("annotator")) == ("login", "ok"), name
+        assert (got.pop("signed out"), got.pop("annotator")) == ("login", "ok"), name
         # A form's address that is opened again leads anybody back to the HIT, which isn't there for them.
         leads_back = method == "GET" and (name, "POST") in pages and name != "annotation:return"
         assert set(got.values()) == ({"ok"} if leads_back else {"404"}), (name, method)
@@ -132,7 +132,7 @@ def test_the_api_shows_strangers_none_of_a_groups_rows() -> None:
     assert len(details) > 15
     for key, row in details.items():
         got = dict(zip(COLUMNS, row, strict=True))
-        assert (got["nobody"], got["annotator"]) == ("401", "403"), key
+        assert (got["signed out"], got["annotator"]) == ("401", "403"), key
         assert got["other group"] in ("403", "404"), key
 
 
@@ -142,7 +142,7 @@ def test_pages_of_groups_are_for_those_in_them() -> None:
     assert len(pages) > 4
     for key, row in pages.items():
         got = dict(zip(COLUMNS, row, strict=True))
-        assert (got["nobody"], got["annotator"], got["other group"]) == ("login", "404", "404"), key
+        assert (got["signed out"], got["annotator"], got["other group"]) == ("login", "404", "404"), key
 
 
 def test_forms_are_guarded_against_other_sites() -> None:
