@@ -3,7 +3,7 @@
 
 const words = document.getElementById("hit").dataset;
 const PREFIX = `tandem:${words.owner}:`; // a shared computer may keep choices of several people
-const SLOW = 2500; // after so many ms the rater is told that a choice waits, and may go on
+const SLOW = 2500; // ms after which the page says that a choice waits, and lets the rater continue
 const TIMEOUT = 15000;
 const LONGEST_PAUSE = 30000;
 const line = document.getElementById("outbox");
@@ -221,7 +221,7 @@ function failed(key, status, wait) {
   later(wait);
 }
 
-// Small forms beside the votes: nothing is kept of them, but a failure is told
+// Small forms beside the votes: they are not kept for later, but a failure is shown
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { requestConfig, xhr } = event.detail;
