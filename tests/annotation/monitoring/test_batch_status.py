@@ -26,7 +26,7 @@ from annotation.quality.hidden_checks import scores_of
 from annotation.rating.client_report import ClientReport
 from annotation.rating.flags import flag_pair
 from annotation.rating.votes import save_vote, submit_assignment
-from tests.annotation.quality.test_checks import answer, known_annotator, studied
+from tests.annotation.quality.test_hidden_checks import answer, known_annotator, studied
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]

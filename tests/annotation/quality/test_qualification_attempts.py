@@ -10,7 +10,7 @@ from annotation.hits.displays import derived_seed
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Study
 from annotation.quality.qualification import begin_attempt, qualification_status, too_few_hits
 from annotation.rating.presenters import hit_place
-from tests.annotation.quality.test_checks import answer, studied
+from tests.annotation.quality.test_hidden_checks import answer, studied
 from tests.factories import NOON, claim, make_annotator
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -26,7 +26,7 @@ from judging.jobs.task_queue import ATTEMPTS
 from judging.models import Completion, Endpoint, GenerationRun
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
-from tests.judging.generation.test_generating import Writer
+from tests.judging.generation.test_sampling_systems import Writer
 from tests.standin.process import StandInProcess
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -1,4 +1,4 @@
-"""Choosing: what is forecast is what is made, with pairs drawn without replacement, and nothing is stored on the way."""
+"""What is forecast is what is made, with pairs drawn without replacement, and nothing is stored on the way."""
 
 from decimal import Decimal
 from typing import Any
