@@ -83,7 +83,7 @@ def judged_pairs(run: JudgeRun) -> str:
     return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
 
 
-@register.inclusion_tag("judging/core/_share.html")
+@register.inclusion_tag("judging/core/_proportion.html")
 def share(found: "Proportion", of: str, why: str) -> dict[str, Any]:
     """Show a share with its interval and n; an undefined one as a dash with the reason.
 
