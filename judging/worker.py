@@ -20,8 +20,7 @@ from judging.aspects.tasks import distil_aspects
 from judging.generation.jobs import requeue_generating
 from judging.generation.tasks import generate_texts
 from judging.jobs.stopping import WORKER_STOP
-from judging.runs.requeue import REQUEUE_SECONDS, requeue_runs
-from judging.runs.tasks import execute_run
+from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0

@@ -17,6 +17,7 @@ from judging.methods.options import OFFLINE
 from judging.methods.sc2.record import TableRow, winning_rows
 from judging.methods.tasks import find_task, task_of
 from judging.models import Judge, Judgment, TableMaking
+from judging.review.comparing import vote_table
 
 CHUNK = 2000
 Status = Judgment.Status
@@ -251,7 +252,8 @@ def made_tables(study: Study, judge: Judge, *, most: int) -> tuple[list[MadeTabl
     latest = {
         (repeat, pair): pk for pk, repeat, pair in cells.values_list("pk", "judgment__repeat", "judgment__pair_id")
     }
-    order = {pair: _place_drawn(study.seed, pair) for _, pair in latest}
+    # A random order, which pairs added later don't change.
+    order = {pair: sha256(f"{study.seed} {pair}".encode()).hexdigest() for _, pair in latest}
     chosen = [latest[cell] for cell in sorted(latest, key=lambda cell: (cell[0], order[cell[1]]))[:most]]
     rows = TableMaking.objects.filter(pk__in=chosen).order_by("judgment__pair_id", "judgment__repeat", "pk")
     names = ("matchup__instance_id", "generation_a__text", "generation_b__text")
@@ -259,11 +261,6 @@ def made_tables(study: Study, judge: Judge, *, most: int) -> tuple[list[MadeTabl
     return [
         MadeTable(instance, [_plain(row) for row in winning_rows(record)], a, b) for record, instance, a, b in stored
     ], len(latest)
-
-
-def _place_drawn(seed: int, pair: int) -> str:
-    """Return the sort key of a pair for a random order, which pairs added later don't change."""
-    return sha256(f"{seed} {pair}".encode()).hexdigest()
 
 
 def _plain(row: TableRow) -> dict[str, str]:
@@ -277,8 +274,4 @@ def makes_tables(configuration: JudgeConfiguration) -> bool:
 
 def people_table(votes: Mapping[int, Sequence[int]], pairs: Iterable[int]) -> FloatArray:
     """Return people's votes on some pairs in columns, padded with NaN."""
-    found = [votes.get(int(pair), ()) for pair in pairs]
-    table = np.full((len(found), max(map(len, found), default=0)), np.nan)
-    for row, given in enumerate(found):
-        table[row, : len(given)] = given
-    return table
+    return vote_table([votes.get(int(pair), ()) for pair in pairs])

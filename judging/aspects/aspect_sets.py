@@ -165,13 +165,10 @@ def store_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[st
     with transaction.atomic():
         ResearchGroup.objects.select_for_update().get(pk=study.group_id)
         latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
-        if latest is not None and latest.aspects == wanted and _same_origin(latest.made_by, made_by):
+        before = latest.made_by if latest and latest.aspects == wanted else None
+        if latest and before and all(before.get(name) == made_by.get(name) for name in ORIGIN_FIELDS):
             return latest, False
         return add_version(study, wanted, made_by), True
-
-
-def _same_origin(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(name) == other.get(name) for name in ORIGIN_FIELDS)
 
 
 def add_version(study: Study, aspects: Sequence[str], made_by: Mapping[str, Any]) -> AspectSet:

@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
-from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from judging.endpoints.tasks import probe
+from judging.jobs.task_queue import UNDER_WAY
 from judging.models import Endpoint
 
 MAX_TEST_TIME = timedelta(minutes=15)  # an older test has died with its worker
@@ -26,10 +27,9 @@ def queue_test(*, endpoint: Endpoint) -> bool:
 def is_being_tested(endpoint: Endpoint) -> bool:
     """Tell whether a test is queued or running."""
     tasks = DBTaskResult.objects.filter(
-        task_path=probe.module_path, status__in=[TaskResultStatus.READY, TaskResultStatus.RUNNING]
+        Q(started_at=None) | Q(started_at__gt=timezone.now() - MAX_TEST_TIME),
+        task_path=probe.module_path,
+        status__in=UNDER_WAY,
+        args_kwargs__args__0=endpoint.pk,
     )
-    recent = timezone.now() - MAX_TEST_TIME
-    return any(
-        task.args_kwargs["args"] == [endpoint.pk] and (task.started_at is None or task.started_at > recent)
-        for task in tasks
-    )
+    return tasks.exists()

@@ -11,11 +11,12 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import islice
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
+from annotation.core.errors import AnnotationError
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted, ProcedureRunner
 from judging.calls.cases import CallState, StoredAnswer, Usage
 from judging.calls.reading import read_reply
@@ -37,7 +38,7 @@ from judging.generation.store import (
 )
 from judging.jobs import leases
 from judging.jobs.progress import OnProgress, ignore_progress
-from judging.jobs.stopping import StopFlag
+from judging.jobs.stopping import WORKER_STOP, StopFlag
 from judging.methods import Reply
 from judging.models import GenerationRun, RunWorker
 
@@ -102,6 +103,37 @@ def sample(
     finally:
         _end(run, message)
     return totals
+
+
+def generate_queued(
+    run_id: int,
+    *,
+    selection: InstanceSelection,
+    in_flight: int,
+    max_cost: str | None,
+    make_client: MakeClient = retrying_client,
+) -> dict[str, Any]:
+    """Sample in a worker; return the task's result.
+
+    Raises: SystemExit when the worker is told to end, which requeues the task.
+    """
+    run = GenerationRun.objects.select_related("study", "endpoint").get(pk=run_id)
+    totals = SamplingTotals()
+    try:
+        sample(
+            run,
+            selection=selection,
+            in_flight=in_flight,
+            max_cost=None if max_cost is None else Decimal(max_cost),
+            stop=WORKER_STOP,
+            totals=totals,
+            make_client=make_client,
+        )
+    except Interrupted:
+        raise SystemExit(0) from None
+    except AnnotationError as error:
+        return {**totals.as_dict(), "error": str(error)}
+    return totals.as_dict()
 
 
 def _begin(run: GenerationRun) -> None:

@@ -14,11 +14,11 @@ from judging.core.fields import CapField, NarrowingForm, ParametersField, or_all
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import (
     LONGEST,
+    TEMPLATES,
     Wording,
     default_template,
     find_template,
     own_template,
-    template_names,
 )
 from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, MOST_SEED, SAMPLES, TEMPERATURE, Sampling
 from judging.models import Endpoint
@@ -107,7 +107,7 @@ class GenerateForm(NarrowingForm):
         self.study = study
         fields: dict[str, Any] = self.fields
         usual = default_template(study.task_kind).version
-        fields["template"].choices = [(name, find_template(name).version) for name in template_names()]
+        fields["template"].choices = [(name, find_template(name).version) for name in TEMPLATES]
         fields["template"].initial = usual.rpartition(".v")[0]
         datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
         fields["dataset"].choices = or_all(datasets)

@@ -43,11 +43,6 @@ class Wording:
         return Template(self.text).substitute({SOURCE: source})
 
 
-def template_names() -> list[str]:
-    """List the built-in templates."""
-    return list(TEMPLATES)
-
-
 def default_template(kind: str) -> Wording:
     """Return the default template for studies of a kind."""
     return find_template(DEFAULT_TEMPLATES.get(kind, PLAIN))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -38,6 +39,17 @@ class SamplingTotals:
     cached: int = 0
     failed: int = 0
     usage: Usage = field(default_factory=Usage)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return them for JSON."""
+        plain = ("stored", "texts", "cut", "calls", "cached", "failed")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "left_out": len(self.left_out),
+            "prompt_tokens": self.usage.prompt_tokens,
+            "completion_tokens": self.usage.completion_tokens,
+            "cost": None if self.usage.cost is None else float(self.usage.cost),
+        }
 
 
 @dataclass(slots=True)

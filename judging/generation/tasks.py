@@ -22,7 +22,7 @@ def generate_texts(
     study_id : finds the tasks of a study
     """
     # Web processes import this module to enqueue, and must not load the `openai` client.
-    from judging.generation.queued import generate_queued
+    from judging.generation.engine import generate_queued
 
     selection = InstanceSelection(dataset, tuple(instances), limit)
     return generate_queued(run_id, selection=selection, in_flight=in_flight, max_cost=max_cost)

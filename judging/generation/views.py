@@ -18,7 +18,7 @@ from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate
 from judging.generation.forms import GenerateForm
 from judging.generation.instances import check_selection
 from judging.generation.jobs import is_running, queue_generating, status_by_run
-from judging.generation.prompt_templates import find_template, template_names
+from judging.generation.prompt_templates import TEMPLATES, find_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
 from judging.generation.services import build_run
 from judging.jobs.task_queue import TaskStatus
@@ -128,7 +128,7 @@ def _page(
         "study": study,
         "form": form,
         "estimate": found,
-        "templates": [find_template(name) for name in template_names()],
+        "templates": [find_template(name) for name in TEMPLATES],
         **_systems(study),
     }
     return TemplateResponse(request, "judging/generation/generate.html", context, status=status)

@@ -1,10 +1,9 @@
 """Importing judgments made elsewhere into a study."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.core.errors import BadLine
@@ -69,7 +68,8 @@ def import_judgments(*, data: bytes, name: str, slug: str) -> tuple[Study, Impor
 def _runs(study: Study, rows: Sequence[JudgmentRow]) -> tuple[dict[str, JudgeRun], list[BadLine]]:
     """Return the run of each judge in the file, created if new, and the first line of each refused judge."""
     labels = list(dict.fromkeys(row.judge for row in rows))
-    known = {judge.name: judge for judge in _judges(judge_name(label) for label in labels)}
+    judges = Judge.objects.select_for_update(of=("self",)).filter(name__in=[judge_name(label) for label in labels])
+    known = {judge.name: judge for judge in judges}
     refused: dict[str, str] = {}
     by_name: dict[str, str] = {}
     families = _families(rows)
@@ -97,10 +97,6 @@ def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
     for row in rows:
         found.setdefault(row.judge, set()).add(row.family)
     return {label: sorted(families) for label, families in found.items()}
-
-
-def _judges(names: Iterable[str]) -> QuerySet[Judge]:
-    return Judge.objects.select_for_update(of=("self",)).filter(name__in=list(names))
 
 
 def _taken(judge: Judge | None, label: str, family: str) -> str:

@@ -3,15 +3,8 @@
 May use core, jobs, outcomes and models; importing this package registers the methods.
 """
 
-from judging.methods import (
-    baselines,  # noqa: F401  (each registers its classes)
-    direct,  # noqa: F401  (each registers its classes)
-    imported,  # noqa: F401  (each registers its classes)
-    pairwise,  # noqa: F401  (each registers its classes)
-    pointwise,  # noqa: F401  (each registers its classes)
-    prepair,  # noqa: F401  (each registers its classes)
-    ranked,  # noqa: F401  (each registers its classes)
-)
+# Each of these registers its classes.
+from judging.methods import baselines, direct, imported, pairwise, pointwise, prepair, ranked  # noqa: F401
 from judging.methods.base import (
     AskingMethod,
     Baseline,

@@ -118,7 +118,7 @@ def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = 
     votes = people_by_pair(study, dataset=dataset) if second is None else {}
     other: Mapping[int, object] = votes if second is None else verdicts_by_pair(study, second, dataset=dataset)
     pairs = sorted(one.keys() & other.keys())
-    table = _table([votes[pair] for pair in pairs] if second is None else [[]] * len(pairs))
+    table = vote_table([votes[pair] for pair in pairs] if second is None else [[]] * len(pairs))
     return Comparison(
         pair=np.array(pairs, dtype=np.int64),
         instance=_instances(study, pairs, dataset),
@@ -211,7 +211,7 @@ def _verdicts(found: Sequence[object]) -> FloatArray:
     return np.array([np.nan if verdict is None else verdict for verdict in found], dtype=np.float64)
 
 
-def _table(votes: Sequence[Sequence[int]]) -> FloatArray:
+def vote_table(votes: Sequence[Sequence[int]]) -> FloatArray:
     """Votes in columns, as wide as the most voted-on pair."""
     table = np.full((len(votes), max(map(len, votes), default=0)), np.nan)
     for row, found in enumerate(votes):

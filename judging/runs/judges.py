@@ -101,7 +101,9 @@ def check_judge(judge: Judge) -> None:
         raise BadSettings(f"method {judge.method} asks a model: name an endpoint")
     if reserved := RESERVED_PARAMS & set(judge.params):
         raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
-    if foreign := options_of_others(method) & set(judge.params):
+    of_methods = {option for name in method_names() for option in find_method(name).options}
+    of_others = of_methods - set(method.options) - {"logprobs"}  # that is a parameter of endpoints too
+    if foreign := of_others & set(judge.params):
         raise BadSettings(
             f"method {judge.method} has no option {', '.join(sorted(foreign))}: it would be sent as it is"
         )
@@ -111,12 +113,6 @@ def check_judge(judge: Judge) -> None:
     if judge.prompt_file is not None:
         wording = judge.prompt_file
         check_wording(wording.text, wording.parser, version=str(wording), negated=judge.negated)
-
-
-def options_of_others(method: Method) -> set[str]:
-    """Return the options that only other methods have; except `logprobs`, which is a parameter of endpoints too."""
-    known = {option for name in method_names() for option in find_method(name).options}
-    return known - set(method.options) - {"logprobs"}
 
 
 def check_baseline(judge: Judge) -> None:

@@ -1,7 +1,9 @@
-"""Figures on the tables that a run made."""
+"""What is known of how tables were made: figures of a run, and the makings for the file of a study's tables."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from judging.methods.sc2.record import KINDS
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
@@ -38,6 +40,8 @@ def table_figures(run: JudgeRun) -> TableFigures:
     for record in makings.order_by("pk").values_list("record", flat=True).iterator(chunk_size=CHUNK):
         lost += sum("lost" in sample for sample in record["samples"])
         coins += record["coins"]
+    used = Completion.objects.filter(judgments__run=run).order_by().values_list("pk", "kind").distinct()
+    calls = Counter(kind for _, kind in used)
     marked = cells.filter(making=None).exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
     return TableFigures(
         pairs=cells.values("pair").distinct().count(),
@@ -46,12 +50,12 @@ def table_figures(run: JudgeRun) -> TableFigures:
         why=str(marked.order_by("pk").values_list("failure", flat=True).first() or ""),
         lost_samples=lost,
         coins=coins,
-        calls=calls_behind(run),
+        calls={kind: calls[kind] for kind in (*KINDS, *sorted(calls.keys() - set(KINDS))) if calls[kind]},
     )
 
 
-def calls_behind(run: JudgeRun) -> dict[str, int]:
-    """Count the answers behind a run's judgments by kind, each once."""
-    used = Completion.objects.filter(judgments__run=run).order_by().values_list("pk", "kind").distinct()
-    counts = Counter(kind for _, kind in used)
-    return {kind: counts[kind] for kind in (*KINDS, *sorted(counts.keys() - set(KINDS))) if counts[kind]}
+def makings_of(tables: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
+    """Return the making (samples, bracket, winner) of each of some tables that has one, by primary key."""
+    # Of several makings the first judgment's counts.
+    makings = TableMaking.objects.filter(table__in=tables).order_by("-judgment").values_list("table_id", "record")
+    return {table: {"making": record} for table, record in makings if table is not None}

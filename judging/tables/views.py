@@ -22,7 +22,7 @@ from judging.tables.checked_tables import (
     standing_flags,
     with_texts,
 )
-from judging.tables.files import makings_of
+from judging.tables.figures import makings_of
 from judging.tables.forms import TableFilterForm
 from judging.tables.presenters import show_making, show_table
 

@@ -90,11 +90,6 @@ PARSER_HELP: Mapping[str, Promise] = {
 }
 
 
-def parser_names() -> list[str]:
-    """List the parsers that a prompt can name."""
-    return list(PARSERS)
-
-
 def problems_of(text: str, parser: str) -> list[str]:
     """List all problems of a prompt with this parser; empty if it can be used."""
     if not text:
@@ -112,7 +107,7 @@ def problems_of(text: str, parser: str) -> list[str]:
 
 
 def _parser(parser: str) -> list[str]:
-    known = ", ".join(parser_names())
+    known = ", ".join(PARSERS)
     if not parser:
         return [_("It names no parser. There are: %(known)s.") % {"known": known}]
     if parser not in PARSERS:

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from annotation.management.commands._base import TandemCommand, read_file
 from annotation.members.groups import find_group
-from judging.wordings.checks import parser_names
+from judging.methods.parsers import PARSERS
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.prompt_text import read_prompt
 
@@ -23,9 +23,7 @@ class Command(TandemCommand):
         parser.add_argument(
             "--name", default="", metavar="NAME", help="default: what the head says, or the file's name"
         )
-        parser.add_argument(
-            "--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(parser_names())}"
-        )
+        parser.add_argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(PARSERS)}")
         parser.add_argument("--group", default="", metavar="G", help="whose it is (default: for all groups)")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from annotation.importing.table_export import table_lines
 from annotation.management.commands._base import TandemCommand
 from annotation.studies.services import find_study
-from judging.tables.files import makings_of
+from judging.tables.figures import makings_of
 
 
 class Command(TandemCommand):

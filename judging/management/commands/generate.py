@@ -22,8 +22,7 @@ from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample
 from judging.generation.estimates import GenerationEstimate, estimate_generating
 from judging.generation.instances import InstanceCounts, InstanceSelection, check_selection, count_instances
-from judging.generation.prompt_templates import Wording, default_template, find_template, own_template, template_names
-from judging.generation.queued import totals_as_dict
+from judging.generation.prompt_templates import TEMPLATES, Wording, default_template, find_template, own_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
 from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
 from judging.generation.store import SamplingTotals
@@ -59,7 +58,7 @@ class Command(TandemCommand):
         parser.add_argument(
             "--template",
             metavar="NAME|FILE",
-            help=f"what is asked: {', '.join(template_names())}, or a file with $source in it (by the study's kind)",
+            help=f"what is asked: {', '.join(TEMPLATES)}, or a file with $source in it (by the study's kind)",
         )
         parser.add_argument("--system-prompt", default="", metavar="FILE|TEXT", help="goes before it (none)")
         add_param(parser, "sent with each call, as presence_penalty=0.5; null leaves one out, as seed=null")
@@ -143,7 +142,7 @@ class Command(TandemCommand):
             "system": run.name,
             "unchanged": counts.there + totals.there,
             "without_source": counts.without_source,
-            **totals_as_dict(totals),
+            **totals.as_dict(),
             "left_out_instances": totals.left_out,
             "settings": as_dict(run),
         }

@@ -14,11 +14,11 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Generation, Matchup, Study
 from judging.endpoints.retrying import RetryingClient
-from judging.generation import queued
+from judging.generation import engine
+from judging.generation.engine import generate_queued
 from judging.generation.instances import InstanceSelection
 from judging.generation.jobs import queue_generating, requeue_generating, status_by_run
 from judging.generation.prompt_templates import find_template, own_template
-from judging.generation.queued import generate_queued
 from judging.generation.services import Sampling, start_generating
 from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
@@ -228,7 +228,7 @@ def test_command_that_ended_early_is_shown_without_any_task(
 
 def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = StopFlag()
-    monkeypatch.setattr(queued, "WORKER_STOP", stop)
+    monkeypatch.setattr(engine, "WORKER_STOP", stop)
     sampling = Sampling(endpoint=endpoint, template=find_template("plain"), samples=2)
     assert queue_generating(
         study, "owl", sampling, selection=InstanceSelection(), in_flight=1, max_cost=Decimal(1), by="rea"
@@ -237,7 +237,7 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
         finish(Writer(lambda _question, number: stop.set() if number == 2 else None))
     kept = Completion.objects.count()
     assert 2 <= kept < 6
-    monkeypatch.setattr(queued, "WORKER_STOP", StopFlag())
+    monkeypatch.setattr(engine, "WORKER_STOP", StopFlag())
     client = Writer()
     assert finish(client)["stored"] + 1 >= 3 - kept // 2
     assert len(client.bodies) == 6 - kept

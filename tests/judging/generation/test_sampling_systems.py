@@ -25,7 +25,7 @@ from judging.generation.answers import read_text
 from judging.generation.engine import TextSampler, sample
 from judging.generation.estimates import estimate_generating
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
-from judging.generation.prompt_templates import find_template, own_template, template_names
+from judging.generation.prompt_templates import TEMPLATES, find_template, own_template
 from judging.generation.sampled_systems import run_by_system, temperatures_of
 from judging.generation.services import Sampling, build_run, start_generating
 from judging.generation.store import SamplingTotals
@@ -140,7 +140,7 @@ def test_source_goes_in_as_it_is(study: Study, sampling: Sampling) -> None:
     assert {body["messages"][0]["content"] for body in client.bodies} == {hostile}
 
 
-@pytest.mark.parametrize("name", template_names())
+@pytest.mark.parametrize("name", TEMPLATES)
 def test_templates_of_ours_can_be_filled(name: str) -> None:
     wording = find_template(name)
     assert wording.version == f"{name}.v1"
