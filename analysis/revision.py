@@ -226,7 +226,7 @@ def agreement_with_others(
     equals a tie only.
 
     vote, pair, rater              : (n,) votes (NaN for missing), codes of pair and person
-    first, first_pair, first_rater : (m,) everybody's first votes, the voters' own among them
+    first, first_pair, first_rater : (m,) all raters' first votes, the voters' own among them
     returns                        : (n,) in [0, 1]; NaN without a vote, or without another rater's vote
     raises                         : ShapeError if columns differ in length; UnknownValue for other votes or codes
     """

@@ -69,7 +69,7 @@ def secret_key() -> str:
         give_another = f"Give a longer random one; without it, a key is made in {path}."
         return _strong(given, "SECRET_KEY, from the environment or .env,", give_another)
     restore = (
-        "Restore the file from a backup, or delete the file to have a new key made: everybody is signed out then, and "
+        "Restore the file from a backup, or delete the file to have a new key made: all users are signed out then, and "
         "links that were sent and browsers of anonymous raters are no longer known."
     )
     if not path.exists():

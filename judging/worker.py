@@ -87,7 +87,7 @@ class MaintenanceThread(threading.Thread):
         super().start()
 
     def run(self) -> None:
-        """Repeat until told to end."""
+        """Repeat until a stop signal."""
         people_at = time.monotonic() + ERASURE_SECONDS
         while not self.ended.wait(REQUEUE_SECONDS):
             try:

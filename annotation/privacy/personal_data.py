@@ -173,7 +173,7 @@ PERSONAL = (
     Entry(
         "annotation.Submission",
         "participant assignment channel state started_at ended_at",
-        "what became of it",
+        "its outcome",
         Fate.KEPT,
     ),
     Entry(

@@ -1,4 +1,4 @@
-"""The anonymous channel: one address for everybody, and a cookie that recognizes the browser."""
+"""The anonymous channel: one address for all raters, and a cookie that identifies the browser."""
 
 import secrets
 from datetime import datetime

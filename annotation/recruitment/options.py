@@ -69,7 +69,7 @@ class PlatformLimitsForm(ArrivalLimitsForm):
         super().__init__(*args, **kwargs)
         self.fields["per_address"].help_text = _("Ids can be made up; a laboratory may share one address.")
         self.fields["most_raters"].help_text = _(
-            "When so many have come, only those get in whom the platform itself vouches for."
+            "When so many have joined, only raters whom the platform confirms can join."
         )
 
     def clean_bonus_cap(self) -> str:

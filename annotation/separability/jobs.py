@@ -98,7 +98,7 @@ def run_job(job_id: int) -> list[SeparabilityResult]:
     except Exception as error:
         _update(job, status=job.Status.FAILED, message=f"unexpected: {error!r}", finished_at=timezone.now())
         raise
-    except BaseException:  # the worker was told to stop: the task is queued again, and doesn't count as an attempt
+    except BaseException:  # the worker is stopping: the task is queued again, which is no failed attempt
         _update(job, status=job.Status.QUEUED, executor="", attempts=job.attempts - 1)
         raise
     total = sum(result.matchups for result in results)

@@ -164,7 +164,7 @@ def check_draws(samples: int | None, cross_pairs: int | None, seed: int | None) 
     if samples is not None and not LEAST_SAMPLES <= samples <= MOST_DRAWN:
         raise AnnotationError(
             f"samples is {samples}; it must be {LEAST_SAMPLES} or more: one generation can't be compared with others "
-            "of its system, and no separability comes of it"
+            "of its system, so there is no separability"
         )
     if cross_pairs is not None and not 1 <= cross_pairs <= MOST_DRAWN:
         raise AnnotationError(f"cross is {cross_pairs}; it must be 1 or more")

@@ -67,11 +67,11 @@ class Guard:
             # Nothing of the supervisor's may stay open here: its end of the pipe, a listening socket.
             os.closerange(3, read_end)
             os.closerange(read_end + 1, os.sysconf("SC_OPEN_MAX"))
-            told = b""
+            received = b""
             while chunk := os.read(read_end, 4096):
-                told += chunk
-            if not told.endswith(DONE):
-                end_groups([int(line) for line in told.split()], grace)
+                received += chunk
+            if not received.endswith(DONE):
+                end_groups([int(line) for line in received.split()], grace)
         finally:
             os._exit(0)
 

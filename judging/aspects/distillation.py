@@ -79,7 +79,7 @@ def distil_queued(
     """Distil in a worker; return the task's result.
 
     since : when it was queued: the cost of earlier attempts counts towards the cap
-    Raises: SystemExit when the worker is told to end, which requeues the task.
+    Raises: SystemExit when the worker gets a stop signal, which requeues the task.
     """
     try:
         version, is_new, usage = distil(

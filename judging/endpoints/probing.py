@@ -124,7 +124,7 @@ async def finding(probing: Awaitable[Finding]) -> Finding:
     except RejectedCall as error:
         return Finding(False, f"rejected: {error}")
     except (CallFailed, EndpointRefused) as error:
-        return Finding(None, f"could not be told: {error}")
+        return Finding(None, f"unknown: {error}")
 
 
 async def chats(probe: Probe) -> Finding:
@@ -209,7 +209,7 @@ async def honours_seed(probe: Probe) -> Finding:
     if texts[0] != texts[1]:
         return Finding(False, "the same question with the same seed got two answers")
     if len(set(texts)) == 1:
-        return Finding(None, "can't be told: another seed got the same answer as well")
+        return Finding(None, "unknown: another seed got the same answer as well")
     return Finding(True)
 
 

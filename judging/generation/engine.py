@@ -115,7 +115,7 @@ def generate_queued(
 ) -> dict[str, Any]:
     """Sample in a worker; return the task's result.
 
-    Raises: SystemExit when the worker is told to end, which requeues the task.
+    Raises: SystemExit when the worker gets a stop signal, which requeues the task.
     """
     run = GenerationRun.objects.select_related("study", "endpoint").get(pk=run_id)
     totals = SamplingTotals()

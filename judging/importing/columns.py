@@ -8,5 +8,5 @@ JUDGMENT_COLUMNS = (
     *("p_b", "score_a", "score_b", "rationale", "calls", "prompt_tokens", "completion_tokens", "cost", "latency_ms"),
     "completion_keys",
 )
-# By these a file is told from one of the other forms; the others may be missing.
+# These columns distinguish the form from the other ones; the other columns may be missing.
 NEEDED = ("instance_id", "pair_index", "system_a", "system_b", "judge", "order", "status", "verdict")

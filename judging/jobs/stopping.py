@@ -35,5 +35,5 @@ class StopFlag:
             await event.wait()
 
 
-# Set when the worker process is told to end: its runs stop between two calls, for another worker to resume.
+# Set when the worker process gets a stop signal: its runs stop between two calls, for another worker to resume.
 WORKER_STOP = StopFlag()

@@ -176,7 +176,7 @@ class Completion(models.Model):
 
 
 class Judgment(models.Model):
-    """One cell of a run: one presentation of one pair to a judge, and what came of it."""
+    """One cell of a run: one presentation of one pair to a judge, and its outcome."""
 
     class Order(models.TextChoices):
         AB = "ab", _("A shown first")

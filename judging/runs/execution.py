@@ -27,10 +27,10 @@ BASELINE_CHUNK = 500
 
 @dataclass(frozen=True)
 class ExecutionResult:
-    """How this worker's execution of a run ended, and what it took.
+    """How this worker's execution of a run ended, and its usage.
 
     as_asked      : stopped after the requested number of cells
-    signal        : stopped because this process was told to
+    signal        : stopped because this process got a stop signal
     batch_pending : waiting for a provider's batch; to be resumed later, with `cells_left` cells (`None`: all)
     """
 

@@ -21,7 +21,7 @@ CALLS_PER_WORKER = 64  # calls in flight that keep one process busy
 
 @task()
 def execute_run(run_id: int, limit: int | None = None) -> str:
-    """Work on a run until it is done, fails, or the worker is told to end. Running it twice is harmless.
+    """Work on a run until it is done, fails, or the worker gets a stop signal. Running it twice is harmless.
 
     limit : cells to fill this time
     """

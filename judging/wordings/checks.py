@@ -67,13 +67,13 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
     "ranked-list": [
         (
             contains_all(*NAMES, "rank"),
-            gettext_lazy("The parser ranked-list reads ranks of text_1 and text_2; the text doesn’t speak of them."),
+            gettext_lazy("The parser ranked-list reads ranks of text_1 and text_2; the text doesn’t ask for them."),
         )
     ],
     "function": [
         (
             contains_all(*NAMES, "ranking"),
-            gettext_lazy("The parser function reads a ranking of text_1 and text_2; the text doesn’t speak of one."),
+            gettext_lazy("The parser function reads a ranking of text_1 and text_2; the text doesn’t ask for one."),
         )
     ],
 }

@@ -266,7 +266,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
 
 
 class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
-    """A process at work on a run; alive while its heartbeat is fresh. Where it runs is not told."""
+    """A process at work on a run; alive while its heartbeat is fresh. Its machine is left out."""
 
     class Meta:
         model = RunWorker

@@ -71,7 +71,7 @@ def _advice(advice: dict[str, Any]) -> Iterable[str]:
 
 
 def _further_evidence(rater: dict[str, Any]) -> Iterable[str]:
-    """Yield what speaks against the reading that the curve does not cross a half."""
+    """Yield the evidence against the reading that the curve does not cross a half."""
     if rater["reading"] not in ("below support", "above support"):
         return
     if crossing := rater["threshold"]["rounds_inside_support"]:

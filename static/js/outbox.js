@@ -98,9 +98,9 @@ function sayWaiting(form, status) {
 }
 
 function tellElsewhere(...parts) {
-  const told = document.getElementById("refused");
-  told.replaceChildren(...parts);
-  told.hidden = false;
+  const box = document.getElementById("refused");
+  box.replaceChildren(...parts);
+  box.hidden = false;
 }
 
 function paint() {
@@ -141,7 +141,7 @@ function settle(key) {
   waiters.delete(key);
 }
 
-// Before htmx hears of it, since it may drop the event while an earlier choice is on its way.
+// In the capture phase, before htmx, which may drop the event while an earlier choice is on its way.
 document.addEventListener("change", (event) => {
   const form = voteForm(event.target);
   if (form && event.target.name === "choice" && !("second" in form.dataset)) note(form);
@@ -259,7 +259,7 @@ async function flush() {
       if (late.has(key) && memory.has(key)) { // the timer is set: no use in trying the others now
         const entry = memory.get(key);
         memory.delete(key);
-        memory.set(key, entry); // and next time they come first: what fails for ever must not hold them back
+        memory.set(key, entry); // and next time they come first: a choice that always fails must not block the others
         break;
       }
     }
@@ -423,4 +423,4 @@ for (const key of here()) {
 }
 paint();
 addEventListener("load", () => memory.size && flush());
-setInterval(() => memory.size && flush(), LONGEST_PAUSE); // whatever became of its timer
+setInterval(() => memory.size && flush(), LONGEST_PAUSE); // in case its timer was lost

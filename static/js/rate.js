@@ -212,11 +212,11 @@ function forgetChange() {
 function tellChange(card, before, after) {
   changed = { id: card.id, value: before.value };
   const labels = [before, after].map((radio) => radio.closest("label").innerText.trim());
-  const told = words.changed.split("{}").map((part, place) => part + (labels[place] ?? "")).join("");
-  byId("changes").textContent = `${words.place.replace("{}", formIn(card).dataset.place)}: ${told}`;
+  const text = words.changed.split("{}").map((part, place) => part + (labels[place] ?? "")).join("");
+  byId("changes").textContent = `${words.place.replace("{}", formIn(card).dataset.place)}: ${text}`;
   const line = document.createElement("p");
   line.className = "changed";
-  line.textContent = told;
+  line.textContent = text;
   formIn(card).after(line);
   line.scrollIntoView({ block: "nearest", behavior: "instant" });
 }

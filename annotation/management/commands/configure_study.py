@@ -16,7 +16,7 @@ from annotation.studies.settings_form import StudySettingsForm, checked_settings
 class Command(TandemCommand):
     """`configure_study STUDY protocol=two-stage arms=none,table:c8 reason_min_length=20 [--reason TEXT]`."""
 
-    help = "Change what a study's raters are told and asked, how they are paid and checked; an empty value clears."
+    help = "Change a study's settings: texts for raters, protocol, pay and checks; an empty value clears a setting."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -25,7 +25,9 @@ class Command(TandemCommand):
         parser.add_argument("--role", required=True, choices=Role.values)
         add_scope(parser)
         parser.add_argument(
-            "--any-account", action="store_true", help="also to an account that came through a channel: anybody's"
+            "--any-account",
+            action="store_true",
+            help="also to an account that joined through a channel, whose owner is unknown",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -39,7 +39,7 @@ class Command(TandemCommand):
                 self.stderr.write(f"notice: {ratings.checks} ratings of qualifications and hidden checks were left out")
             return
         if options["scripted"]:
-            raise CommandError("--scripted goes with long-form ratings, not with --texts")
+            raise CommandError("--scripted is for long-form ratings, not for --texts")
         texts, texts_name = read_file(options["texts"])
         study, stored, ratings = import_votes(
             data=data,

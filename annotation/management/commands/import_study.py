@@ -28,7 +28,7 @@ class Command(TandemCommand):
         parser.add_argument("file")
         parser.add_argument("--study", required=True, metavar="SLUG")
         parser.add_argument("--dataset", default="", help="data set of lines that name none")
-        parser.add_argument("--form", choices=[STUDY, *FIELDS], help="of the file (default: told by its first record)")
+        parser.add_argument("--form", choices=[STUDY, *FIELDS], help="of the file (default: that of its first record)")
         parser.add_argument(
             "--tag", action="append", default=[], help="of the instances of labelled outputs and preference pairs"
         )

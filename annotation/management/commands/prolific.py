@@ -21,7 +21,7 @@ class Command(TandemCommand):
     """`prolific ACTION STUDY …`; every action can be retried after a failure."""
 
     help = (
-        "Ask Prolific what became of a study's submissions (sync), approve or reject one, pay a bonus for one, let a "
+        "Ask Prolific for the states of a study's submissions (sync), approve or reject one, pay a bonus for one, let a "
         "participant in from another browser (release). Prints one JSON document. Every one of them may be run again: "
         "nothing is decided or paid twice."
     )

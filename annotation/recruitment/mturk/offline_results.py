@@ -34,7 +34,7 @@ REJECTED = "rejected on MTurk"
 
 @dataclass
 class ImportCounts:
-    """Numbers of assignments in a results file, by what became of them.
+    """Numbers of assignments in a results file, by outcome.
 
     surplus  : stored, but all slots of the HIT were filled
     rejected : stored before, and excluded now

@@ -219,7 +219,7 @@ def _take(submission: Submission, kind: str, key: str, payload: Json, at: dateti
     kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
     if (other := unsettled.filter(kind__in=kinds).first()) is not None:
         raise Unacceptable(
-            _("It isn’t known yet what came of an earlier request (%(key)s). Do that one again first.")
+            _("The outcome of an earlier request (%(key)s) is not known yet. Repeat that one first.")
             % {"key": other.key}
         )
     action, _made = channel.actions.get_or_create(

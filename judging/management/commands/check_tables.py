@@ -18,8 +18,8 @@ class Command(TandemCommand):
     """Check a study's comparison tables by vectors of an endpoint's embedding model."""
 
     help = (
-        "Hold each cell of a study's comparison tables against the nearest sentence of the text that it speaks of, by the "
-        "cosine of their vectors. Tables that were checked with this model are left as they are; stop it and go on any time."
+        "Compare each cell of a study's comparison tables with the nearest sentence of the text that it is about, by the "
+        "cosine of their vectors. Tables that were checked with this model are skipped, so the command can be stopped and repeated."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

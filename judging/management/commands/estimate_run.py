@@ -43,7 +43,7 @@ class Command(TandemCommand):
 
 
 def lines(found: RunEstimate, cap: Decimal | None = None) -> list[str]:
-    """Put an estimate in words; one above the cap says so."""
+    """Format an estimate; one above the cap says so."""
     about = "" if found.is_exact else "about "
     kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
     said = [

@@ -201,7 +201,7 @@ def text_or_file(given: str) -> str:
 
 
 def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) -> str:
-    """Say in a line what came of it."""
+    """Format the outcome as one line."""
     parts = [f"{totals.stored:,} instances got {run.samples} texts each"]
     if there := counts.there + totals.there:
         parts.append(f"{there:,} unchanged")
@@ -222,7 +222,7 @@ def run_summary(run: GenerationRun, instances: int) -> str:
 
 
 def estimate_lines(found: GenerationEstimate, cap: Decimal | None) -> list[str]:
-    """Put an estimate in words; one above the cap says so."""
+    """Format an estimate; one above the cap says so."""
     counts = found.instances
     lines = [
         f"instances: {counts.chosen:,} chosen, {counts.there:,} have such texts, {counts.without_source:,} have no "

@@ -21,7 +21,7 @@ class Command(TandemCommand):
         parser.add_argument("--study", required=True, metavar="SLUG")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print the counts."""
         data, name = read_file(options["file"])
         study, stored = import_judgments(data=data, name=name, slug=options["study"])
         if stored.unread:

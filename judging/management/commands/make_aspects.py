@@ -91,7 +91,7 @@ class Command(TandemCommand):
         self.say_result(lines, {"holds": name, "aspects": aspects, "versions": list(map(as_dict, versions))}, options)
 
     def print_version(self, version: AspectSet, is_new: bool, options: dict[str, Any], took: str = "") -> None:
-        """Print the version that came of it."""
+        """Print the resulting version."""
         lines = [f"{version} {'added' if is_new else 'unchanged'}{took}", *bulleted(version.aspects).splitlines()]
         self.say_result(lines, {**as_dict(version), "new": is_new}, options)
 
@@ -168,7 +168,7 @@ def origin_of(version: AspectSet) -> str:
 
 
 def estimate_lines(found: ProcedureEstimate, cap: Decimal | None = None) -> list[str]:
-    """Put a forecast in words; one above the cap says so."""
+    """Format a forecast; one above the cap says so."""
     kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
     said = [f"calls: about {found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {found.cached:,}"]
     if not found.calls:

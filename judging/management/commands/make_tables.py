@@ -113,7 +113,7 @@ class Command(RunJudge):
 
 
 def in_words(run: JudgeRun, made: TableFigures, calls: int) -> list[str]:
-    """Put what came of a run in words."""
+    """Format the outcome of a run."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.calls.items())
     said = [
         f"tables: {made.tables:,} of {made.pairs:,} pairs as variant {run.tables_as} (judge {run.judge.name})",

@@ -113,7 +113,7 @@ def parse_money(given: object) -> Decimal | None:
 
 
 def summary(counts: Counts, progress: Progress) -> str:
-    """Return the line that a run ends with: what came of all its presentations, and what it took this time."""
+    """Return the last line of a run: the outcomes of all its presentations, and the usage of this start."""
     outcomes = (
         f"asked {counts.asked} = a {counts.a} + tie {counts.tie} + b {counts.b}"
         f" + unparsed {counts.unparsed} + refused {counts.refused} + errors {counts.errors}"

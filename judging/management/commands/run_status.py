@@ -15,10 +15,10 @@ from judging.runs.status import report_on, reports_by_procedure
 
 
 class Command(TandemCommand):
-    """Print what came of a judge's runs on a study so far, and what they took; or of all of a study's, by procedure."""
+    """Print the outcomes and usage of a judge's runs on a study, or of all its runs by procedure."""
 
     help = (
-        "Count what came of a judge's runs on a study, and what they took. Without --judge: all runs, and sums for each "
+        "Count the outcomes and usage of a judge's runs on a study. Without --judge: all runs, and sums for each "
         "procedure. Calls are answers fetched; cached ones cost none. A cost is null as long as a part of it is unknown."
     )
 

@@ -20,7 +20,7 @@ class Command(TandemCommand):
         parser.add_argument("--batch", action="store_true", help="end when the queue is empty")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Work until told to stop."""
+        """Work until a stop signal."""
         worker = TandemWorker(
             queue_names=["*"],
             interval=options["interval"],

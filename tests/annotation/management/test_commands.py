@@ -105,7 +105,7 @@ def test_import_ratings_takes_votes_with_their_texts(capsys: pytest.CaptureFixtu
     said = run(capsys, "import_ratings", votes, "--texts", texts, "--study", "s", "--dataset", "d")
 
     assert said == "v.csv: 1 instances, 1 ratings added (study s)"
-    with pytest.raises(CommandError, match="--scripted goes with long-form ratings"):
+    with pytest.raises(CommandError, match="--scripted is for long-form ratings"):
         call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
 
 

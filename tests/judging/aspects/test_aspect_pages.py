@@ -173,7 +173,7 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     part = researcher.get(PAGE, headers=HTMX).content.decode()
     assert part.lstrip().startswith("<section")
     assert "hx-trigger" not in part
-    assert "The last time summarization.v1 came of it." in part
+    assert "The last attempt made summarization.v1." in part
     shown = page(researcher)
     assert "These hold: summarization.v1" in shown
     assert all(f'<li dir="auto">{aspect}</li>' in shown for aspect in FIVE)
@@ -189,7 +189,7 @@ def test_why_nothing_came_of_it_is_said_and_escaped(researcher: Client, endpoint
     researcher.post(f"{PAGE}distil/", ASKED)
     assert "error" in finish(ScriptedClient(then="<script>alert(1)</script>"))
     shown = page(researcher)
-    assert "The last time nothing came of it: aspects could be read of 0 of 8 texts" in shown
+    assert "The last attempt failed: aspects could be read of 0 of 8 texts" in shown
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
     assert "<script>alert" not in shown
     assert researcher.post(f"{PAGE}distil/", ASKED).status_code == 302

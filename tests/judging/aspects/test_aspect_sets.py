@@ -246,7 +246,7 @@ def test_edit_is_the_next_version_and_leaves_the_old_one(study: Study, endpoint:
 
 def test_edit_of_an_old_version_is_refused(study: Study) -> None:
     edit_aspects(study, aspects=["tone"], by="rea", seen=0)
-    with pytest.raises(BadSettings, match=r"summarization\.v1 holds now"):
+    with pytest.raises(BadSettings, match=r"summarization\.v1 is the current version"):
         edit_aspects(study, aspects=["order"], by="sam", seen=0)
     assert AspectSet.objects.count() == 1
 

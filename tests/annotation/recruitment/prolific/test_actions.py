@@ -502,7 +502,7 @@ def test_another_bonus_waits_until_the_first_is_settled(
     with pytest.raises(ProlificUnreachable):
         pay(submission, client=hasty(channel))
 
-    with pytest.raises(Unacceptable, match="isn’t known"):
+    with pytest.raises(Unacceptable, match="is not known yet"):
         pay(submission, "1.00")
 
 
