@@ -16,7 +16,7 @@ from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_
 from judging.aspects.forms import AspectsForm, DistilForm
 from judging.aspects.jobs import last_distillation, queue_distilling
 from judging.calls.adhoc import ProcedureEstimate
-from judging.core.errors import JudgingError
+from judging.core.fields import errors_on
 from judging.models import AspectSet
 
 MOST_VERSIONS = 50
@@ -38,11 +38,8 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
     """Store a list as the next version."""
     form = AspectsForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_on(form):
             version, is_new = edit_aspects(study, by=account_of(request).username, **form.cleaned_data)
-        except JudgingError as error:
-            form.add_error(None, str(error))
-        else:
             made, kept = _("%(version)s holds now."), _("%(version)s is this list already.")
             messages.success(request, (made if is_new else kept) % {"version": version})
             return redirect("judging:aspects", study.slug)
@@ -56,10 +53,8 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     form, found = DistilForm(request.POST), None
     if form.is_valid():
         chosen = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed", "params")}
-        try:
+        with errors_on(form):
             found = estimate_distilling(study, **chosen)
-        except JudgingError as error:
-            form.add_error(None, str(error))
     status = 200 if found else 422
     if request.htmx:  # type: ignore[attr-defined]
         context = {"study": study, "distil_form": form, "estimate": found}
@@ -73,12 +68,8 @@ def distil(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the distillation of aspects."""
     form = DistilForm(request.POST)
     if form.is_valid():
-        try:
-            queued = queue_distilling(study, by=account_of(request).username, **form.cleaned_data)
-        except JudgingError as error:
-            form.add_error(None, str(error))
-        else:
-            if not queued:
+        with errors_on(form):
+            if not queue_distilling(study, by=account_of(request).username, **form.cleaned_data):
                 messages.info(request, _("A worker is at it already."))
             return redirect("judging:aspects", study.slug)
     return _page(request, study, distil_form=form, status=422)

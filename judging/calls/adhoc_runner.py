@@ -14,7 +14,6 @@ from decimal import Decimal
 from typing import Any, Generic, NoReturn
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.utils import timezone
 
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T, read_into, refusal_in
 from judging.calls.budget import Budget, CallSizes
@@ -41,7 +40,7 @@ from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.methods import Call, Reply
-from judging.models import Endpoint, RunWorker
+from judging.models import Endpoint
 
 IN_FLIGHT = 8
 
@@ -160,11 +159,15 @@ class ProcedureRunner:
             last = f"; the last one that was of no use: {self._problem}" if self._problem else ""
             raise UnparsedVerdict(f"{error}{last}") from error
         finally:
-            under_way = [stopping, *self._tasks]
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
-            await asyncio.gather(*self._storing, return_exceptions=True)  # finish storing the answers received
+            await self._cancel(stopping)
+
+    async def _cancel(self, stopping: "asyncio.Task[None]") -> None:
+        """Cancel the calls in flight, and finish storing the answers received."""
+        under_way = [stopping, *self._tasks]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*self._storing, return_exceptions=True)
 
     async def _ask_round(self, calls: Sequence[Call], stopping: "asyncio.Task[None]") -> list[Any]:
         call_states = [CallState(call) for call in calls]
@@ -219,15 +222,16 @@ class ProcedureRunner:
             self.budget.granted -= usage.cost or Decimal(0)
 
     async def _share_limits(self) -> None:
-        """Set the rate limits to this process's share, divided among the workers that use the endpoint."""
+        """Set the rate limits to this process's share of the endpoint's."""
         limits = (self.endpoint.requests_per_minute, self.endpoint.tokens_per_minute)
         if limits == (None, None) or time.monotonic() < self._next_limit_check:
             return
         self._next_limit_check = time.monotonic() + leases.HEARTBEAT_SECONDS
-        fresh = timezone.now() - leases.LEASE
-        workers = RunWorker.objects.filter(run__judge__endpoint=self.endpoint, heartbeat_at__gte=fresh)
-        endpoint_workers = 1 + await sync_to_async(workers.count)()
-        self.limiter.set_limits(*(None if limit is None else limit / endpoint_workers for limit in limits))
+        self.limiter.set_limits(*limits, shared_by=1 + await sync_to_async(self._count_sharers)())
+
+    def _count_sharers(self) -> int:
+        """Count the other processes that use the endpoint: workers of judge runs."""
+        return leases.count_workers(self.endpoint)
 
     def _send(self) -> None:
         """Start as many calls as limits and budget allow."""
@@ -239,10 +243,14 @@ class ProcedureRunner:
             request = self._ready.popleft()
             self._tasks[asyncio.create_task(self._ask(request))] = request
 
+    def _spent(self) -> Decimal | None:
+        """Return what counts towards the cap so far; `None` if a part is unknown."""
+        return self.usage.total.cost
+
     def _stop_at_cap(self) -> None:
         raise CapReached(
             f"the cap of {money(self.budget.cap, self.endpoint.currency)} is reached: "
-            f"{money(self.usage.total.cost, self.endpoint.currency)} spent, and the rest may not be enough for another "
+            f"{money(self._spent(), self.endpoint.currency)} spent, and the rest may not be enough for another "
             "call; what was answered is kept: give a higher cap to go on"
         )
 

@@ -1,11 +1,15 @@
 """Form fields that several rooms share, and forms with a part that narrows what is chosen."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+
+from annotation.core.errors import AnnotationError, UnknownName
+from judging.core.errors import JudgingError
 
 
 class ParametersField(forms.CharField):
@@ -56,6 +60,17 @@ class NarrowingForm(forms.Form):
     def narrows(self) -> bool:
         """Tell whether it was narrowed, validly or not."""
         return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
+
+
+@contextmanager
+def errors_on(
+    form: forms.Form, kinds: tuple[type[AnnotationError], ...] = (JudgingError, UnknownName)
+) -> Iterator[None]:
+    """Turn a domain error within into an error of the form."""
+    try:
+        yield
+    except kinds as error:
+        form.add_error(None, str(error))
 
 
 def or_all(names: Iterable[str]) -> list[tuple[str, Any]]:

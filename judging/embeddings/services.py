@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,34 +29,24 @@ Vectors = npt.NDArray[np.float32]
 T = TypeVar("T")
 
 
-class EmbeddingClient(Protocol):
-    """Sends requests for embeddings."""
+class EmbeddingClient:
+    """An endpoint's client whose `complete` asks for embeddings, for `RetryingClient`."""
 
-    async def embeddings(self, body: Mapping[str, Any]) -> Any:
-        """Send a request body unchanged; raises CallFailed."""
-
-    async def close(self) -> None:
-        """Give the connections back."""
-
-
-class _EmbeddingAdapter:
-    """Adapts an embedding client to `RetryingClient`."""
-
-    def __init__(self, client: EmbeddingClient) -> None:
+    def __init__(self, client: Any) -> None:
         self.client = client
+        self.close = client.close
 
     async def complete(self, body: Mapping[str, Any]) -> Answer:
-        """Return the response, unparsed."""
+        """Return the response, unparsed.
+
+        Raises: CallFailed
+        """
         response = await self.client.embeddings(body)
         if isinstance(response, dict) and (failure := error_in(response)):
             raise failure
         usage = response.get("usage") if isinstance(response, dict) else None
         tokens = token_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
         return Answer("", "", response, tokens, None, None)
-
-    async def close(self) -> None:
-        """Close the client."""
-        await self.client.close()
 
 
 MakeClient = Callable[[Endpoint], RetryingClient]
@@ -70,9 +60,9 @@ def make_client(endpoint: Endpoint) -> RetryingClient:
     return with_retries(OpenAIClient(endpoint))
 
 
-def with_retries(client: EmbeddingClient, **more: Any) -> RetryingClient:
+def with_retries(client: Any, **more: Any) -> RetryingClient:
     """Return a client with retries; `more` goes to `RetryingClient`."""
-    return RetryingClient(_EmbeddingAdapter(client), **more)
+    return RetryingClient(EmbeddingClient(client), **more)
 
 
 class Embedder:

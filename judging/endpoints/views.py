@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.members.permissions import READERS, account_of, has_any_role
-from judging.core.errors import JudgingError
+from judging.core.fields import errors_on
 from judging.endpoints.endpoint_tests import is_being_tested, queue_test
 from judging.endpoints.features import supported_by
 from judging.endpoints.forms import EndpointForm, LimitsForm
@@ -45,11 +45,8 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
     only_site_admins(request)
     form = EndpointForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        try:
+        with errors_on(form):
             endpoint, is_new = add_endpoint(**form.cleaned_data)
-        except JudgingError as error:
-            form.add_error(None, str(error))
-        else:
             added, kept = _("Endpoint %(name)s added. Test it now."), _("Endpoint %(name)s is there already.")
             messages.success(request, (added if is_new else kept) % {"name": endpoint.name})
             return redirect("judging:endpoint", endpoint.name)
@@ -70,11 +67,8 @@ def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
         return _page(request, found, LimitsForm.of(found))
     form = LimitsForm(request.POST)
     if form.is_valid():
-        try:
+        with errors_on(form):
             edit_endpoint(endpoint=found, **form.cleaned_data)
-        except JudgingError as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, _("Endpoint %(name)s is changed.") % {"name": found.name})
             return redirect("judging:endpoint", found.name)
     return _page(request, found, form, status=422)

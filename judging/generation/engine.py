@@ -11,7 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
@@ -22,7 +22,7 @@ from judging.calls.cases import CallState, StoredAnswer, Usage
 from judging.calls.reading import read_reply
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings, CallFailed, CapReached, RunStopped, UnparsedVerdict
-from judging.core.pricing import check_cap, money
+from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.endpoints.retrying import RetryingClient
 from judging.generation.answers import SHOWN, read_text
@@ -40,7 +40,7 @@ from judging.jobs import leases
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import WORKER_STOP, StopFlag
 from judging.methods import Reply
-from judging.models import GenerationRun, RunWorker
+from judging.models import GenerationRun
 
 WINDOW = 500  # calls in the window, at least
 INSTANCES_PER_WRITE = 100  # instances
@@ -201,11 +201,7 @@ class TextSampler(ProcedureRunner):
                 if self._tasks:
                     await self._collect(stopping)
         finally:
-            under_way = [stopping, *self._tasks]
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
-            await asyncio.gather(*self._storing, return_exceptions=True)  # finish storing the answers received
+            await self._cancel(stopping)
             for stored in self._arrived.values():  # stored after its call was cancelled
                 self.usage.calls += 1
                 self.usage.total.add(stored.usage)
@@ -250,20 +246,11 @@ class TextSampler(ProcedureRunner):
         self.totals.usage = replace(usage.total)
         await sync_to_async(store_texts)(self.run, ended, self.totals, bill=bill, at=at, longest=self.sizes.longest)
 
-    async def _share_limits(self) -> None:
-        """Share the endpoint's limits among judge runs' workers and other sampling sessions."""
-        looks = time.monotonic() >= self._next_limit_check
-        await super()._share_limits()
-        if looks and (self.endpoint.requests_per_minute or self.endpoint.tokens_per_minute):
-            await sync_to_async(self._count_sharers)()
-
-    def _count_sharers(self) -> None:
+    def _count_sharers(self) -> int:
+        """Count judge runs' workers and other sampling sessions."""
         fresh = timezone.now() - leases.LEASE
-        workers = RunWorker.objects.filter(run__judge__endpoint=self.endpoint, heartbeat_at__gte=fresh).count()
         others = GenerationRun.objects.filter(endpoint=self.endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
-        limits = (self.endpoint.requests_per_minute, self.endpoint.tokens_per_minute)
-        endpoint_workers = 1 + workers + others.count()
-        self.limiter.set_limits(*(None if limit is None else limit / endpoint_workers for limit in limits))
+        return super()._count_sharers() + others.count()
 
     async def _store(self, stored: StoredAnswer) -> None:
         """Write an answer; one that is no text is stored like a refusal, and asked for again next time."""
@@ -296,12 +283,6 @@ class TextSampler(ProcedureRunner):
             if isinstance(state, Draw):
                 state.why = f"rejected: {str(failure)[:SHOWN]}"
 
-    def _stop_at_cap(self) -> NoReturn:
-        spent = (
-            None if self.usage.total.cost is None or self.run.cost is None else self.usage.total.cost + self.run.cost
-        )
-        raise CapReached(
-            f"the cap of {money(self.budget.cap, self.endpoint.currency)} is reached: "
-            f"{money(spent, self.endpoint.currency)} spent, and the rest may not be enough for another call; what was "
-            "answered is kept: give a higher cap to go on"
-        )
+    def _spent(self) -> Decimal | None:
+        known = self.usage.total.cost is not None and self.run.cost is not None
+        return (self.usage.total.cost or 0) + (self.run.cost or Decimal(0)) if known else None

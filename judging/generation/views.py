@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.core.errors import AnnotationError
 from annotation.members.permissions import READERS, account_of, study_view
 from annotation.models import Study
+from judging.core.fields import errors_on
 from judging.core.pricing import check_cap
 from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
 from judging.generation.forms import GenerateForm
@@ -58,13 +59,11 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     form, found = GenerateForm(request.POST, study=study), None
     if form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with errors_on(form, (AnnotationError,)):
             check_cap(chosen["max_cost"], chosen["sampling"].endpoint)
             check_selection(study, chosen["selection"])
             run = build_run(study, chosen["system"], chosen["sampling"])
             found = estimate_generating(run, chosen["selection"], most=ON_A_PAGE)
-        except AnnotationError as error:
-            form.add_error(None, str(error))
     status = 200 if found else 422
     if request.htmx:  # type: ignore[attr-defined]
         context = {"study": study, "form": form, "estimate": found}
@@ -78,20 +77,10 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the sampling of the texts."""
     form = GenerateForm(request.POST, study=study)
     if form.is_valid():
-        names = ("selection", "in_flight", "max_cost")
-        chosen = {name: form.cleaned_data[name] for name in names}
-        try:
-            queued = queue_generating(
-                study,
-                form.cleaned_data["system"],
-                form.cleaned_data["sampling"],
-                by=account_of(request).username,
-                **chosen,
-            )
-        except AnnotationError as error:
-            form.add_error(None, str(error))
-        else:
-            if not queued:
+        system, sampling = form.cleaned_data["system"], form.cleaned_data["sampling"]
+        chosen = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
+        with errors_on(form, (AnnotationError,)):
+            if not queue_generating(study, system, sampling, by=account_of(request).username, **chosen):
                 messages.info(request, _("A worker is at it already."))
             return redirect("judging:generate", study.slug)
     return _page(request, study, form, status=422)

@@ -131,9 +131,12 @@ def with_endpoint_workers(heartbeat: HeartbeatReply, endpoint: Endpoint) -> Hear
     """Count the workers that use an endpoint with rate limits."""
     if endpoint.requests_per_minute is None and endpoint.tokens_per_minute is None:
         return heartbeat
-    fresh = RunWorker.objects.filter(run__judge__endpoint=endpoint, heartbeat_at__gte=timezone.now() - LEASE)
-    endpoint_workers = max(1, fresh.count())
-    return replace(heartbeat, endpoint_workers=endpoint_workers)
+    return replace(heartbeat, endpoint_workers=max(1, count_workers(endpoint)))
+
+
+def count_workers(endpoint: Endpoint) -> int:
+    """Count the workers with a fresh heartbeat whose runs use an endpoint."""
+    return RunWorker.objects.filter(run__judge__endpoint=endpoint, heartbeat_at__gte=timezone.now() - LEASE).count()
 
 
 def reap_dead_workers(run: JudgeRun) -> None:

@@ -140,9 +140,7 @@ class Engine:
         self._budget_is_fresh = True
         if heartbeat.endpoint is not None:
             limits = (heartbeat.endpoint.requests_per_minute, heartbeat.endpoint.tokens_per_minute)
-            self.limiter.set_limits(
-                *(None if limit is None else limit / heartbeat.endpoint_workers for limit in limits)
-            )
+            self.limiter.set_limits(*limits, shared_by=heartbeat.endpoint_workers)
 
     def _send(self) -> None:
         """Start as many calls as limits and budget allow."""

@@ -10,10 +10,9 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
-from judging.core.errors import JudgingError
+from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from judging.methods import find_method
 from judging.models import JudgeRun
@@ -56,10 +55,8 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     found = None
     if form.is_valid():
         chosen = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "limit", "way")}
-        try:
+        with errors_on(form):
             found = estimate_run(study=study, **chosen)
-        except (JudgingError, UnknownName) as error:
-            form.add_error(None, str(error))
     status = 200 if found else 422
     context = {"study": study, "run_form": form, "estimate": found}
     if request.htmx:  # type: ignore[attr-defined]
@@ -72,14 +69,10 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a run, new or again."""
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if not form.is_valid():
-        return _judges_page(request, study, run_form=form, status=422)
-    try:
-        run = queue_run(study=study, **form.cleaned_data)
-    except (JudgingError, UnknownName) as error:
-        form.add_error(None, str(error))
-        return _judges_page(request, study, run_form=form, status=422)
-    return redirect("judging:run", study.slug, run.pk)
+    if form.is_valid():
+        with errors_on(form):
+            return redirect("judging:run", study.slug, queue_run(study=study, **form.cleaned_data).pk)
+    return _judges_page(request, study, run_form=form, status=422)
 
 
 def _judges_page(

@@ -7,11 +7,10 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects
-from judging.core.errors import JudgingError
+from judging.core.fields import errors_on
 from judging.runs.estimates import RunEstimate, estimate
 from judging.tables.making import build_tables_judge, start_tables
 from judging.tables.making_form import MakeTablesForm
@@ -27,12 +26,10 @@ def make(request: HttpRequest, study: Study) -> HttpResponse:
     found = None
     if form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with errors_on(form):
             judge = build_tables_judge(endpoint=chosen["endpoint"], settings=chosen["settings"])
             where = {name: chosen[name] for name in ("batch", "only", "limit")}
             found = estimate(study=study, judge=judge, **where)
-        except (JudgingError, UnknownName) as error:
-            form.add_error(None, str(error))
     return _page(request, study, form, found)
 
 
@@ -44,13 +41,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         chosen = form.cleaned_data
         where = {name: chosen[name] for name in ("variant", "batch", "only", "in_flight", "max_cost", "limit")}
-        try:
-            run = start_tables(
-                study=study, endpoint=chosen["endpoint"], settings=chosen["settings"], queued=True, **where
-            )
-        except (JudgingError, UnknownName) as error:
-            form.add_error(None, str(error))
-        else:
+        made_with = {"endpoint": chosen["endpoint"], "settings": chosen["settings"]}
+        with errors_on(form):
+            run = start_tables(study=study, **made_with, queued=True, **where)
             return redirect("judging:run", study.slug, run.pk)
     return _page(request, study, form)
 
