@@ -131,7 +131,8 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
     converged = np.isinf(slope)
     undetermined = ~converged & _varies(pilot.delta, sets) & (level > 0) & (level < 1)
     center, scale = float(pilot.delta.mean()), float(pilot.delta.std()) or 1.0
-    start = np.stack([_logit(level[undetermined]), np.zeros(undetermined.sum())], axis=1)
+    p = level[undetermined]
+    start = np.stack([np.log(p) - np.log1p(-p), np.zeros(len(p))], axis=1)
     found, done, iterations = _newton((pilot.delta - center) / scale, won[undetermined], sets[undetermined], start)
     found[~done] = np.nan
     slope[undetermined] = found[:, 1] / scale
@@ -390,9 +391,4 @@ def _derivatives(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatA
 
 def _expit(eta: FloatArray) -> FloatArray:
     value: FloatArray = 0.5 * (1 + np.tanh(eta / 2))
-    return value
-
-
-def _logit(p: FloatArray) -> FloatArray:
-    value: FloatArray = np.log(p) - np.log1p(-p)
     return value

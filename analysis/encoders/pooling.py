@@ -9,22 +9,12 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 
 
-def _mean(vectors: Floats) -> Floats:
-    mean: Floats = vectors.mean(axis=0)
-    return mean
-
-
-def _mean_by_root(vectors: Floats) -> Floats:
-    by_root: Floats = vectors.sum(axis=0) / np.sqrt(np.float32(len(vectors)))
-    return by_root
-
-
 POOLINGS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
     {
         "cls": lambda vectors: vectors[0],
         "max": lambda vectors: vectors.max(axis=0),
-        "mean": _mean,
-        "mean_sqrt_len_tokens": _mean_by_root,
+        "mean": lambda vectors: vectors.mean(axis=0),
+        "mean_sqrt_len_tokens": lambda vectors: vectors.sum(axis=0) / np.sqrt(np.float32(len(vectors))),
     }
 )
 

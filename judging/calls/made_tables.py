@@ -66,7 +66,8 @@ def publish_tables(run: JudgeRun) -> int:
 
     Raises: BadSettings if the variant has tables of another judge.
     """
-    publication = publication_of(run, _prompt_version(run))
+    version = run.judgments.exclude(prompt_version="").values_list("prompt_version", flat=True).first()
+    publication = publication_of(run, version or "")
     if publication is None:
         return 0
     refuse_other_makers(publication)
@@ -90,10 +91,6 @@ def refuse_other_makers(publication: TablePublication) -> None:
             f"variant {publication.variant} has tables that judge {publication.made_by['judge']} did not make; "
             "name another one with --variant"
         )
-
-
-def _prompt_version(run: JudgeRun) -> str:
-    return str(run.judgments.exclude(prompt_version="").values_list("prompt_version", flat=True).first() or "")
 
 
 def _publish(judgments: Iterable[int], publication: TablePublication) -> None:

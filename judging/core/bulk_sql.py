@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import connection, models
@@ -89,7 +90,8 @@ def column_adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapt
         elif isinstance(column, models.DateTimeField):
             found.append((place, connection.ops.adapt_datetimefield_value))
         elif isinstance(column, models.DecimalField):
-            found.append((place, decimal_adapter(column)))
+            adapt, digits, places = connection.ops.adapt_decimalfield_value, column.max_digits, column.decimal_places
+            found.append((place, partial(adapt, max_digits=digits, decimal_places=places)))
         elif connection.vendor == "postgresql" and (plain := builtin_type(column)):
             found.append((place, plain))
     return found
@@ -104,12 +106,6 @@ def builtin_type(column: "models.Field[Any, Any]") -> Adapter | None:
         (models.TextField, str),
     ]
     return next((plain for kind, plain in kinds if isinstance(column, kind)), None)
-
-
-def decimal_adapter(column: "models.DecimalField[Any, Any]") -> Adapter:
-    """Return the adapter for decimals with a column's digits and places."""
-    digits, places = column.max_digits, column.decimal_places
-    return lambda value: connection.ops.adapt_decimalfield_value(value, digits, places)
 
 
 def adapt_row(row: Row, adapt: Sequence[tuple[int, Adapter]]) -> list[Any]:

@@ -123,10 +123,6 @@ class OpenAIClient:
         content = response.content.decode("utf-8", "replace")
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
 
-    async def models(self) -> Any:
-        """Return the endpoint's list of models, unparsed."""
-        return self._read(await self._exchange(self.client.get("/models", cast_to=Response)))
-
     async def embeddings(self, body: Mapping[str, Any]) -> Any:
         """Return the endpoint's embeddings of some texts, unparsed."""
         return self._read(await self._exchange(self.client.post("/embeddings", cast_to=Response, body=dict(body))))

@@ -113,15 +113,11 @@ class SampleRequests(Requests):
         self.params = dict(run.params)
 
 
-def messages_of(run: GenerationRun, source: str) -> list[dict[str, str]]:
-    """Return the messages for a source."""
-    asked = [{"role": "user", "content": Wording(run.template_version, run.template).fill(source)}]
-    return [{"role": "system", "content": run.system_prompt}, *asked] if run.system_prompt else asked
-
-
 def calls_of(run: GenerationRun, source: str, read: Any = None) -> list[Call]:
     """Return the calls for one instance, one per sample."""
-    messages = messages_of(run, source)
+    messages = [{"role": "user", "content": Wording(run.template_version, run.template).fill(source)}]
+    if run.system_prompt:
+        messages.insert(0, {"role": "system", "content": run.system_prompt})
     return [Call(KIND, messages, read, draw=draw, optional=True, attempts=1) for draw in range(run.samples)]
 
 

@@ -112,7 +112,10 @@ def send_heartbeat(worker: RunWorker, *, in_flight: int = 0, outstanding: Decima
             heartbeat = with_reserved_money(heartbeat, run, this_worker, others, outstanding)
         this_worker.heartbeat_at = timezone.now()
         this_worker.save(update_fields=["heartbeat_at", "in_flight", "reserved"])
-    return heartbeat if heartbeat.endpoint is None else with_endpoint_workers(heartbeat, heartbeat.endpoint)
+    endpoint = heartbeat.endpoint
+    if endpoint is None or (endpoint.requests_per_minute, endpoint.tokens_per_minute) == (None, None):
+        return heartbeat
+    return replace(heartbeat, endpoint_workers=max(1, count_workers(endpoint)))
 
 
 def with_reserved_money(
@@ -125,13 +128,6 @@ def with_reserved_money(
     this_worker.reserved = max(granted, outstanding).quantize(Decimal("0.00000001"), ROUND_DOWN)
     alone = not any(one.reserved for one in others)
     return replace(heartbeat, reserved=granted, cap=run.max_cost, spent=spent, alone=alone)
-
-
-def with_endpoint_workers(heartbeat: HeartbeatReply, endpoint: Endpoint) -> HeartbeatReply:
-    """Count the workers that use an endpoint with rate limits."""
-    if endpoint.requests_per_minute is None and endpoint.tokens_per_minute is None:
-        return heartbeat
-    return replace(heartbeat, endpoint_workers=max(1, count_workers(endpoint)))
 
 
 def count_workers(endpoint: Endpoint) -> int:

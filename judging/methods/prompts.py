@@ -21,19 +21,8 @@ ABSENT = "(not available)"
 WORDS = frozenset(
     {
         *("question", "source_label", "label", "reference_label", "one", "many", "alone", "quality", "faults"),
-        *(
-            "answering",
-            "rules",
-            "intro",
-            "criterion",
-            "choice",
-            "chosen",
-            "offer",
-            "letters",
-            "number",
-            "comparison",
-            "verdict",
-        ),
+        *("answering", "rules", "intro", "criterion", "choice", "chosen", "offer", "letters"),
+        *("number", "comparison", "verdict"),
     }
 )
 # Untrusted texts, always fenced. Empty generations are shown as such, other empty texts as not available.

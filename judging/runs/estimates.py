@@ -21,7 +21,7 @@ from judging.methods import AskingMethod, find_method
 from judging.methods.tasks import task_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
-from judging.runs.services import pairs_of
+from judging.runs.services import pairs_of, repeats_and_questions
 from judging.runs.usage import usage_of
 
 SAMPLE = 300  # presentations, about, in the dry run: all those of randomly drawn instances
@@ -136,11 +136,6 @@ def estimate(
         kinds=kinds,
         spent=usage_of(run.judgments.all(), judge.endpoint.currency).priced if run else Decimal(0),
     )
-
-
-def repeats_and_questions(judge: Judge) -> list[tuple[int, bool]]:
-    """List (repeat, negated) for the cells of each pair and order of a run."""
-    return list(product(range(judge.repeats), [False, True] if judge.negated else [False]))
 
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 from django.db import transaction
@@ -201,10 +202,13 @@ def add_cells(run: JudgeRun) -> None:
 def missing_cells(judge: Judge, run_id: int, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield the values of a new cell for each presentation of the given pairs."""
     for pk, *fields in pairs:
-        for order in orders_for(judge, identity_of(*fields)):
-            for repeat in range(judge.repeats):
-                for negated in (False, True) if judge.negated else (False,):
-                    yield (run_id, pk, order, repeat, negated, *NEW_CELL_VALUES.values())
+        for order, asked in product(orders_for(judge, identity_of(*fields)), repeats_and_questions(judge)):
+            yield (run_id, pk, order, *asked, *NEW_CELL_VALUES.values())
+
+
+def repeats_and_questions(judge: Judge) -> list[tuple[int, bool]]:
+    """List (repeat, negated) for the cells of each pair and order of a run."""
+    return list(product(range(judge.repeats), [False, True] if judge.negated else [False]))
 
 
 def find_batch(study: Study, name: str) -> Batch:

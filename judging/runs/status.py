@@ -49,16 +49,6 @@ class Counts:
         """All presentations of the run."""
         return self.asked + self.pending
 
-    @property
-    def decided(self) -> int:
-        """Verdicts that are no ties."""
-        return self.a + self.b
-
-    @property
-    def first_share(self) -> float | None:
-        """Share of verdicts for the text shown first, without ties; `None` if there are none."""
-        return self.first / self.decided if self.decided else None
-
     def as_dict(self) -> dict[str, int]:
         """Return the counts for JSON, where `calls` are answers fetched and `cached` those from the cache."""
         counts = {"asked": self.asked, "parsed": self.parsed, **asdict(self)}

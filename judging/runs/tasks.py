@@ -31,8 +31,9 @@ def execute_run(run_id: int, limit: int | None = None) -> str:
     if limit is None:
         enqueue_extra_worker(run_id)
     ended = execute(run_id, stop=WORKER_STOP, limit=limit, wait_for_batches=False)
-    if ended.batch_pending:
-        enqueue_later(run_id, ended.cells_left)
+    if ended.batch_pending and run_id not in waiting_runs():  # poll its provider's batches then
+        later = timezone.now() + timedelta(seconds=BATCH_CHECK_SECONDS)
+        execute_run.using(run_after=later).enqueue(run_id, ended.cells_left)
     return ended.status
 
 
@@ -52,13 +53,6 @@ def enqueue_extra_worker(run_id: int) -> None:
     workers = sum(leases.is_alive(worker) for worker in run.workers.all()) + 1  # and this one
     if workers * CALLS_PER_WORKER < run.in_flight and run_id not in waiting_runs():
         enqueue_run(run_id)
-
-
-def enqueue_later(run_id: int, limit: int | None) -> None:
-    """Queue a run for later, to poll its provider's batches."""
-    if run_id not in waiting_runs():
-        later = timezone.now() + timedelta(seconds=BATCH_CHECK_SECONDS)
-        execute_run.using(run_after=later).enqueue(run_id, limit)
 
 
 def tasks_of_runs(status: str) -> list[DBTaskResult[Any, Any]]:

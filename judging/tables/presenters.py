@@ -208,14 +208,9 @@ def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> ShownMaking
     aspects = record["aspects"]
     lists = [(place + 1, one, place == aspects.get("picked")) for place, one in enumerate(aspects.get("lists", []))]
     calls = sorted(record["calls"].items(), key=lambda call: KINDS.index(call[0]) if call[0] in KINDS else len(KINDS))
-    return ShownMaking(making, record, _rounds(record), samples, lists, calls)
-
-
-def _rounds(record: Mapping[str, Any]) -> list[tuple[int, list[ShownMatch]]]:
-    return [
-        (number, [_match(match) for match in held])
-        for number, held in groupby(record["bracket"], key=lambda match: match["round"])
-    ]
+    held = groupby(record["bracket"], key=lambda match: match["round"])
+    rounds = [(number, list(map(_match, matches))) for number, matches in held]
+    return ShownMaking(making, record, rounds, samples, lists, calls)
 
 
 def _match(match: Mapping[str, Any]) -> ShownMatch:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -542,7 +543,7 @@ def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: S
     sampler = TextSampler(
         run, RetryingClient(Writer()), SamplingTotals(), in_flight=1, max_cost=None, on_progress=lambda _progress: None
     )
-    sampler._count_sharers()
+    async_to_sync(sampler._share_limits)()
     assert sampler.limiter.requests.per_minute == 20
 
 
