@@ -22,7 +22,7 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the adapters of the channels, which need the models, and who looks after SQLite's tables."""
+        """Register the adapters of the channels, which need the models, and the receiver that refreshes SQLite's statistics."""
         for adapter in CHANNEL_ADAPTERS:
             import_module(f"annotation.recruitment.{adapter}")
         connection_created.connect(count_when_grown, dispatch_uid="count_when_grown")

@@ -1,4 +1,4 @@
-"""What every page may ask about the person who looks at it."""
+"""Template variables about the roles of the user who is signed in."""
 
 from functools import partial
 

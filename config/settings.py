@@ -176,7 +176,7 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# What is kept here is small and may be lost: platforms' public keys, and who was asked about a moment ago.
+# Small entries that may be lost: platforms' public keys, and recent look-ups of participants.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}},
 }
@@ -226,7 +226,7 @@ LOGGING = {
         "httpx2": {"level": "WARNING"},
         # Django's own handlers would write the same lines once more, with every token in them.
         "django": {"level": "INFO", "handlers": []},
-        # Anybody can send another Host header, as often as they like.
+        # Any client can cause this error with a wrong Host header.
         "django.security.DisallowedHost": {"filters": ["one_line"]},
         "django.server": {"level": "INFO", "handlers": ["console"], "propagate": False},
         # It names the address that a broken request came from; its own handler knows no filter.

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with a pool that gets over a restart of the server at once."""
+"""Django's PostgreSQL backend with a connection pool that replaces closed connections after a restart of the server."""

@@ -1,4 +1,4 @@
-"""Run several programs as one: they start together, and whatever ends the first of them ends them all.
+"""Run several programs as one: when one of them ends, the supervisor stops the others.
 
 Each program gets a session of its own, hence a process group, so that a signal reaches its children too and a Ctrl-C
 at the terminal reaches only the supervisor, which passes it on in order. A guard process holds the read end of a pipe
@@ -141,7 +141,7 @@ class Supervisor:
 
     @contextmanager
     def _listening(self) -> Iterator[int]:
-        """Note the stop signals instead of dying of them; yields a descriptor that is readable after a signal."""
+        """Catch the stop signals; yields a descriptor that is readable after a signal."""
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         os.set_blocking(write_end, False)
