@@ -1,7 +1,7 @@
 """A judge against gold labels: accuracy in each order, agreement between the orders, position bias, sound rationales.
 
 Each measure is a ratio of sums, one row of (numerator, denominator) per pair: summed per instance they go into
-`analysis.bootstrap` with `ratio`, and summed over everything they give the value itself.
+`analysis.bootstrap` with `ratio`, and summed over everything they give the value itself (`share`).
 
 A missing verdict is an answer without one (unparsed or refused): it is never right and never a vote. It stays in the
 denominator of every accuracy, and in neither part of an agreement or of the share for the first text. A tie is right
@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from analysis.bootstrap import ratio
 from analysis.errors import ShapeError, UnknownValue
 from analysis.types import BoolArray, FloatArray, verdict_array
 
@@ -68,6 +69,14 @@ class AgainstGold:
 
 
 Sums = Callable[[AgainstGold], FloatArray]
+
+
+def share(sums: npt.ArrayLike) -> float:
+    """Return the measure whose sums these are: all numerators over all denominators; NaN if there is nothing.
+
+    sums : (n_rows, 2)
+    """
+    return float(ratio(np.asarray(sums, dtype=np.float64).reshape(-1, 2).sum(axis=0)))
 
 
 def accuracy_sums(found: AgainstGold, order: int) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from analysis.bootstrap import ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.types import FloatArray, verdict_array, verdict_columns
+from analysis.types import FloatArray, verdict_array
 
 Level = Literal["nominal", "ordinal", "interval"]
 VALUES = np.array([-1.0, 0.0, 1.0])  # rows and columns of every 3 x 3 table, in this order
@@ -37,6 +37,16 @@ def agreement_sums(ratings: npt.ArrayLike) -> FloatArray:
     raters = counts.sum(axis=1)
     agreeing = (counts * (counts - 1)).sum(axis=1) / 2
     return np.stack([agreeing, raters * (raters - 1) / 2], axis=1)
+
+
+def raw_agreement(ratings: npt.ArrayLike) -> float:
+    """Share of agreeing rater pairs among all rater pairs, pooled over units; a tie agrees with a tie only.
+
+    ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
+    returns : in [0, 1]; NaN if no unit has two ratings
+    raises  : UnknownValue for other ratings; ShapeError unless 2-D
+    """
+    return float(ratio(agreement_sums(ratings).sum(axis=0)))
 
 
 def coincidences(ratings: npt.ArrayLike) -> FloatArray:
@@ -76,13 +86,26 @@ def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> 
     return alpha
 
 
+def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for chance agreement; raters may be missing.
+
+    ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing; a unit with one rating plays no part
+    returns : at most 1; NaN if all pairable ratings are alike or there are none
+    raises  : UnknownValue, ShapeError
+    source  : Krippendorff 2004, Content Analysis, §11.3
+    """
+    return float(alpha_from_coincidences(coincidences(ratings).sum(axis=0), level))
+
+
 def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
     """What each unit adds to the confusion matrix of two raters.
 
     x, y    : (n_units,) of -1, 0, +1, NaN for missing
     returns : (n_units, 3, 3), rows x, columns y over -1, 0, +1; all 0 where either is missing
     """
-    first, second = verdict_columns(x, y)
+    first, second = verdict_array(x), verdict_array(y)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ShapeError(f"need two columns of one length, got {first.shape} and {second.shape}")
     rows, columns = first[:, np.newaxis] == VALUES, second[:, np.newaxis] == VALUES
     cells: FloatArray = (rows[:, :, np.newaxis] & columns[:, np.newaxis, :]).astype(np.float64)
     return cells
@@ -106,6 +129,17 @@ def kappa_from_confusions(matrix: npt.ArrayLike) -> FloatArray:
     undefined = np.full(total.shape, np.nan)
     kappa: FloatArray = np.divide(total * agreed - chance, room, out=undefined, where=room > 0)[()]
     return kappa
+
+
+def cohen_kappa(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Cohen's unweighted kappa of two raters over A, tie and B, on the units that both rated.
+
+    x, y    : (n_units,) of -1, 0, +1, NaN for missing
+    returns : at most 1; NaN if no unit has both, or both gave one and the same value throughout
+    raises  : UnknownValue, ShapeError
+    source  : Cohen 1960, A coefficient of agreement for nominal scales, eq. 1
+    """
+    return float(kappa_from_confusions(confusions(x, y).sum(axis=0)))
 
 
 def majority(people: npt.ArrayLike) -> FloatArray:

@@ -43,6 +43,19 @@ def stepped_edges(values: npt.ArrayLike, step: float) -> FloatArray:
     return edges
 
 
+def equal_count_edges(values: npt.ArrayLike, n: int) -> FloatArray:
+    """Edges of n bins with as equal counts as ties allow; every edge is one of the values.
+
+    values  : any shape; NaN is ignored
+    returns : (n + 1,) ascending, bin k starts at the value of rank k * n_values // n; edges coincide where
+              values tie or are fewer than bins, and such a bin stays empty
+    raises  : NotEnough, UnknownValue as for `equal_width_edges`
+    """
+    known = _sorted_known(values, n)
+    starts = np.arange(n) * len(known) // n
+    return np.append(known[starts], known[-1])
+
+
 def assign(values: npt.ArrayLike, edges: npt.ArrayLike) -> IntArray:
     """The bin of each value: bin k is [edges[k], edges[k + 1]), and the last one includes its upper edge.
 

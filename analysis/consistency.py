@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,15 @@ def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
     """
     value: FloatArray = _mean_of_present(_rating_array(ratings))[()]
     return value
+
+
+def incomplete(ratings: npt.ArrayLike) -> BoolArray:
+    """Whether a rating set lacks a rating.
+
+    ratings : (..., n_pairs); of sets padded to a common length use `RatingSets.incomplete` instead
+    returns : (...,) bool
+    """
+    return np.asarray(np.isnan(_rating_array(ratings)).any(axis=-1))[()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +92,34 @@ def rating_sets(outcomes: Outcomes) -> RatingSets:
     ratings[row, outcomes.pair] = outcomes.verdict
     instance, a, b, rater = sets.T
     return RatingSets(ratings, instance, a, b, rater, n_pairs=np.bincount(row, minlength=len(sets)))
+
+
+class MatchupMeans(NamedTuple):
+    """Means over raters, one row per matchup, ordered by instance, a, b; `n` counts raters with a value."""
+
+    instance: IntArray
+    a: IntArray
+    b: IntArray
+    mean: FloatArray
+    n: IntArray
+
+
+def matchup_means(sets: RatingSets, values: FloatArray) -> MatchupMeans:
+    """Mean over raters of a value per rating set: ratings of different raters are never pooled into one set.
+
+    values : (n_sets,) such as `consistency(sets.ratings)`; NaN is left out, and stays where nothing else is
+    raises : ShapeError if there is not one value per set
+    source : Ghosh et al. 2024, Compare without Despair, figure 8
+    """
+    if np.shape(values) != (len(sets),):
+        raise ShapeError(f"need one value for each of {len(sets)} rating sets, got shape {np.shape(values)}")
+    matchups, code = np.unique(np.stack([sets.instance, sets.a, sets.b], axis=1), axis=0, return_inverse=True)
+    known = ~np.isnan(values)
+    n = np.bincount(code[known], minlength=len(matchups))
+    total = np.bincount(code[known], weights=values[known], minlength=len(matchups))
+    mean = np.divide(total, n, out=np.full(len(matchups), np.nan), where=n > 0)
+    instance, a, b = matchups.T
+    return MatchupMeans(instance, a, b, mean, n)
 
 
 def possible_consistencies(n_pairs: int | Iterable[int]) -> FloatArray:

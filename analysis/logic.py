@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from analysis.bootstrap import ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.types import FloatArray, verdict_array, verdict_columns
+from analysis.types import FloatArray, verdict_array
 
 SAME, FIRST, SECOND, MIXED = range(4)  # columns of `order_sums`
 
@@ -40,7 +40,7 @@ def order_sums(a_first: npt.ArrayLike, b_first: npt.ArrayLike) -> FloatArray:
     raises           : UnknownValue, ShapeError
     source           : Zheng et al. 2023, Judging LLM-as-a-Judge, §3.3 (consistent, biased toward first, toward second)
     """
-    one, other = verdict_columns(a_first, b_first)
+    one, other = _columns(a_first, b_first)
     both = ~np.isnan(one) & ~np.isnan(other)
     same = both & (one == other)
     opposite = both & (one * other == -1)
@@ -90,7 +90,7 @@ def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
     raises         : UnknownValue, ShapeError
     source         : Liu et al. 2024, Aligning with Logic, §2.3 (negation invariance)
     """
-    one, other = verdict_columns(plain, negated)
+    one, other = _columns(plain, negated)
     both = ~np.isnan(one) & ~np.isnan(other)
     return np.stack([both & (one == other), both], axis=1).astype(np.float64)
 
@@ -111,3 +111,10 @@ def averaged_verdict(p_first: npt.ArrayLike, p_second: npt.ArrayLike) -> FloatAr
             raise UnknownValue("probabilities are from 0 to 1")
     # The sum, not the mean: whether it is above 1 is decided without a rounding of its own.
     return np.sign(one + other - 1)
+
+
+def _columns(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    one, other = verdict_array(x), verdict_array(y)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ShapeError(f"need two columns of one length, got {one.shape} and {other.shape}")
+    return one, other

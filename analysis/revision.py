@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array, verdict_columns
+from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
 
 RIGHT, TIE, WRONG = 1.0, 0.0, -1.0  # scores
 CHANGES = {
@@ -96,7 +96,9 @@ def score(vote: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
     raises     : ShapeError if the lengths differ; UnknownValue for other values
     source     : Predicting Text Preference Via Structured Comparative Reasoning, §6.5
     """
-    votes, right = verdict_columns(vote, gold)
+    votes, right = verdict_array(vote), verdict_array(gold)
+    if votes.ndim != 1 or votes.shape != right.shape:
+        raise ShapeError(f"need two columns of one length, got {votes.shape} and {right.shape}")
     scores = np.where(votes == right, RIGHT, np.where(votes == 0, TIE, WRONG))
     return np.where(np.isnan(votes) | np.isnan(right), np.nan, scores)
 

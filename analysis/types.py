@@ -33,17 +33,6 @@ def verdict_array(values: npt.ArrayLike) -> FloatArray:
     return verdicts
 
 
-def verdict_columns(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Two columns of verdicts, as `verdict_array`.
-
-    raises : ShapeError unless both are 1-D and of one length; UnknownValue
-    """
-    one, other = verdict_array(x), verdict_array(y)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ShapeError(f"need two columns of one length, got {one.shape} and {other.shape}")
-    return one, other
-
-
 def code_array(name: str, values: npt.ArrayLike) -> IntArray:
     """Integer codes as int64; an empty input of any type is taken.
 

@@ -1,9 +1,10 @@
 """Similarities by name, as commands and settings give them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 
@@ -101,15 +102,21 @@ def with_model(
     raises : UnknownValue naming the known ones; NeedsModel if the model that it needs is not among those given
     """
 
+    def cosine(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        return pairwise_cosine(texts_a, texts_b, cast(Encoder, encoder))
+
+    def bertscore(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        as_package = name == "bertscore-package"
+        return pairwise_bertscore(texts_a, texts_b, cast(TokenEncoder, tokens), match_specials=as_package)
+
+    def entities(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+        return pairwise_entities(texts_a, texts_b, cast(Extractor, extractor))
+
     needed = needs(name)
-    if needed == "encoder" and encoder is not None:
-        return partial(pairwise_cosine, encoder=encoder)
-    if needed == "extractor" and extractor is not None:
-        return partial(pairwise_entities, extractor=extractor)
-    if needed == "tokens" and tokens is not None:
-        plain = partial(pairwise_bertscore, tokens=tokens, match_specials=name == "bertscore-package")
-        return length_adjusted(plain) if name.endswith("-length") else plain
-    return get(name)
+    if not needed or {"encoder": encoder, "tokens": tokens, "extractor": extractor}[needed] is None:
+        return get(name)
+    plain = {"encoder": cosine, "tokens": bertscore, "extractor": entities}[needed]
+    return length_adjusted(plain) if name.endswith("-length") else plain
 
 
 @cache

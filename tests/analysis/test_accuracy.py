@@ -15,6 +15,7 @@ from analysis.accuracy import (
     first_position_sums,
     mean_accuracy_sums,
     positional_agreement_sums,
+    share,
     sound_when_wrong_sums,
     wrong_when_sound_sums,
 )
@@ -34,10 +35,6 @@ def judged(draw, *, asked=True):
     gold = draw(hnp.arrays(float, n, elements=verdict))
     was_asked = draw(hnp.arrays(bool, (n, 2))) if asked else np.ones((n, 2), dtype=bool)
     return AgainstGold(np.where(was_asked, verdicts, NAN), gold, was_asked)
-
-
-def share(sums):
-    return float(ratio(np.asarray(sums, dtype=float).sum(axis=0)))
 
 
 def value(name, found):

@@ -13,12 +13,15 @@ from analysis.agreement import (
     Agreement,
     agreement_sums,
     alpha_from_coincidences,
+    cohen_kappa,
     coincidences,
     confusions,
     kappa_from_confusions,
+    krippendorff_alpha,
     majority,
     majority_agreement,
     majority_sums,
+    raw_agreement,
     vote_sums,
     votes_agreement,
 )
@@ -42,19 +45,6 @@ def study(items):
         for one in item["sets"]:
             row[:, workers.index(one["worker"])] = one["r"]
     return units.reshape(-1, len(workers))
-
-
-def raw_agreement(units):
-    """Share of agreeing rater pairs among all rater pairs."""
-    return float(ratio(agreement_sums(units).sum(axis=0)))
-
-
-def krippendorff_alpha(units, level="ordinal"):
-    return float(alpha_from_coincidences(coincidences(units).sum(axis=0), level))
-
-
-def cohen_kappa(x, y):
-    return float(kappa_from_confusions(confusions(x, y).sum(axis=0)))
 
 
 def plain_raw_agreement(units):
@@ -186,6 +176,7 @@ def test_majority_needs_more_votes_than_any_other_and_not_half_of_them():
 @given(tables, st.data())
 def test_unit_sums_add_up_to_the_measure(units, data):
     judge = data.draw(hnp.arrays(float, len(units), elements=verdict))
+    np.testing.assert_equal(float(ratio(agreement_sums(units).sum(axis=0))), raw_agreement(units))
     np.testing.assert_equal(float(ratio(vote_sums(judge, units).sum(axis=0))), votes_agreement(judge, units).value)
     np.testing.assert_equal(
         float(ratio(majority_sums(judge, units).sum(axis=0))), majority_agreement(judge, units).value

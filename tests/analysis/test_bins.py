@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.bins import assign, equal_width_edges, stepped_edges
+from analysis.bins import assign, equal_count_edges, equal_width_edges, stepped_edges
 from analysis.errors import NotEnough, ShapeError, UnknownValue
 
 NAN = np.nan
@@ -27,6 +27,14 @@ def test_equal_widths_by_hand():
     assert assign([0.1, 0.35, 0.9, NAN, 0.95, 0.0], edges).tolist() == [0, 1, 3, -1, -1, -1]
 
 
+def test_equal_counts_by_hand():
+    # Ten values in four bins: starts at ranks 0, 2, 5, 7, so 2, 3, 2 and 3 values.
+    data = np.arange(10)[::-1]
+    edges = equal_count_edges(data, 4)
+    assert edges.tolist() == [0, 2, 5, 7, 9]
+    assert np.bincount(assign(data, edges)).tolist() == [2, 3, 2, 3]
+
+
 def test_published_configuration_fills_four_bins(golden):
     separabilities = golden("alignments_rouge1")["gpt35_vicuna_cnndm"]["norm_sep_paper"]
     edges = equal_width_edges(separabilities, 4)
@@ -36,16 +44,23 @@ def test_published_configuration_fills_four_bins(golden):
 
 @given(values, counts)
 def test_every_known_value_has_the_bin_that_the_plain_version_finds(data, n):
-    edges = equal_width_edges(data, n)
-    assert len(edges) == n + 1
-    assert (np.diff(edges) >= 0).all()
-    found = assign(data, edges)
-    assert found.tolist() == [plain_assign(value, edges) for value in data]
-    assert ((found == -1) == np.isnan(data)).all()
+    for edges in [equal_width_edges(data, n), equal_count_edges(data, n)]:
+        assert len(edges) == n + 1
+        assert (np.diff(edges) >= 0).all()
+        found = assign(data, edges)
+        assert found.tolist() == [plain_assign(value, edges) for value in data]
+        assert ((found == -1) == np.isnan(data)).all()
 
 
-def test_values_that_are_all_equal_fill_the_last_bin():
-    edges = equal_width_edges([0.4, 0.4, 0.4], 3)
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=40, unique=True), counts)
+def test_equal_counts_differ_by_one_at_most(data, n):
+    held = np.bincount(assign(data, equal_count_edges(data, n)), minlength=n)
+    assert held.max() - held.min() <= 1
+
+
+@pytest.mark.parametrize("make", [equal_width_edges, equal_count_edges])
+def test_values_that_are_all_equal_fill_the_last_bin(make):
+    edges = make([0.4, 0.4, 0.4], 3)
     assert edges.tolist() == [0.4] * 4
     assert assign([0.4, 0.4, 0.3], edges).tolist() == [2, 2, -1]
 
@@ -65,13 +80,14 @@ def test_edges_that_are_none_are_refused():
         assign([0.1], [0.0, NAN, 1.0])
 
 
-def test_bins_of_nothing_are_refused():
+@pytest.mark.parametrize("make", [equal_width_edges, equal_count_edges])
+def test_bins_of_nothing_are_refused(make):
     with pytest.raises(NotEnough):
-        equal_width_edges([NAN], 4)
+        make([NAN], 4)
     with pytest.raises(NotEnough):
-        equal_width_edges([0.1], 0)
+        make([0.1], 0)
     with pytest.raises(UnknownValue):
-        equal_width_edges([0.1, np.inf], 2)
+        make([0.1, np.inf], 2)
 
 
 @pytest.mark.parametrize(

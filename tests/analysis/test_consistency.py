@@ -9,6 +9,8 @@ from hypothesis.extra import numpy as hnp
 from analysis.consistency import (
     consistency,
     distribution,
+    incomplete,
+    matchup_means,
     possible_consistencies,
     possible_strengths,
     preference_strength,
@@ -88,11 +90,11 @@ def test_matchup_means_of_published_study_are_met(golden, name):
     sets = rating_sets(outcomes)
     assert sets.ratings.shape == (150, 5)
     assert not sets.incomplete.any()
-    # Sets are in the order of their instances, and each instance has three raters.
-    assert sets.instance.tolist() == np.repeat(range(50), 3).tolist()
-    steady, strength = consistency(sets.ratings).reshape(-1, 3), preference_strength(sets.ratings).reshape(-1, 3)
-    np.testing.assert_allclose(steady.mean(axis=1), [item["mean_consistency"] for item in items], atol=1e-12)
-    np.testing.assert_allclose(strength.mean(axis=1), [item["mean_pref_strength"] for item in items], atol=1e-12)
+    steady = matchup_means(sets, consistency(sets.ratings))
+    np.testing.assert_allclose(steady.mean, [item["mean_consistency"] for item in items], atol=1e-12)
+    strength = matchup_means(sets, preference_strength(sets.ratings))
+    np.testing.assert_allclose(strength.mean, [item["mean_pref_strength"] for item in items], atol=1e-12)
+    assert (steady.n == 3).all()
 
 
 @given(ratings)
@@ -101,6 +103,7 @@ def test_default_arguments_equal_the_plain_version(rated):
     shape = rated.shape[:-1]
     np.testing.assert_array_equal(consistency(rated), np.reshape([plain_consistency(r) for r in lines], shape))
     np.testing.assert_array_equal(preference_strength(rated), np.reshape([plain_strength(r) for r in lines], shape))
+    np.testing.assert_array_equal(incomplete(rated), np.isnan(rated).any(axis=-1))
 
 
 @given(ratings)
@@ -124,7 +127,7 @@ def test_consistency_is_at_least_the_strength_unless_both_systems_won(rated):
     np.testing.assert_array_equal(np.abs(strength[one_sided]), steady[one_sided])
 
 
-@pytest.mark.parametrize("measure", [consistency, preference_strength])
+@pytest.mark.parametrize("measure", [consistency, preference_strength, incomplete])
 def test_other_values_are_refused(measure):
     with pytest.raises(UnknownValue, match=r"0\.5"):
         measure([0.5, 1])
@@ -160,11 +163,27 @@ def test_rating_sets_keep_matchups_of_one_instance_apart():
 def test_rating_sets_of_nothing_are_empty():
     sets = rating_sets(Outcomes([], [], [], [], [], []))
     assert len(sets) == 0
+    assert matchup_means(sets, consistency(sets.ratings)).mean.size == 0
 
 
 def test_second_rating_of_a_pair_is_refused():
     with pytest.raises(DuplicateRating, match="rater 6 rated pair 1 of instance 3, systems 0 and 2, 2 times"):
         rating_sets(Outcomes([3, 3, 3], [0, 1, 1], [0] * 3, [2] * 3, [0, 1, 1], [6] * 3))
+
+
+def test_matchup_mean_is_over_raters_and_never_over_pooled_ratings():
+    # Each rater is steady (1 and 1) in an opposite direction: the mean is 1, the pooled ratings would give 0.
+    sets = rating_sets(Outcomes([0] * 4, [0, 1, 0, 1], [0] * 4, [1] * 4, [1, 1, -1, -1], [1, 1, 2, 2]))
+    assert matchup_means(sets, consistency(sets.ratings)).mean.tolist() == [1.0]
+
+
+def test_matchup_mean_leaves_out_raters_without_a_value():
+    sets = rating_sets(Outcomes([0, 0, 1], [0, 0, 0], [0] * 3, [1] * 3, [1, NAN, NAN], [1, 2, 1]))
+    means = matchup_means(sets, consistency(sets.ratings))
+    np.testing.assert_array_equal(means.mean, [1.0, NAN])
+    np.testing.assert_array_equal(means.n, [1, 0])
+    with pytest.raises(ShapeError):
+        matchup_means(sets, np.zeros(2))
 
 
 def test_possible_values_of_mixed_sizes_are_united_without_near_duplicates():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.consistency import consistency, preference_strength, rating_sets
+from analysis.consistency import consistency, matchup_means, preference_strength, rating_sets
 from annotation.core.errors import BadFile
 from annotation.importing.content import StoredInstances
 from annotation.importing.formats.mturk import parse_mturk
@@ -390,10 +390,8 @@ def test_published_numbers_come_out_of_file_and_database(key: str) -> None:
     for place, (votes, steady, strength) in expected.items():
         assert found[place][0] == votes
         assert found[place][1:] == pytest.approx((steady, strength), abs=1e-9)
-    means, strengths = (
-        [values[sets.instance == one].mean() for one in np.unique(sets.instance)]
-        for values in (consistency(sets.ratings), preference_strength(sets.ratings))
-    )
+    means = matchup_means(sets, consistency(sets.ratings)).mean
+    strengths = matchup_means(sets, preference_strength(sets.ratings)).mean
     np.testing.assert_allclose(means, [item["mean_consistency"] for item in items], rtol=0, atol=1e-9)
     np.testing.assert_allclose(strengths, [item["mean_pref_strength"] for item in items], rtol=0, atol=1e-9)
     assert 0.2 < rated.first_is_a.mean() < 0.8  # the made-up display order has both, so that a missed turn would show
