@@ -5,8 +5,6 @@ from django.urls import path
 from annotation.monitoring import annotator_views, batch_views, report_views
 
 urlpatterns = [
-    path("rate/hit/<slug:assignment_key>/flag/", report_views.flag, name="flag"),
-    path("rate/hit/<slug:assignment_key>/return/", report_views.return_hit, name="return"),
     path("studies/<slug:slug>/batches/<int:pk>/", batch_views.batch_page, name="batch"),
     path("studies/<slug:slug>/batches/<int:pk>/live/", batch_views.batch_live, name="batch-live"),
     path("studies/<slug:slug>/batches/<int:pk>/figures/", batch_views.batch_figures, name="batch-figures"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.rating import hit_views, joining_views, next_hit_views, second_stage_views
+from annotation.rating import flag_views, hit_views, joining_views, next_hit_views, second_stage_views
 
 urlpatterns = [
     path("rate/", next_hit_views.rate, name="rate"),
@@ -15,6 +15,8 @@ urlpatterns = [
     path("rate/hit/<slug:assignment_key>/lock/", second_stage_views.lock, name="lock"),
     path("rate/hit/<slug:assignment_key>/second/", second_stage_views.second_vote, name="save-second-vote"),
     path("rate/hit/<slug:assignment_key>/submit/", hit_views.submit, name="submit"),
+    path("rate/hit/<slug:assignment_key>/flag/", flag_views.flag, name="flag"),
+    path("rate/hit/<slug:assignment_key>/return/", flag_views.return_hit, name="return"),
     path("rate/hit/<slug:assignment_key>/feedback/", joining_views.feedback, name="feedback"),
     path("rate/messages/read/", joining_views.message_read, name="message-read"),
 ]
