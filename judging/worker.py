@@ -15,10 +15,8 @@ from django_tasks_db.models import DBTaskResult
 from annotation.hits.slots import release_expired
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.separability.queue import requeue_separability
-from judging.aspects.jobs import requeue_distilling
-from judging.aspects.tasks import distil_aspects
-from judging.generation.jobs import requeue_generating
-from judging.generation.tasks import generate_texts
+from judging.aspects.tasks import distil_aspects, requeue_distilling
+from judging.generation.tasks import generate_texts, requeue_generating
 from judging.jobs.stopping import WORKER_STOP
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
 

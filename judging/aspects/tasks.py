@@ -1,8 +1,22 @@
-"""Distilling a study's aspects in a worker process."""
+"""Distilling a study's aspects in a worker process: the task, queueing it, and its status."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
+from django.db import transaction
+from django.utils import timezone
 from django_tasks import TaskContext, task
+from django_tasks.base import TaskResultStatus
+
+from annotation.models import Study
+from judging.aspects.aspect_sets import PAIRS, sample_of
+from judging.calls.adhoc import AdhocRequests
+from judging.core.pricing import check_cap
+from judging.jobs.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
+from judging.models import Completion, Endpoint
 
 
 @task(takes_context=True)
@@ -30,3 +44,70 @@ def distil_aspects(
         by=by,
         since=context.task_result.enqueued_at,
     )
+
+
+# A worker that has stored no answer for so long is taken for dead. If it isn't, two workers do no harm: neither repeats
+# the other's stored calls.
+STALE_AFTER = timedelta(minutes=5)
+KINDS = ("aspects-extract", "aspects-merge")
+
+
+@dataclass(frozen=True)
+class DistillationStatus(TaskStatus):
+    """The status of a study's last distillation, and what was asked for."""
+
+    endpoint: str
+    pairs: int
+
+
+@transaction.atomic
+def queue_distilling(
+    study: Study,
+    *,
+    endpoint: Endpoint,
+    pairs: int = PAIRS,
+    seed: int = 0,
+    params: Mapping[str, Any] | None = None,
+    max_cost: Decimal | None = None,
+    by: str = "",
+) -> bool:
+    """Queue the distillation of a study's aspects; False if one is queued or running.
+
+    Raises: BadSettings for a cap that can't be enforced, a reserved parameter, or a study without pairs.
+    """
+    check_cap(max_cost, endpoint)
+    AdhocRequests(endpoint, params=params)
+    sample_of(study, pairs=pairs, seed=seed)
+    Study.objects.select_for_update().get(pk=study.pk)
+    last = last_task(distil_aspects.module_path, args__0=study.pk)
+    if last is not None and last.status in UNDER_WAY and not is_stale(last):
+        return False
+    cap = None if max_cost is None else str(max_cost)
+    distil_aspects.enqueue(study.pk, endpoint.pk, pairs, seed, dict(params or {}), cap, by)
+    return True
+
+
+def last_distillation(study: Study) -> DistillationStatus | None:
+    """Return the status of the last distillation; `None` if there was none."""
+    task = last_task(distil_aspects.module_path, args__0=study.pk)
+    if task is None:
+        return None
+    _study, endpoint, pairs, *_rest = task.args_kwargs["args"]
+    name = Endpoint.objects.filter(pk=endpoint).values_list("name", flat=True).first() or ""
+    return DistillationStatus(**vars(status_of(task)), endpoint=name, pairs=pairs)
+
+
+def is_stale(task: QueuedTask) -> bool:
+    """Tell whether a running task started long ago and has stored no answer of late."""
+    cutoff = timezone.now() - STALE_AFTER
+    if task.status != TaskResultStatus.RUNNING or task.started_at is None or task.started_at > cutoff:
+        return False
+    endpoint = Endpoint.objects.filter(pk=task.args_kwargs["args"][1]).first()
+    answers = Completion.objects.filter(kind__in=KINDS, created_at__gt=cutoff)
+    # Latest first, to find one quickly among millions.
+    return endpoint is None or not answers.filter(base_url=endpoint.base_url).order_by("-pk")[:1]
+
+
+def requeue_distilling() -> int:
+    """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
+    return requeue_dead(distil_aspects.module_path, is_stale)

@@ -14,7 +14,7 @@ from annotation.members.permissions import READERS, account_of, study_view
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
-from judging.aspects.jobs import last_distillation, queue_distilling
+from judging.aspects.tasks import last_distillation, queue_distilling
 from judging.calls.adhoc import ProcedureEstimate
 from judging.core.fields import errors_on
 from judging.models import AspectSet

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.members.permissions import READERS, account_of, has_any_role
 from judging.core.fields import errors_on
-from judging.endpoints.endpoint_tests import is_being_tested, queue_test
 from judging.endpoints.features import supported_by
 from judging.endpoints.forms import EndpointForm, LimitsForm
 from judging.endpoints.services import add_endpoint, edit_endpoint
+from judging.endpoints.tasks import is_being_tested, queue_test
 from judging.models import Endpoint
 
 LISTED = ("name", "model", "price_prompt", "price_completion", "currency", "tested_at")

@@ -1,10 +1,22 @@
-"""Sampling a system's texts in a worker process."""
+"""Sampling a system's texts in a worker process: the task, queueing it, and its status."""
 
+from decimal import Decimal
 from typing import Any
 
+from django.db import transaction
+from django.utils import timezone
 from django_tasks import task
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
 
-from judging.generation.instances import InstanceSelection
+from annotation.models import Study
+from judging.core.errors import BadSettings
+from judging.core.pricing import check_cap
+from judging.generation.instances import InstanceSelection, check_selection, count_instances
+from judging.generation.services import Sampling, start_generating
+from judging.jobs import leases
+from judging.jobs.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
+from judging.models import GenerationRun
 
 
 @task()
@@ -26,3 +38,57 @@ def generate_texts(
 
     selection = InstanceSelection(dataset, tuple(instances), limit)
     return generate_queued(run_id, selection=selection, in_flight=in_flight, max_cost=max_cost)
+
+
+@transaction.atomic
+def queue_generating(
+    study: Study,
+    name: str,
+    sampling: Sampling,
+    *,
+    selection: InstanceSelection,
+    in_flight: int,
+    max_cost: Decimal | None = None,
+    by: str = "",
+) -> bool:
+    """Queue the sampling of a system's texts; False if that is queued or running.
+
+    Raises: BadSettings, UnknownName for invalid settings, or if there is nothing to sample.
+    """
+    check_cap(max_cost, sampling.endpoint)
+    check_selection(study, selection)
+    run = start_generating(study, name, sampling, by=by)
+    if count_instances(study, name, selection).open == 0:
+        raise BadSettings(f"there is nothing to ask: every chosen instance has texts of {name}, or no source")
+    last = last_task(generate_texts.module_path, args__1=run.pk)
+    if last is not None and last.status in UNDER_WAY and not is_dead(last):
+        return False
+    cap = None if max_cost is None else str(max_cost)
+    generate_texts.enqueue(
+        study.pk, run.pk, selection.dataset, list(selection.instances), selection.limit, in_flight, cap
+    )
+    return True
+
+
+def status_by_run(study: Study) -> dict[int, TaskStatus]:
+    """Return the status of the last task of each of a study's runs, by the run's primary key."""
+    tasks = DBTaskResult.objects.filter(task_path=generate_texts.module_path, args_kwargs__args__0=study.pk)
+    return {task.args_kwargs["args"][1]: status_of(task) for task in tasks.order_by("enqueued_at")}
+
+
+def is_dead(task: QueuedTask) -> bool:
+    """Tell whether a running task's lease and its run's heartbeat have expired."""
+    if task.status != TaskResultStatus.RUNNING or task.started_at is None or not leases.lease_expired(task.started_at):
+        return False
+    run = GenerationRun.objects.filter(pk=task.args_kwargs["args"][1]).first()
+    return run is None or run.heartbeat_at is None or leases.lease_expired(run.heartbeat_at)
+
+
+def requeue_generating() -> int:
+    """Requeue tasks whose worker is dead; returns how many. No answered call is repeated."""
+    return requeue_dead(generate_texts.module_path, is_dead)
+
+
+def is_running(run: GenerationRun) -> bool:
+    """Tell whether a run's heartbeat is fresh."""
+    return run.heartbeat_at is not None and run.heartbeat_at > timezone.now() - leases.LEASE

@@ -18,10 +18,10 @@ from judging.core.pricing import check_cap
 from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
 from judging.generation.forms import GenerateForm
 from judging.generation.instances import check_selection
-from judging.generation.jobs import is_running, queue_generating, status_by_run
 from judging.generation.prompt_templates import TEMPLATES, find_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
 from judging.generation.services import build_run
+from judging.generation.tasks import is_running, queue_generating, status_by_run
 from judging.jobs.task_queue import TaskStatus
 from judging.models import GenerationRun
 

@@ -1,4 +1,4 @@
-"""The filter of a study's list of comparison tables."""
+"""The forms of the pages of comparison tables: the filter of the list, and making them."""
 
 from typing import Any
 
@@ -7,8 +7,14 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import ComparisonTable, Study
-from judging.core.fields import or_all
+from judging.aspects.aspect_sets import current_aspects
+from judging.core.fields import ParametersField, or_all
+from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
+from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
+from judging.models import Endpoint
+from judging.runs.forms import PairsForm
 from judging.tables.checked_tables import standing_flags
+from judging.tables.making import TableSettings, default_variant
 
 
 class TableFilterForm(forms.Form):
@@ -44,3 +50,79 @@ class TableFilterForm(forms.Form):
         if chosen.get("flagged"):
             tables = tables.filter(Exists(standing_flags(self.study).filter(table=OuterRef("pk"))))
         return tables
+
+
+class MakeTablesForm(PairsForm):
+    """How tables are made, and of which pairs."""
+
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), empty_label=None
+    )
+    samples = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_SAMPLES,
+        initial=8,
+        label=_("Tables drawn for each pair"),
+    )
+    budget = forms.IntegerField(
+        required=False,
+        min_value=2,
+        max_value=MOST_BUDGET,
+        label=_("Or: calls for each pair"),
+        help_text=_("As many tables as fit; leave the number of tables empty then."),
+    )
+    scheme = forms.ChoiceField(
+        initial=TOURNAMENT,
+        label=_("How the most consistent one is found"),
+        choices=[
+            (TOURNAMENT, _("Tournament: one comparison less than tables")),
+            (EXACT, _("Every two, both ways: many comparisons")),
+            (RANDOM, _("Drawn: no comparison")),
+        ],
+    )
+    aspects = forms.ChoiceField(
+        initial=OFFLINE,
+        label=_("Aspects"),
+        choices=[(OFFLINE, _("The same for all pairs")), (ONLINE, _("Drawn up for each pair"))],
+    )
+    variant = forms.CharField(
+        required=False,
+        max_length=40,
+        label=_("Variant"),
+        help_text=_("What the arms of a two-stage study call these tables. Empty: c8, or as the settings are."),
+    )
+    params = ParametersField(
+        required=False,
+        label=_("Parameters"),
+        help_text=_("key=value, one a line: further options of the judge, and all else is sent with each call."),
+    )
+    field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, study=study, **kwargs)
+        if not self.is_bound:
+            first = Endpoint.objects.order_by("name").values_list("name", flat=True).first()
+            self.fields["endpoint"].initial = first
+
+    def clean(self) -> dict[str, Any]:
+        """Build the table settings: samples or a budget, and the current aspects."""
+        data = super().clean() or {}
+        budget, samples = data.pop("budget", None), data.pop("samples", None)
+        if budget and samples:
+            self.add_error("budget", _("Give either the tables or the calls for each pair."))
+        elif not budget and not samples and not self.errors:
+            self.add_error("samples", _("How many tables are to be drawn for each pair?"))
+        aspects = data.pop("aspects", OFFLINE)
+        known, name = current_aspects(self.study)
+        offline = tuple(known) if aspects == OFFLINE else ONLINE
+        settings = TableSettings(
+            samples=samples or 1,
+            budget=budget,
+            scheme=data.pop("scheme", TOURNAMENT),
+            aspects=offline,
+            params=data.pop("params", {}),
+        )
+        data["settings"] = settings
+        data["variant"] = data.get("variant") or default_variant(settings, name)
+        return data

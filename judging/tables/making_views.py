@@ -12,8 +12,8 @@ from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects
 from judging.core.fields import errors_on
 from judging.runs.estimates import RunEstimate, estimate
+from judging.tables.forms import MakeTablesForm
 from judging.tables.making import build_tables_judge, start_tables
-from judging.tables.making_form import MakeTablesForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

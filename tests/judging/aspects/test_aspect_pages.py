@@ -14,7 +14,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
-from judging.aspects.jobs import STALE_AFTER, last_distillation, queue_distilling, requeue_distilling
+from judging.aspects.tasks import STALE_AFTER, last_distillation, queue_distilling, requeue_distilling
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag

@@ -22,7 +22,7 @@ DISTIL = ("make_aspects", "tea", "--endpoint", "local", "--pairs", str(PAIRS), "
 QUEUE = """
 from annotation.models import Study
 from judging.models import Endpoint
-from judging.aspects.jobs import queue_distilling
+from judging.aspects.tasks import queue_distilling
 assert queue_distilling(Study.objects.get(), endpoint=Endpoint.objects.get(), pairs=12, by='rea')
 """
 

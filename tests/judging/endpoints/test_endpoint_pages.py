@@ -9,8 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
-from judging.endpoints.endpoint_tests import MAX_TEST_TIME, is_being_tested, queue_test
-from judging.endpoints.tasks import probe
+from judging.endpoints.tasks import MAX_TEST_TIME, is_being_tested, probe, queue_test
 from judging.models import Endpoint, Judge
 from judging.runs.services import start_run
 from tests.judging.builders import make_endpoint, make_judge, make_study, make_user

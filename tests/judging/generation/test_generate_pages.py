@@ -17,9 +17,9 @@ from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
 from judging.generation.engine import generate_queued
 from judging.generation.instances import InstanceSelection
-from judging.generation.jobs import queue_generating, requeue_generating, status_by_run
 from judging.generation.prompt_templates import find_template, own_template
 from judging.generation.services import Sampling, start_generating
+from judging.generation.tasks import queue_generating, requeue_generating, status_by_run
 from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
 from judging.jobs.task_queue import ATTEMPTS

@@ -24,7 +24,7 @@ from annotation.models import Study
 from judging.models import Endpoint
 from judging.generation.services import Sampling
 from judging.generation.instances import InstanceSelection
-from judging.generation.jobs import queue_generating
+from judging.generation.tasks import queue_generating
 from judging.generation.prompt_templates import find_template
 sampling = Sampling(endpoint=Endpoint.objects.get(), template=find_template('plain'), samples=3)
 assert queue_generating(Study.objects.get(), 'owl', sampling, selection=InstanceSelection(), in_flight=4, by='rea')

@@ -1,18 +1,22 @@
-"""The page that compares two raters pair by pair, disagreements first."""
+"""The pages about judgments: one with its messages and readings, marks on its rationale, two raters side by side."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_safe
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
 
-from annotation.members.permissions import READERS, study_view
+from annotation.members.permissions import READERS, account_of, study_view
 from annotation.models import Study
-from judging.models import Judge
+from judging.models import Judge, Judgment, TableMaking
+from judging.review import marks
 from judging.review.comparing import PEOPLE, Comparison, compare, judged_pairs, votes_on
-from judging.review.forms import CompareForm
+from judging.review.forms import CompareForm, MarkForm
+from judging.review.replaying import replay
 
 A_PAGE = 20
 
@@ -65,3 +69,49 @@ def _rows(
         }
         for pair, place in zip(pairs, places, strict=True)
     ]
+
+
+RELATED = (
+    *("run__judge__endpoint", "run__judge__prompt_file", "run__batch", "pair__matchup__instance__study"),
+    *("pair__matchup__system_a", "pair__matchup__system_b", "pair__generation_a", "pair__generation_b"),
+)
+
+
+@require_safe
+@study_view(*READERS)
+def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
+    """Show one judgment with the exact messages sent, each completion, and how it was read."""
+    found = get_object_or_404(Judgment.objects.select_related(*RELATED), run__study=study, pk=judgment_id)
+    context = {
+        "study": study,
+        "judgment": found,
+        "judge": found.run.judge,
+        "currency": found.run.judge.endpoint.currency if found.run.judge.endpoint else "",
+        "replay": replay(found),
+        "has_table": TableMaking.objects.filter(judgment=found).exists(),
+        "votes": votes_on(study, [found.pair_id]).get(found.pair_id, []),
+        "others": found.run.judgments.filter(pair=found.pair_id)
+        .exclude(pk=found.pk)
+        .order_by("repeat", "negated", "order"),
+    }
+    return TemplateResponse(request, "judging/review/judgment.html", context)
+
+
+@require_POST
+@study_view(*READERS)
+def mark(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
+    """Store or remove the user's mark on a rationale."""
+    judgment = get_object_or_404(Judgment, run__study=study, pk=judgment_id)
+    form = MarkForm(request.POST, auto_id="mark-%s")
+    context = {"study": study, "judgment": judgment}
+    is_card = request.htmx  # type: ignore[attr-defined]
+    if "take_back" in request.POST:
+        marks.remove_mark(judgment=judgment, marker=account_of(request))
+    elif form.is_valid():
+        marks.mark_rationale(judgment=judgment, marker=account_of(request), at=timezone.now(), **form.cleaned_data)
+    else:
+        template = "judging/review/_rationale_mark.html" if is_card else "judging/review/mark.html"
+        return TemplateResponse(request, template, {**context, "mark_form": form}, status=422)
+    if not is_card:
+        return redirect("judging:judgment", study.slug, judgment.pk)
+    return TemplateResponse(request, "judging/review/_rationale_mark.html", context)
