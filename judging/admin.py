@@ -120,7 +120,7 @@ class JudgeAdmin(AnyModelAdmin):
         return ["name", *DECIDING]
 
 
-class ReadOnlyAdmin(AnyModelAdmin):
+class RecordAdmin(AnyModelAdmin):
     """Records of what happened, and versions, which are never changed: to be looked at."""
 
     show_full_result_count = False
@@ -137,20 +137,20 @@ class ReadOnlyAdmin(AnyModelAdmin):
 register = admin.site.register
 register(
     JudgeRun,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["judge", "study", "batch", "status", "way", "max_cost", "created_at", "finished_at"],
     list_filter=["status", "way", "judge", "study"],
     list_select_related=["judge", "study", "batch"],
 )
 register(
     Completion,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["pk", "kind", "sample", "finish_reason", "prompt_tokens", "completion_tokens", "cost", "created_at"],
     search_fields=["cache_key"],
 )
 register(
     Judgment,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=[
         *("pk", "run", "pair", "order", "repeat", "negated", "status", "verdict", "calls", "cost", "judged_at"),
     ],
@@ -160,7 +160,7 @@ register(
 )
 register(
     ProviderBatch,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["pk", "run", "provider_id", "status", "requests", "created_at", "ended_at"],
     list_filter=["status"],
     list_select_related=["run__judge", "run__study", "run__batch"],
@@ -168,42 +168,42 @@ register(
 )
 register(
     PromptFile,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["name", "version", "group", "parser", "created_at"],
     list_select_related=["group"],
     search_fields=["name"],
 )
 register(
     RationaleMark,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["judgment", "marker", "sound", "marked_at"],
     list_select_related=["judgment", "marker"],
 )
-register(TableMaking, ReadOnlyAdmin, list_display=["judgment", "table"], list_select_related=["judgment", "table"])
+register(TableMaking, RecordAdmin, list_display=["judgment", "table"], list_select_related=["judgment", "table"])
 register(
     TableCheck,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["table", "endpoint", "model", "made_at"],
     list_filter=["model"],
     list_select_related=["table", "endpoint"],
 )
 register(
     Embedding,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["cache_key", "model", "created_at"],
     list_filter=["model"],
     exclude=["vector"],
 )
 register(
     AspectSet,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["group", "task", "version", "created_at"],
     list_filter=["task"],
     list_select_related=["group"],
 )
 register(
     GenerationRun,
-    ReadOnlyAdmin,
+    RecordAdmin,
     list_display=["name", "study", "model", "temperature", "samples", "seed", "template_version", "created_at"],
     list_filter=["model"],
     list_select_related=["study"],

@@ -80,7 +80,7 @@ class SecondCard:
 
 
 @dataclass(frozen=True)
-class Status:
+class HitProgress:
     """Progress of a HIT; `open` holds (place, key) of the pairs without a vote of this stage."""
 
     rated: int
@@ -226,7 +226,7 @@ def _places(assignment: int, stage: str) -> "QuerySet[Display, tuple[int, str, b
 _PLACES = Prepared(_places)
 
 
-def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | None = None) -> Status:
+def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | None = None) -> HitProgress:
     """Count the pairs with and without a vote of the present stage: in one query, in none if given `displays`."""
     second = assignment.locked_at is not None
     stage = REVISED if second else FIRST
@@ -236,7 +236,7 @@ def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | 
         places = _PLACES.all(assignment=assignment.pk, stage=stage)
     unrated = [(position + 1, key) for position, key, done in places if not done]
     expires = assignment.expires_at
-    return Status(
+    return HitProgress(
         rated=len(places) - len(unrated),
         total=len(places),
         open=unrated,

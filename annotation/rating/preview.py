@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from annotation.core.errors import UnknownName
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, Pair
-from annotation.rating.presenters import Card, HitPlace, SecondCard, Status, base_context, source_of, texts_of
+from annotation.rating.presenters import Card, HitPlace, HitProgress, SecondCard, base_context, source_of, texts_of
 from annotation.rating.second_stage import LONGEST_REASON, choose_table, turned_rows
 
 KEY = "preview"  # shorter than any assignment's key
@@ -117,8 +117,8 @@ def _second_card(display: Display, *, is_open: bool) -> SecondCard:
     )
 
 
-def _status(assignment: Assignment, displays: Sequence[Display], at: datetime) -> Status:
-    return Status(
+def _status(assignment: Assignment, displays: Sequence[Display], at: datetime) -> HitProgress:
+    return HitProgress(
         rated=0,
         total=len(displays),
         open=[(display.position + 1, display.pair.key) for display in displays],

@@ -134,7 +134,7 @@ def judge_of(
     judge = Judge(
         method=configuration.method,
         endpoint=endpoint,
-        order=Judge.Order.RANDOM,
+        order=Judge.OrderPolicy.RANDOM,
         repeats=rounds,
         params=params,
         seed=seed,

@@ -35,9 +35,9 @@ def identity_of(*fields: object) -> str:
 
 def orders_for(judge: Judge, identity: str) -> list[str]:
     """Return the orders in which a judge is shown a pair; a random one is drawn by the judge's seed."""
-    if judge.order == Judge.Order.BOTH:
+    if judge.order == Judge.OrderPolicy.BOTH:
         return [AB, BA]
-    if judge.order == Judge.Order.RANDOM:
+    if judge.order == Judge.OrderPolicy.RANDOM:
         digest = hashlib.sha256(f"order\x00{judge.seed}\x00{identity}".encode()).digest()
         return [AB if digest[0] & 1 else BA]
     return [judge.order]

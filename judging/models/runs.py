@@ -14,7 +14,7 @@ from judging.models.wordings import PromptFile
 class Judge(models.Model):
     """An auto-rater: a method with its settings and, where it asks a model, the endpoint."""
 
-    class Order(models.TextChoices):
+    class OrderPolicy(models.TextChoices):
         RANDOM = "random", _("Random per pair (seeded)")
         BOTH = "both", _("Both orders; disagreement is a tie")
         AB = "ab", _("System A first")
@@ -27,7 +27,7 @@ class Judge(models.Model):
     name = models.SlugField(max_length=80, unique=True)
     method = models.CharField(max_length=40)
     endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
-    order = models.CharField(max_length=10, choices=Order.choices, default=Order.RANDOM)
+    order = models.CharField(max_length=10, choices=OrderPolicy.choices, default=OrderPolicy.RANDOM)
     combine = models.CharField(max_length=12, choices=Combine.choices, default=Combine.TIE)
     repeats = models.PositiveSmallIntegerField(default=1, help_text="How often each presentation is asked.")
     negated = models.BooleanField(default=False, help_text="Ask the negated question as well.")

@@ -144,7 +144,7 @@ def _latest(rows: QuerySet[Judgment]) -> dict[tuple[int, str], _Presented]:
 
 def _one_verdict_each(groups: Iterable[list[_Presented]], judge: Judge) -> list[int | None]:
     """Combine each pair's presentations, in one or both orders, into a verdict."""
-    both = judge.order == Judge.Order.BOTH
+    both = judge.order == Judge.OrderPolicy.BOTH
     if both and judge.combine == Judge.Combine.PROBABILITY:
         return _averaged(groups)
     return [_one_verdict(group, wanted=1 + both) for group in groups]

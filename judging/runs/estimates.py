@@ -107,7 +107,9 @@ def estimate(
     pairs = pairs_of(study, batch, only)
     runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key)
     run = runs.first() if judge.pk else None
-    presentations = pairs.count() * len(repeats_and_questions(judge)) * (2 if judge.order == Judge.Order.BOTH else 1)
+    presentations = (
+        pairs.count() * len(repeats_and_questions(judge)) * (2 if judge.order == Judge.OrderPolicy.BOTH else 1)
+    )
     pending = presentations - (settled_cells(run).count() if run else 0)
     pending = max(0, pending if limit is None else min(limit, pending))
     if not isinstance(method, AskingMethod):

@@ -37,7 +37,9 @@ class JudgeForm(forms.Form):
         empty_label=_("none (baselines)"),
         help_text=_("Added by a site admin."),
     )
-    order = forms.ChoiceField(choices=Judge.Order.choices, initial=Judge.Order.RANDOM, label=_("Order of the texts"))
+    order = forms.ChoiceField(
+        choices=Judge.OrderPolicy.choices, initial=Judge.OrderPolicy.RANDOM, label=_("Order of the texts")
+    )
     combine = forms.ChoiceField(
         choices=Judge.Combine.choices,
         initial=Judge.Combine.TIE,

@@ -26,7 +26,7 @@ def add_judge(
     name: str,
     method: str,
     endpoint: Endpoint | None = None,
-    order: str = Judge.Order.RANDOM,
+    order: str = Judge.OrderPolicy.RANDOM,
     combine: str = Judge.Combine.TIE,
     repeats: int = 1,
     negated: bool = False,
@@ -130,7 +130,7 @@ def check_probabilities(judge: Judge, method: Method) -> None:
 
     Raises: BadSettings
     """
-    if judge.order != Judge.Order.BOTH:
+    if judge.order != Judge.OrderPolicy.BOTH:
         raise BadSettings("probabilities are averaged over both orders: choose order both")
     if not gives_probabilities(method, judge.params):
         option = " without logprobs=true" if "logprobs" in method.options else ""

@@ -119,7 +119,7 @@ def _preview(study: Study, given: MturkSettings) -> dict[str, object]:
     }
 
 
-def _arrival(request: HttpRequest, given: MturkSettings) -> work.Arrival:
+def _arrival(request: HttpRequest, given: MturkSettings) -> work.MturkArrival:
     """Read MTurk's query parameters.
 
     Raises: Unacceptable when they are invalid, or from the other MTurk site.
@@ -129,4 +129,4 @@ def _arrival(request: HttpRequest, given: MturkSettings) -> work.Arrival:
         raise Unacceptable(_("This address is not complete. Please open the HIT on MTurk."))
     if request.GET.get("turkSubmitTo", "").removesuffix("/") != given.site.submit:
         raise Unacceptable(_("This HIT was opened from another site than the one it is meant for."))
-    return work.Arrival(worker_id=worker, assignment_id=assignment, hit_id=hit)
+    return work.MturkArrival(worker_id=worker, assignment_id=assignment, hit_id=hit)

@@ -10,7 +10,7 @@ from annotation.core.errors import ClaimRefused
 from annotation.models import Channel
 from annotation.recruitment.mturk.client import KeyMissing, MturkClient, MturkRefused, MturkUnreachable
 from annotation.recruitment.mturk.site import MturkSettings
-from annotation.recruitment.mturk.work import UNVERIFIED, Arrival, refuse_unknown_hit
+from annotation.recruitment.mturk.work import UNVERIFIED, MturkArrival, refuse_unknown_hit
 from annotation.recruitment.throttling import (
     is_unresponsive,
     note_refused,
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 ACCEPTED, SUBMITTED = "accepted", "submitted"
 
 
-def check_arrival(channel: Channel, arrival: Arrival, address: str | None) -> str:
+def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) -> str:
     """Verify a new assignment with MTurk, which tells its worker only after submission; return MTurk's answer.
 
     Without a key, or while MTurk doesn't answer, the assignment is accepted unverified, and `sync` compares later.
@@ -55,7 +55,7 @@ def check_arrival(channel: Channel, arrival: Arrival, address: str | None) -> st
         return UNVERIFIED
 
 
-def _verify(given: MturkSettings, arrival: Arrival) -> str:
+def _verify(given: MturkSettings, arrival: MturkArrival) -> str:
     with closing(MturkClient(given, patient=False)) as client:
         try:
             found = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]

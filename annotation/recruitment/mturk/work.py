@@ -25,7 +25,7 @@ MOST_UNDONE = 20  # unverified assignments of one worker without work; MTurk's o
 
 
 @dataclass(frozen=True)
-class Arrival:
+class MturkArrival:
     """The ids in the address that MTurk opened."""
 
     worker_id: str
@@ -35,7 +35,7 @@ class Arrival:
 
 @transaction.atomic
 def arrive(
-    *, channel: Channel, arrival: Arrival, verified: str, at: datetime, address: str | None = None
+    *, channel: Channel, arrival: MturkArrival, verified: str, at: datetime, address: str | None = None
 ) -> Submission:
     """Return the submission of an accepted assignment, made if new; an assignment stays its first worker's.
 
@@ -57,7 +57,7 @@ def arrive(
     return submission
 
 
-def _refuse_made_up(participant: Participant, arrival: Arrival) -> None:
+def _refuse_made_up(participant: Participant, arrival: MturkArrival) -> None:
     """Refuse a further assignment to a worker with many unverified ones without work: the ids may be made up.
 
     Raises: ClaimRefused.

@@ -40,7 +40,7 @@ from annotation.recruitment.prolific.panel_actions import run_panel_action
 from annotation.recruitment.prolific.site import ASKED, ID, SIGNED, ProlificSettings, completion_url
 from annotation.recruitment.prolific.submissions import (
     FINAL,
-    Arrival,
+    ProlificArrival,
     State,
     SubmissionEnd,
     admit,
@@ -162,7 +162,7 @@ def _claims(request: HttpRequest, given: ProlificSettings, at: datetime) -> dict
         raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
 
 
-def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, given: ProlificSettings) -> Arrival:
+def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, given: ProlificSettings) -> ProlificArrival:
     """Read the three ids; signed ones must equal those in the address.
 
     Raises: Unacceptable when an id is missing or invalid; ClaimRefused for another study.
@@ -182,21 +182,21 @@ def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, given: Prolific
     participant, study, submission = found
     if not given.study_id or study != given.study_id:
         raise ClaimRefused(_("This link is for another study. Please open the study from Prolific again."))
-    return Arrival(participant, submission)
+    return ProlificArrival(participant, submission)
 
 
-def _known(channel: Channel, arrival: Arrival) -> Participant | None:
+def _known(channel: Channel, arrival: ProlificArrival) -> Participant | None:
     found = channel.participants.filter(external_id=arrival.participant)
     return found.select_related("annotator__user").first()
 
 
-def _has_come_with(channel: Channel, arrival: Arrival) -> bool:
+def _has_come_with(channel: Channel, arrival: ProlificArrival) -> bool:
     """Tell whether a participant has come with this submission before, and so has given the proof."""
     mine = channel.submissions.filter(external_id=arrival.submission, participant__external_id=arrival.participant)
     return mine.exists()
 
 
-def _look_up_submission(channel: Channel, arrival: Arrival, given: ProlificSettings) -> None:
+def _look_up_submission(channel: Channel, arrival: ProlificArrival, given: ProlificSettings) -> None:
     """Verify with Prolific that the submission exists, is active and theirs.
 
     Raises: ClaimRefused; ProlificUnreachable; TokenMissing.

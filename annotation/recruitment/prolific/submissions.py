@@ -39,7 +39,7 @@ _ENDS = {COMPLETED: State.COMPLETED, SCREENED_OUT: State.SCREENED_OUT, TIMED_OUT
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ProlificArrival:
     """The ids in the address of an arrival."""
 
     participant: str
@@ -63,7 +63,7 @@ def status_named(text: Any) -> str:
 
 @transaction.atomic
 def admit(
-    *, channel: Channel, arrival: Arrival, proven: bool, confirmed: bool, address: str | None, at: datetime
+    *, channel: Channel, arrival: ProlificArrival, proven: bool, confirmed: bool, address: str | None, at: datetime
 ) -> Submission:
     """Return the submission of an arriving participant, who becomes a rater if new.
 

@@ -27,8 +27,8 @@ class Command(TandemCommand):
         parser.add_argument("--endpoint", metavar="NAME", help="which endpoint to ask; none for a baseline")
         parser.add_argument(
             "--order",
-            choices=Judge.Order.values,
-            default=Judge.Order.RANDOM.value,
+            choices=Judge.OrderPolicy.values,
+            default=Judge.OrderPolicy.RANDOM.value,
             help="which text is shown first: drawn for each pair (default), both orders, or always A's (ab) or B's (ba)",
         )
         parser.add_argument(

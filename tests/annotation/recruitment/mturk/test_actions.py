@@ -21,7 +21,7 @@ from annotation.recruitment.mturk.hits import expire, publish
 from annotation.recruitment.mturk.requests import RunSummary
 from annotation.recruitment.mturk.site import MturkSettings, parse_requirements
 from annotation.recruitment.mturk.sync import answers, sync
-from annotation.recruitment.mturk.work import Arrival, arrive, begin, settle
+from annotation.recruitment.mturk.work import MturkArrival, arrive, begin, settle
 from tests.annotation.recruitment.mturk.server import (
     CUT,
     FAULT,
@@ -63,7 +63,7 @@ def do_work(server: MturkServer, channel: Channel, hit_id: str, worker: str) -> 
     """Have a worker accept a HIT, rate one of ours, and submit the form with the code; returns the assignment."""
     assignment = server.accept(hit_id, worker)
     now = timezone.now()
-    arrival = Arrival(worker_id=worker, assignment_id=assignment, hit_id=hit_id)
+    arrival = MturkArrival(worker_id=worker, assignment_id=assignment, hit_id=hit_id)
     submission = arrive(channel=channel, arrival=arrival, verified="", at=now)
     rater = begin(submission=submission, opens=0, device=worker, at=now)
     rater.consents.create(version=1, accepted=True)
@@ -439,7 +439,7 @@ def test_what_mturk_approved_by_itself_is_approved_here(mturk: MturkServer, chan
 
 def test_an_assignment_that_was_left_behind_ends_with_its_time(mturk: MturkServer, channel: Channel) -> None:
     offer(channel)
-    arrival = Arrival(worker_id="AWORKER1", assignment_id="3LEFT", hit_id="3HIT00001")
+    arrival = MturkArrival(worker_id="AWORKER1", assignment_id="3LEFT", hit_id="3HIT00001")
     arrive(channel=channel, arrival=arrival, verified="", at=timezone.now() - timedelta(hours=5))
 
     told = sync(channel=channel, at=timezone.now())
