@@ -55,7 +55,7 @@ def is_loopback(host: object) -> bool:
 
 
 def is_numeric(host: object) -> bool:
-    """Tell whether a host is an address in one of its spellings (0177.0.0.1), which is read without asking anybody."""
+    """Tell whether a host is an address in one of its spellings (0177.0.0.1), which is read without a DNS query."""
     text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
     try:
         socket.inet_aton(text)

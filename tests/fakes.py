@@ -125,7 +125,7 @@ class StandIn:
         self._released.set()
 
     def reset(self, *, hold_after: int | None = None) -> None:
-        """Forget what happened, let go whoever still waits, and begin again."""
+        """Forget what happened, release the waiting calls, and begin again."""
         self._released.set()
         with self._lock:
             self.bodies.clear()

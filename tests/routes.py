@@ -153,7 +153,7 @@ def session_of(user: User | None) -> str:
 
 
 def ask(client: Client, route: Route, method: str, whole: Whole, session: str, **more: Any) -> HttpResponseBase:
-    """Ask for an address as whoever the session is of, with nothing else kept; what that changed is undone.
+    """Request an address as the user of the session, with nothing else kept; what that changed is undone.
 
     One client asks for all: each new one would set up the whole program again. `more` goes to its request.
     """

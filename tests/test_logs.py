@@ -47,7 +47,7 @@ def written(settings: Any) -> Iterator[io.StringIO]:
         logger.setLevel(level)
 
 
-def assert_nobody_in(lines: str) -> None:
+def assert_no_person_in(lines: str) -> None:
     assert lines
     assert [text for text in PERSONAL if text in lines] == []
 
@@ -58,7 +58,7 @@ def test_a_failed_sign_in_is_logged_without_name_and_address(written: io.StringI
         Client(REMOTE_ADDR=ADDRESS).post("/login/", {"username": NAME, "password": password})
     assert "login failure" in written.getvalue()
     assert "Locking out" in written.getvalue()
-    assert_nobody_in(written.getvalue())
+    assert_no_person_in(written.getvalue())
 
 
 def test_roles_and_links_are_logged_by_the_numbers_of_accounts(written: io.StringIO, study: Study) -> None:
@@ -72,7 +72,7 @@ def test_roles_and_links_are_logged_by_the_numbers_of_accounts(written: io.Strin
     assert f"researcher given to account {member.pk} in {study} by account {boss.pk}" in lines
     assert f"researcher taken from account {member.pk} in {study} by account {boss.pk}" in lines
     assert f"new link for rater {made.rater} of study {study} made by account {boss.pk}" in lines
-    assert_nobody_in(lines)
+    assert_no_person_in(lines)
     assert "boss.of.all" not in lines
 
 
@@ -87,7 +87,7 @@ def test_an_arrival_and_a_refused_message_are_logged_without_platform_ids(
     lines = written.getvalue()
     assert f"/join/{channel.key}/?PROLIFIC_PID={MASK}&STUDY_ID={MASK}&SESSION_ID={MASK} HTTP/1.1" in lines
     assert f"/hooks/prolific/{channel.key}/" in lines
-    assert_nobody_in(lines)
+    assert_no_person_in(lines)
 
 
 def test_an_error_is_logged_without_what_its_words_hold_of_a_person(
@@ -102,7 +102,7 @@ def test_an_error_is_logged_without_what_its_words_hold_of_a_person(
     assert browser.get("/rate/progress/").status_code == 500
     assert "Internal Server Error: /rate/progress/" in written.getvalue()
     assert f"RuntimeError: {MASK} came as {MASK}" in written.getvalue()
-    assert_nobody_in(written.getvalue())
+    assert_no_person_in(written.getvalue())
 
 
 def test_what_a_database_says_of_a_row_stays_out_of_the_log(written: io.StringIO) -> None:

@@ -120,7 +120,7 @@ def test_hits_are_open_to_their_annotator_only() -> None:
     for (name, method), row in pages.items():
         got = dict(zip(COLUMNS, row, strict=True))
         assert (got.pop("signed out"), got.pop("annotator")) == ("login", "ok"), name
-        # A form's address that is opened again leads anybody back to the HIT, which isn't there for them.
+        # A form's address that is opened again redirects to the HIT, which is a 404 for them.
         leads_back = method == "GET" and (name, "POST") in pages and name != "annotation:return"
         assert set(got.values()) == ({"ok"} if leads_back else {"404"}), (name, method)
 

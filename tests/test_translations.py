@@ -152,7 +152,7 @@ def test_an_update_keeps_what_is_translated_and_writes_the_same_bytes_again(tmp_
     assert b"-Date" not in first
 
 
-def test_a_text_that_was_reworded_keeps_its_translation_for_somebody_to_look_at(tmp_path: Path) -> None:
+def test_a_reworded_text_keeps_its_translation_marked_fuzzy(tmp_path: Path) -> None:
     little(tmp_path, '{% translate "Hello, dear" %}', 'msgid "Hello, dears"\nmsgstr "Hallo, ihr"\n')
 
     texts = messages.update(tmp_path, "de", messages.collect(tmp_path))

@@ -67,7 +67,7 @@ def test_bad_input_is_refused() -> None:
             rank_correlation([1, 2], [1, 2], rng=rng, **bad)
 
 
-def test_interval_ranks_every_resample_anew() -> None:
+def test_interval_ranks_every_resample_again() -> None:
     rng = np.random.default_rng(3)
     x = rng.integers(0, 6, 30).astype(float)
     y = x + rng.normal(0, 2, 30).round()

@@ -107,7 +107,7 @@ def test_order_of_rows_and_naming_the_sides_do_not_matter(rows, random):
         np.testing.assert_allclose(measure(outcomes_of(turned)).value, measure(outcomes_of(plain)).value)
 
 
-def test_systems_that_met_nobody_have_no_rate():
+def test_systems_without_comparisons_have_no_rate():
     rates = win_rate(outcomes_of([(0, 1, 1), (0, 3, NAN)]), systems=[3, 1, 0, 8])
     np.testing.assert_array_equal(rates.system, [0, 1, 3, 8])
     np.testing.assert_array_equal(rates.value, [0, 1, NAN, NAN])

@@ -142,7 +142,7 @@ def test_agreement_is_with_first_votes_only():
     assert agreement_with_others([B, B], [1, 1], [1, 2], **first).tolist() == [0, 0]
 
 
-def test_agreement_of_nobody_is_empty_and_alone_is_undefined():
+def test_agreement_of_no_votes_is_empty_and_alone_is_undefined():
     nobody = {"first": [], "first_pair": [], "first_rater": []}
     assert agreement_with_others([], [], [], **nobody).shape == (0,)
     assert np.isnan(agreement_with_others([A], [1], [1], **nobody)).all()

@@ -294,6 +294,6 @@ def test_incomplete_sets_are_left_out(rng):
 
 
 @pytest.mark.parametrize(("n_pairs", "error"), [(6, NotEnough), (0, UnknownValue)])
-def test_consistency_with_pairs_that_nobody_rated_is_refused(golden_sets, n_pairs, error, rng):
+def test_consistency_with_unrated_pairs_is_refused(golden_sets, n_pairs, error, rng):
     with pytest.raises(error):
         consistency_components(golden_sets, n_pairs, rng=rng)

@@ -87,7 +87,7 @@ def test_raters_needed_follow_from_the_limits(limits: dict[str, int], raters: in
     assert workload(hits=10, pairs_per_hit=1, raters_per_hit=3, check_share=0.25, **limits).raters == raters  # type: ignore[arg-type]
 
 
-def test_no_hits_need_nobody() -> None:
+def test_no_hits_need_no_rater() -> None:
     assert workload(hits=0, pairs_per_hit=5, raters_per_hit=3, most_hits_per_rater=2).raters == 0
 
 

@@ -10,7 +10,7 @@ from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import make_endpoint, make_study, pairs_in
 
 
-def test_ways_of_judging_are_for_everybody(open_as: Callable[..., Page]) -> None:
+def test_ways_of_judging_are_accessible(open_as: Callable[..., Page]) -> None:
     study, endpoint = make_study(), make_endpoint()
     study.instances.update(gold={"better": "heron"})
     for status, one in (("done", JudgeConfiguration("direct")), ("running", sc2(1)), ("queued", sc2(8))):

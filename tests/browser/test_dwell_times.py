@@ -271,7 +271,7 @@ def test_times_survive_a_reload_and_are_shared_by_tabs(open_as: OpenAs, transact
     assert rating.active_seconds == pytest.approx(20, rel=0.1)
 
 
-def test_another_browser_goes_on_from_what_the_server_has(open_as: OpenAs, transactional_db: None) -> None:
+def test_another_browser_continues_from_what_the_server_has(open_as: OpenAs, transactional_db: None) -> None:
     page = begun(open_as, pairs=2)
     wait(page, 12)
     vote(page, 0)

@@ -14,7 +14,7 @@ from tests.judging.builders import make_endpoint, make_study
 LONG = "averylongnamewithoutanyblankinit" * 4
 
 
-def test_sampling_page_is_for_everybody(open_as: Callable[..., Page]) -> None:
+def test_sampling_page_is_accessible(open_as: Callable[..., Page]) -> None:
     study: Any = make_study()
     endpoint = make_endpoint("http://127.0.0.1:9/v1")  # may not be asked, which the page then says
     template = own_template(f"{LONG}\n$source")

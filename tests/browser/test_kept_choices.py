@@ -35,7 +35,7 @@ def page(open_as: OpenAs, study: Study) -> Page:
 
 
 def sign_in(page: Page, name: str) -> None:
-    """Sign somebody in, in a tab of their own of the same browser; the tabs that are open keep what they show."""
+    """Sign a user in, in a new tab of the same browser; the tabs that are open keep what they show."""
     grant_role(username=name, role="annotator")
     tab = page.context.new_page()
     user = get_user_model().objects.get(username=name)
@@ -63,7 +63,7 @@ def test_a_choice_made_before_the_script_arrived_is_saved(page: Page) -> None:
     assert kept(page) == 0
 
 
-def test_a_choice_waits_while_somebody_else_is_signed_in(page: Page) -> None:
+def test_a_choice_waits_while_another_user_is_signed_in(page: Page) -> None:
     page.route("**/vote/", lambda route: route.abort())
     expect(walk.choose(page, 0, "left")).to_contain_text("Waiting")
     sign_in(page, "ben")

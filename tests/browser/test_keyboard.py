@@ -148,7 +148,7 @@ def test_arrows_scroll_when_shortcuts_are_off(page: Page) -> None:
     assert checked(page) == [None, None, None]
 
 
-def test_keys_keep_quiet_while_somebody_types(page: Page) -> None:
+def test_keys_do_nothing_while_the_rater_types(page: Page) -> None:
     report = card(page, 0).locator(".report")
     report.locator("summary").click()
     report.locator("textarea").press_sequentially("1 2 3?")

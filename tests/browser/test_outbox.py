@@ -255,7 +255,7 @@ def test_what_a_page_says_about_a_vote_is_stored_with_it(page: Page) -> None:
     expect(walk.choose(page, 0, "left")).to_contain_text("Saved at")
     third = VoteChange.objects.latest("pk")
     assert third.page != first.page
-    assert (third.wall_seconds or 0) >= before  # a reload does not begin to count anew
+    assert (third.wall_seconds or 0) >= before  # a reload does not restart the count
 
 
 def test_without_storage_a_choice_still_waits_on_its_page(open_as: OpenAs, study: Study) -> None:

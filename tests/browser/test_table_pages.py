@@ -12,7 +12,7 @@ from tests.judging.tables.table_builders import exact_record, make_making, make_
 LONG = "They take the ferry at eight twenty and walk from the landing, " * 8
 
 
-def test_comparison_tables_are_for_everybody(open_as: Callable[..., Page]) -> None:
+def test_comparison_tables_are_accessible(open_as: Callable[..., Page]) -> None:
     study = make_study()
     pairs = pairs_in(study)
     run = JudgeRun.objects.create(study=study, judge=make_judge("coin"))

@@ -309,7 +309,7 @@ def drafts(page: Page) -> list[str]:
 
 
 def sign_in(page: Page, address: str, name: str) -> None:
-    """Sign somebody in, in the same tab."""
+    """Sign a user in, in the same tab."""
     grant_role(username=name, role="annotator")
     walk.sign_in(page, login_link(user=get_user_model().objects.get(username=name), base_url=address))
 

@@ -87,7 +87,7 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
     researcher.goto("/studies/boats/findings/")
     findings = researcher.locator("main")
     expect(findings).to_contain_text("12")  # ratings
-    expect(findings).to_contain_text("1.000")  # everybody was consistent
+    expect(findings).to_contain_text("1.000")  # all raters were consistent
     for picture in researcher.locator("picture img").all():
         picture.scroll_into_view_if_needed()
         expect(picture).to_have_js_property("complete", True)

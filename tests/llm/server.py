@@ -1,6 +1,6 @@
 """Serve a real small language model on loopback, as an OpenAI-compatible endpoint; for `make test-llm`.
 
-Prints its address on one line and ends when its standard input closes, and so with whoever started it. The key that it
+Prints its address on one line and ends when its standard input closes, and so with its parent process. The key that it
 asks for is in the variable SMALL_MODEL_KEY. Run with the folder of `tools/get_small_model.sh` on the module path.
 """
 

@@ -1,4 +1,4 @@
-"""Aspects distilled by a real small model: mechanics only, what it finds is of no use to anybody."""
+"""Aspects distilled by a real small model: mechanics only, its aspects are of no use."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from judging.models import AspectSet, Completion
 from tests.llm.conftest import SmallModel
 from tests.llm.test_methods import study  # noqa: F401  (a fixture)
 
-# Without it the model goes on with the texts, and seldom lists anything.
+# Without it the model continues the texts, and seldom lists anything.
 LIST = 'root ::= line line line line line\nline ::= "- " [a-z] [a-z ]{3,20} "\\n"'
 
 

@@ -25,14 +25,14 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 async def main(options: dict[str, Any]) -> None:
-    """Serve until a signal, or until nobody holds standard input open."""
+    """Serve until a signal, or until standard input is closed."""
     port, while_stdin = options.pop("port"), options.pop("while_stdin")
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     if while_stdin:
-        # Nothing is ever written there: it becomes readable when whoever started this is gone, by whatever means.
+        # Nothing is ever written there: it becomes readable when the parent process ends, in whatever way.
         loop.add_reader(sys.stdin.fileno(), ended.set)
     runner, port = await serve(StandInServer(changed(Behaviour(), options)), port=port)
     sys.stdout.write(f"http://127.0.0.1:{port}/v1\n")

@@ -34,7 +34,7 @@ class StandInProcess:
         return self._ask("GET", "/control/requests")
 
     def forget(self) -> None:
-        """Count from zero, and draw anew."""
+        """Count from zero, and restart the draws."""
         self._ask("POST", "/control/forget")
 
     def reset(self) -> None:

@@ -23,13 +23,13 @@ class State:
         self.forget()
 
     def behave(self, changes: dict[str, Any]) -> None:
-        """Change the behaviour; another seed begins its draws anew."""
+        """Change the behaviour; another seed restarts its draws."""
         self.behaviour = changed(self.behaviour, changes)
         if "seed" in changes:
             self.rng = Random(self.behaviour.seed)
 
     def forget(self) -> None:
-        """Begin counting, and drawing, anew."""
+        """Restart counting and drawing."""
         self.rng = Random(self.behaviour.seed)
         self.outcomes: Counter[str] = Counter()
         self.routes: Counter[str] = Counter()

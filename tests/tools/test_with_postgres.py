@@ -81,5 +81,5 @@ def test_killed_in_the_middle_leaves_no_server(tmp_path: Path) -> None:
         wait_until(lambda: not is_listening(url), "the server to end")
         shutil.rmtree(data.parent)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # the command, which nobody ends for us
+        os.killpg(process.pid, signal.SIGKILL)  # the command, which survives its parent
     assert not is_running(process.pid)

@@ -117,7 +117,7 @@ def test_slots_are_made_for_the_hits_that_are_named_and_no_others() -> None:
     ],
     ids=str,
 )
-def test_a_plan_with_numbers_that_nobody_means_is_refused_in_words(numbers: dict[str, Any]) -> None:
+def test_a_plan_with_absurd_numbers_is_refused_with_a_message(numbers: dict[str, Any]) -> None:
     study = make_study()
     with pytest.raises(Unacceptable, match="must be from"):
         plan(study, PlanSpec(**{"width": 0.1, "assumptions": Assumptions(), **numbers}))

@@ -291,7 +291,7 @@ def test_an_arm_gets_no_more_of_a_hit_than_its_share() -> None:
         assert Counter(hit.slots.values_list("assignment__arm", flat=True)) == {"none": 2, "table:c8": 2}
 
 
-def test_places_that_no_arm_has_a_share_of_are_for_anybody() -> None:
+def test_places_that_no_arm_has_a_share_of_are_for_any_rater() -> None:
     study = armed(arms=2, raters=3)
 
     assert [give_out(study, rater_of(study, "none", f"n{n}")) for n in range(3)] == [3, 3, 0]
@@ -318,7 +318,7 @@ def test_a_slot_that_comes_free_is_kept_for_the_arm_that_it_lacks() -> None:
     assert give_out(study, rater_of(study, "none", "next")) == 1
 
 
-def test_whoever_gets_no_hit_is_not_drawn_into_an_arm() -> None:
+def test_an_annotator_without_a_hit_is_not_drawn_into_an_arm() -> None:
     study = armed(arms=2, raters=2, instances=1)
     for arm in ("none", "table:c8"):
         give_out(study, rater_of(study, arm, arm))
@@ -331,7 +331,7 @@ def test_whoever_gets_no_hit_is_not_drawn_into_an_arm() -> None:
     assert draw_arm(study=study, annotator=late) in study.arms
 
 
-def test_slots_are_kept_anew_when_the_balance_is_given_up() -> None:
+def test_slots_are_kept_again_when_the_balance_is_given_up() -> None:
     study = armed(arms=2, raters=2)
     assert set(Slot.objects.values_list("arm", flat=True)) == {"none", "table:c8"}
 
@@ -361,7 +361,7 @@ def test_shares_of_arms_never_exceed_what_a_hit_has(arms: int, places: int, held
     for name in names:
         assert kept[name] <= max(share - have.count(name), 0)  # never more than its share
         if short and kept[name]:
-            assert total[name] <= min(short) + 1  # too few places: whoever has fewest comes first
+            assert total[name] <= min(short) + 1  # too few places: the arm with the fewest comes first
     if sum(max(share - have.count(name), 0) for name in names) <= len(labels):
         assert not short
 

@@ -67,7 +67,7 @@ def test_the_last_slot_goes_to_one_of_many() -> None:
     assert Assignment.objects.count() == 1
 
 
-def test_no_slot_is_held_twice_and_nobody_gets_a_hit_twice() -> None:
+def test_no_slot_is_held_twice_and_no_rater_gets_a_hit_twice() -> None:
     study = make_study(instances=6, k=2)
     make_batch(study, raters=4)
     annotators = [make_annotator(study, f"r{n}") for n in range(THREADS)]

@@ -39,7 +39,7 @@ def shown_to(rater: Annotator) -> str:
     return Template("{% include 'annotation/rating/_messages.html' %}").render(Context({"request": request}))
 
 
-def test_a_message_reaches_its_rater_and_nobody_else(study: Study) -> None:
+def test_a_message_reaches_its_rater_only(study: Study) -> None:
     rater, other = make_annotator(study), make_annotator(study, "other")
 
     tell(rater, "  Please <b>read</b> slowly.\r\nThank you.\x00 ")
@@ -94,7 +94,7 @@ def test_putting_one_away_shows_the_rest_to_htmx(study: Study) -> None:
 
 
 @pytest.mark.parametrize("back", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", ""])
-def test_nobody_is_led_away_from_here(study: Study, back: str) -> None:
+def test_redirects_stay_on_this_server(study: Study, back: str) -> None:
     response = signed_in(make_annotator(study)).post(ADDRESS, {"key": "none", "next": back})
 
     assert response.headers["Location"] == "/rate/"
@@ -129,7 +129,7 @@ def test_a_message_that_says_nothing_or_too_much_is_refused(study: Study, text: 
     assert Message.objects.count() == 0
 
 
-def test_nobody_writes_to_those_who_come_no_more(study: Study) -> None:
+def test_raters_who_left_get_no_messages(study: Study) -> None:
     gone = make_annotator(study)
     withdraw(annotator=gone, at=NOON)
     imported = Annotator.objects.create(study=study, code="w1", kind="imported")

@@ -80,7 +80,7 @@ def test_who_withdrew_is_owed_their_pay_by_code_and_nothing_else_is_told(study: 
     assert (found.name, found.channel, found.hits, found.counted, found.minutes) == ("", "", None, None, None)
 
 
-def test_platforms_pay_their_own_and_links_name_nobody(study: Study) -> None:
+def test_platforms_pay_their_own_and_links_name_no_rater(study: Study) -> None:
     for name, kind in (("ann", "account"), ("inv", "invited"), ("ano", "anonymous"), ("pro", "prolific")):
         worked(study, name, kind=kind)
     worked(study, "idle", 0)

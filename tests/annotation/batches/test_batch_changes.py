@@ -35,7 +35,7 @@ def events(batch: Batch) -> list[tuple[str, str, dict[str, Any]]]:
 # Drafts, launching, closing
 
 
-def test_a_draft_is_given_to_nobody_until_it_is_launched() -> None:
+def test_a_draft_is_given_to_no_rater_until_it_is_launched() -> None:
     study = make_study()
     admin = make_user("admin", "study-admin", study=study)
     batch = make_batch(study, status="draft")

@@ -36,7 +36,7 @@ def claimed(study: Study, name: str = "ann") -> Assignment:
     return claim_hit(annotator=make_annotator(study, name), at=timezone.now())
 
 
-def test_stale_links_lock_nobody_out_and_leave_no_token_behind(client: Client) -> None:
+def test_stale_links_lock_no_user_out_and_leave_no_token_behind(client: Client) -> None:
     user = make_user("ann", "annotator")
     stale = login_link(user=user, base_url="")
     assert Client().post(stale).status_code == 302
@@ -219,7 +219,7 @@ def test_the_admin_does_not_list_tokens() -> None:
 def test_ties_can_not_be_switched_off_while_votes_are_being_given() -> None:
     study = make_study()
     save_settings(study=study, ties_allowed=False)
-    save_settings(study=study, ties_allowed=True)  # nobody has voted yet
+    save_settings(study=study, ties_allowed=True)  # no votes yet
     assignment = claimed(study)
     key = assignment.displays.first().pair.key
     save_vote(assignment=assignment, pair_key=key, choice="none", at=timezone.now())

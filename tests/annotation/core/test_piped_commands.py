@@ -1,4 +1,4 @@
-"""Commands whose reader goes away: what was printed is kept, and nobody is shown a stack trace."""
+"""Commands whose reader goes away: what was printed is kept, without a stack trace."""
 
 import os
 import subprocess

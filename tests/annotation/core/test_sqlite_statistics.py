@@ -1,4 +1,4 @@
-"""SQLite is told how full its tables are: when they have grown, and without making anybody wait."""
+"""SQLite's planner statistics are refreshed when tables have grown, without making a request wait."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def test_a_table_is_counted_when_it_has_grown_and_not_each_time(file: Path) -> N
     assert int(second.split()[0]) > 2 * int(first.split()[0])
 
 
-def test_nobody_waits_for_it_while_somebody_writes(file: Path) -> None:
+def test_a_connection_does_not_wait_for_it_while_another_writes(file: Path) -> None:
     fill(file, 2 * FEW)
     writer = sqlite3.connect(file, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")

@@ -86,7 +86,7 @@ def test_place_and_side_follow_from_the_recorded_seeds_alone() -> None:
 
 
 @pytest.mark.django_db
-def test_a_fixed_order_is_the_same_for_everybody_while_sides_are_not() -> None:
+def test_a_fixed_order_is_the_same_for_all_raters_while_sides_are_not() -> None:
     hit = make_hit(4, pair_order=PairOrder.FIXED)
     wanted = list(hit.hit_pairs.order_by("position").values_list("pair_id", flat=True))
     draws = [drawn(hit, seed) for seed in range(50)]

@@ -92,7 +92,7 @@ def test_the_pages_commands_make_a_study_that_raters_can_walk_through(capsys: py
 
 
 @pytest.mark.usefixtures("_folder")
-def test_the_demos_own_study_becomes_two_stage_as_long_as_nobody_voted() -> None:
+def test_the_demos_own_study_becomes_two_stage_before_the_first_vote() -> None:
     call_command("demo", "--no-serve")
     settings = next(command for command in COMMANDS if "protocol=two-stage" in command).replace("talks", "example")
 

@@ -83,7 +83,7 @@ def test_chosen_is_gold_on_either_side_by_the_seed() -> None:
         assert row.generations[row.gold["better"]] == ["Hello."]
         assert sorted(text for texts in row.generations.values() for text in texts) == ["Hello.", "Why?"]
     sides = [row.gold["better"] for row in rows if row.gold]
-    assert 15 < sides.count("output_1") < 45  # whoever always takes the first text is right about half of the time
+    assert 15 < sides.count("output_1") < 45  # a rater who always takes the first text is right about half of the time
     assert sides == [row.gold["better"] for row in parse(*records, form=PREFERENCES, name="pairs.jsonl") if row.gold]
     other = parse(*records, form=PREFERENCES, name="pairs.jsonl", seed=1)
     assert sides != [row.gold["better"] for row in other if row.gold]

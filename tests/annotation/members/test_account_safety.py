@@ -1,4 +1,4 @@
-"""Accounts stay their owners': old links open nothing new, and a name that somebody gave themselves vouches for nobody."""
+"""Accounts stay their owners': old links open nothing new, and a self-chosen name proves no identity."""
 
 import io
 import logging
@@ -162,7 +162,7 @@ def test_who_used_a_newcomers_link_is_signed_out_when_the_account_becomes_a_site
     assert client.get("/admin/").status_code == 302
 
 
-def test_nobody_can_put_a_link_only_account_out_by_giving_it_a_role(study: Study) -> None:
+def test_a_role_given_by_an_admin_does_not_sign_a_link_only_account_out(study: Study) -> None:
     run("grant", "root", "--role", "admin")
     client = Client()
     client.post(run("login_link", "root", "--base-url", "").strip())
@@ -319,7 +319,7 @@ def test_attempts_are_forgotten_after_an_hour_and_not_by_saving(study: Study) ->
     assert [count for _time, _address, count in Channel.objects.get().options["attempts"]] == [1]
 
 
-# Making a new link for somebody
+# Making a new link for a rater
 
 
 def test_no_new_link_for_a_rater_with_a_password(channel: Channel) -> None:

@@ -52,7 +52,7 @@ def test_the_link_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Client().post(link_in(start()[0])).status_code == 302  # a later start gives another
 
 
-def test_a_second_start_gives_a_link_as_long_as_nobody_has_signed_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_start_gives_a_link_before_the_first_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     first, later = link_in(start()[0]), time.time() + 60
     monkeypatch.setattr("sesame.tokens_v2.time", SimpleNamespace(time=lambda: later))
     second = link_in(start()[0])
@@ -93,7 +93,7 @@ def test_a_terminal_behind_a_redirected_output_gets_the_link() -> None:
     assert Client().post(link_in(err)).status_code == 302
 
 
-def test_an_account_of_that_name_is_made_nobodys_site_admin() -> None:
+def test_an_existing_account_of_that_name_is_not_made_site_admin() -> None:
     make_user("admin", Role.ANNOTATOR)
     with pytest.raises(CommandError, match="another account's; make one under another name"):
         start()

@@ -111,7 +111,7 @@ def test_addresses_of_one_household_are_one(address: str | None, network: str) -
     assert network_of(address) == network
 
 
-def test_a_pseudonym_changes_with_the_key_and_is_no_address_of_anybody(settings: Any) -> None:
+def test_a_pseudonym_changes_with_the_key_and_is_no_valid_address(settings: Any) -> None:
     request = RequestFactory().get("/", REMOTE_ADDR=HERE)
     first = pseudonym_of(request)
     assert first == pseudonym_of(RequestFactory().get("/", REMOTE_ADDR=HERE))

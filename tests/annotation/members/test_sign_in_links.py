@@ -1,4 +1,4 @@
-"""Sign-in links: looking spends nothing, nobody's account changes unasked, and a lost answer locks nobody out."""
+"""Sign-in links: looking spends nothing, no account changes unasked, and a lost answer locks no user out."""
 
 import re
 from datetime import timedelta
@@ -67,7 +67,7 @@ def press_and_lose_the_answer(browser: Client, link: str) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["get", "head"])
-def test_looking_at_a_link_spends_nothing_and_signs_nobody_in(ann: User, headers: dict[str, str], method: str) -> None:
+def test_looking_at_a_link_spends_nothing_and_does_not_sign_in(ann: User, headers: dict[str, str], method: str) -> None:
     link = link_of(ann)
     looker = Client(headers=headers)
     answer = getattr(looker, method)(link)
@@ -196,7 +196,7 @@ def test_a_made_up_browser_opens_nothing(ann: User) -> None:
     assert thief.get(link).status_code == 403
 
 
-def test_what_is_kept_of_a_browser_signs_nobody_in(ann: User) -> None:
+def test_what_is_kept_of_a_browser_does_not_sign_in(ann: User) -> None:
     link = link_of(ann)
     press_and_lose_the_answer(opened(link), link)
     for row in Session.objects.all():

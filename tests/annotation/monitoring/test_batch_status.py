@@ -380,7 +380,7 @@ def test_the_command_says_the_same_in_words(study: Study, capsys: pytest.Capture
         call_command("batch_status", "study", "--batch", "other")
 
 
-def test_the_api_tells_readers_and_nobody_else(study: Study) -> None:
+def test_the_api_answers_readers_only(study: Study) -> None:
     batch = make_batch(study)
     rater = make_annotator(study)
     rate(claim(rater))

@@ -80,7 +80,7 @@ def test_each_release_is_in_the_log_with_who_why_and_how_long(batch: Batch) -> N
     }
 
 
-def test_released_rater_goes_on_and_counts_while_the_place_is_free(batch: Batch) -> None:
+def test_released_rater_continues_and_counts_while_the_place_is_free(batch: Batch) -> None:
     held = rate(claim(make_annotator(batch.study)), submit=False)
     votes = list(held.displays.values_list("ratings__verdict", flat=True))
     release(batch)

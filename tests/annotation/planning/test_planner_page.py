@@ -30,7 +30,7 @@ def test_page_opens_with_the_form_alone(reader: Client) -> None:
     assertTemplateUsed(page, "annotation/planning/planner.html")
     assertContains(page, "Work it out")
     assertNotContains(page, "What each design takes")
-    assert page.context["form"]["source"].initial == "assumed"  # nobody has voted yet
+    assert page.context["form"]["source"].initial == "assumed"  # no votes yet
     assertContains(page, 'placeholder="0.50"')
 
 

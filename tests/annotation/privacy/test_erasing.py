@@ -137,7 +137,7 @@ def test_who_they_are_goes_and_what_they_rated_stays(ada: Annotator, study: Stud
     assert list(rating_rows(study)) == []
 
 
-# Somebody in several studies
+# A person in several studies
 
 
 def test_an_account_that_rates_elsewhere_stays_and_leads_to_no_second_place(ada: Annotator, study: Study) -> None:

@@ -1,4 +1,4 @@
-"""How long personal data are kept: until a study's time is over, or, without one, until somebody asks."""
+"""How long personal data are kept: until a study's time is over, or, without one, until a deletion is requested."""
 
 from datetime import timedelta
 from io import StringIO

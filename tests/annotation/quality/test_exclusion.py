@@ -216,7 +216,7 @@ def test_an_excluded_raters_rejected_hit_stays_rejected(study: Study) -> None:
     assert Slot.objects.free().count() == 6
 
 
-def test_a_released_claim_is_free_for_others_and_goes_on_if_nobody_took_it() -> None:
+def test_a_released_claim_is_free_for_others_and_continues_if_not_taken() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
     idle, other = make_annotator(study, "idle"), make_annotator(study, "other")
@@ -236,7 +236,7 @@ def test_a_released_claim_is_free_for_others_and_goes_on_if_nobody_took_it() -> 
     assert decisions().get().kind == "released"
 
 
-def test_only_submitted_work_is_rejected_and_nobody_who_has_withdrawn_is_decided_about(study: Study) -> None:
+def test_only_submitted_work_of_raters_who_have_not_withdrawn_is_rejected(study: Study) -> None:
     rater = make_annotator(study)
     at_work = claim(rater)
     with pytest.raises(AssignmentClosed, match="a claim can be released"):

@@ -1,4 +1,4 @@
-"""Further attempts at a qualification: fresh HITs, sides of their own, and answers that help nobody in the next one."""
+"""Further attempts at a qualification: fresh HITs, sides of their own, and answers that do not help in the next one."""
 
 from typing import Any
 

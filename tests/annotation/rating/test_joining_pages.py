@@ -216,7 +216,7 @@ def test_the_way_to_the_result_is_offered_after_the_last_feedback_only() -> None
     assert len(links) > 1
 
 
-def test_who_passed_goes_on() -> None:
+def test_an_annotator_who_passed_continues() -> None:
     study = make_qualified_study()
     annotator = make_annotator(study)
     attempt(annotator, right=2)

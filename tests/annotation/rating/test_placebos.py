@@ -189,7 +189,7 @@ def test_a_rater_loses_no_hit_to_a_placebo_and_one_hit_at_most_is_coloured() -> 
     assert len(before) == 1  # every pair is on a HIT: the first placebos had to come from one
 
 
-def test_what_nobody_rates_any_more_is_taken_before_what_is_still_to_come() -> None:
+def test_pairs_that_are_no_longer_rated_are_taken_before_those_still_to_come() -> None:
     study = placebo_study(instances=4, k=2)
     for pair in pairs_of(study):
         make_table(pair)
@@ -209,7 +209,7 @@ def test_what_nobody_rates_any_more_is_taken_before_what_is_still_to_come() -> N
 # The balance of arms
 
 
-def test_every_arm_gets_as_many_hits_whoever_comes_when() -> None:
+def test_every_arm_gets_as_many_hits_in_any_order_of_arrival() -> None:
     made = iter(range(1000))
 
     @settings(deadline=None, max_examples=5)

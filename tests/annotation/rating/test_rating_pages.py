@@ -185,7 +185,7 @@ def test_any_other_answer_is_asked_again(study: Study, answer: str) -> None:
     assert Consent.objects.count() == 0
 
 
-def test_a_changed_text_is_asked_for_again_before_the_hit_goes_on(study: Study) -> None:
+def test_a_changed_text_is_asked_for_again_before_the_hit_continues(study: Study) -> None:
     client, address, _ = at_hit(study)
     save_settings(study=study, consent_text="Another text.", reason="Clearer.")
 
@@ -314,7 +314,7 @@ def test_a_pair_of_another_hit_is_a_404(study: Study, headers: dict[str, str]) -
     assert Rating.objects.count() == 0
 
 
-def test_somebody_elses_hit_is_a_404(study: Study) -> None:
+def test_another_annotators_hit_is_a_404(study: Study) -> None:
     _, address, assignment = at_hit(study)
     key = assignment.displays.select_related("pair")[0].pair.key
     for intruder in (signed_in(make_annotator(study, "other")), signed_in(User.objects.create_superuser("root"))):
@@ -371,8 +371,8 @@ def test_a_submitted_hit_is_closed(study: Study) -> None:
     assert {screen_choice(rating) for rating in Rating.objects.select_related("display")} == {"left"}
 
 
-def test_a_hit_left_lying_by_somebody_else_comes_free_for_the_next(study: Study) -> None:
-    for name in ("gone-1", "gone-2"):  # both HITs are held, and nobody claims anything in between
+def test_a_hit_abandoned_by_another_annotator_is_free_for_the_next(study: Study) -> None:
+    for name in ("gone-1", "gone-2"):  # both HITs are held, and no claim comes in between
         claim_hit(annotator=make_annotator(study, name), at=timezone.now() - timedelta(minutes=61))
     assert Slot.objects.free().count() == 0
 
@@ -880,7 +880,7 @@ def test_nothing_of_a_returned_hit_is_shown_any_more(step: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Purpose": "prefetch;prerender"}, None], ids=["fetched ahead", "HEAD"])
-def test_a_page_that_nobody_sees_leaves_no_mark(headers: dict[str, str] | None) -> None:
+def test_a_prefetched_page_leaves_no_mark(headers: dict[str, str] | None) -> None:
     study = make_study(instances=1, k=2)
     make_batch(study, raters=1)
     client = signed_in(make_annotator(study))

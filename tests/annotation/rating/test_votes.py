@@ -1,4 +1,4 @@
-"""Votes: from the screen to study order, changed until the HIT is submitted, and never by somebody else."""
+"""Votes: from the screen to study order, changed until the HIT is submitted, and never by another annotator."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -140,7 +140,7 @@ def test_a_second_submit_is_refused_and_changes_nothing() -> None:
 # Leases that ran out
 
 
-def test_an_annotator_who_comes_back_in_time_goes_on() -> None:
+def test_an_annotator_who_comes_back_in_time_continues() -> None:
     assignment = claimed(raters=1)
     save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
     release_expired(study=assignment.hit.batch.study, at=LATER)
@@ -207,7 +207,7 @@ def test_an_annotator_who_has_gone_on_finishes_the_old_hit_without_holding_two()
     assert list(Assignment.objects.filter(annotator=old.annotator, state="claimed")) == [current]
     submitted = submit_assignment(assignment=old, at=NOON + timedelta(minutes=61))
 
-    assert is_counted(submitted)  # nobody had taken its place
+    assert is_counted(submitted)  # its slot was still free
     assert list(Assignment.objects.filter(annotator=old.annotator, state="claimed")) == [current]
 
 

@@ -1,4 +1,4 @@
-"""Doors that are open to anybody: the anonymous link with its cookie, and self-registration; and how many may come."""
+"""Channels that are open to all: the anonymous link with its cookie, and self-registration; and how many may come."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def rater_of(client: Client) -> Annotator | None:
 # The anonymous link
 
 
-def test_opening_the_link_makes_nobody_a_rater_and_the_button_does(study: Study) -> None:
+def test_the_button_makes_a_rater_and_opening_the_link_does_not(study: Study) -> None:
     channel = opened(study)
     client = Client()
     page = client.get(address(channel))
@@ -116,7 +116,7 @@ def test_the_same_browser_is_the_same_rater_when_its_session_has_ended(study: St
     client = joined(channel)
     before = rater_of(client)
     del client.cookies["sessionid"]
-    set_open(channel=channel, is_open=False)  # who is in goes on
+    set_open(channel=channel, is_open=False)  # raters who joined continue
 
     again = client.get(address(channel))
 
@@ -150,7 +150,7 @@ def test_two_browsers_are_two_raters(study: Study) -> None:
     assert rater_of(joined(channel)) != rater_of(joined(channel))
 
 
-def test_a_cookie_that_somebody_made_up_is_ignored(study: Study) -> None:
+def test_a_forged_cookie_is_ignored(study: Study) -> None:
     channel, other = opened(study), opened(make_study("other", instances=0))
     victim = joined(channel)
     name, value = f"tandem-{channel.key}", cookie_of(victim, channel).value
@@ -185,7 +185,7 @@ def test_an_old_cookie_is_ignored(study: Study, monkeypatch: pytest.MonkeyPatch)
     assert rater_of(client) is None
 
 
-def test_who_is_signed_in_as_somebody_else_is_asked_first(study: Study) -> None:
+def test_a_user_of_another_account_is_asked_first(study: Study) -> None:
     channel = opened(study)
     client = joined(channel)
     before = rater_of(client)
@@ -203,7 +203,7 @@ def test_who_is_signed_in_as_somebody_else_is_asked_first(study: Study) -> None:
 
 @pytest.mark.parametrize("kind", ["anonymous", "accounts"])
 @pytest.mark.parametrize("change", ["shut", "archived"])
-def test_nobody_new_gets_in_through_a_shut_channel_or_into_the_archive(study: Study, kind: str, change: str) -> None:
+def test_no_new_rater_is_taken_by_a_shut_channel_or_an_archived_study(study: Study, kind: str, change: str) -> None:
     channel = opened(study, kind, registration="name")
     if change == "shut":
         set_open(channel=channel, is_open=False)
@@ -304,7 +304,7 @@ def test_addresses_are_told_apart_by_who_has_them(
         assert not same
 
 
-def test_a_full_channel_takes_nobody_new_and_says_so(study: Study) -> None:
+def test_a_full_channel_takes_no_new_rater_and_says_so(study: Study) -> None:
     channel = opened(study, most_raters="1")
     client = joined(channel)
     other = Client(REMOTE_ADDR="203.0.113.9")

@@ -1,4 +1,4 @@
-"""One-time links: who gets in with one, who doesn't, and that nobody can read them afterwards."""
+"""One-time links: who gets in with one, who doesn't, and that they can't be read afterwards."""
 
 import csv
 import hashlib
@@ -269,7 +269,7 @@ def test_who_is_taken_for_a_robot_gets_in_with_the_button(study: Study) -> None:
     assert rater_of(client) == link.rater
 
 
-def test_nobody_who_is_signed_in_is_put_into_anothers_place_unasked(study: Study) -> None:
+def test_a_signed_in_user_is_not_put_into_anothers_place_unasked(study: Study) -> None:
     admin = User.objects.create_superuser("root")
     [link] = made(study)
     client = Client()
@@ -295,7 +295,7 @@ def test_a_link_that_ran_out_is_refused(study: Study) -> None:
 
 
 @pytest.mark.parametrize("change", [{"is_open": False}, {"study__archived_at": NOON}], ids=["shut", "archived"])
-def test_nobody_new_gets_in_through_a_shut_channel_or_into_the_archive(study: Study, change: dict[str, Any]) -> None:
+def test_no_new_rater_is_taken_by_a_shut_channel_or_an_archived_study(study: Study, change: dict[str, Any]) -> None:
     [link] = made(study)
     Channel.objects.update(is_open=change.get("is_open", True))
     Study.objects.update(archived_at=change.get("study__archived_at"))
@@ -336,7 +336,7 @@ def test_no_page_of_a_link_names_the_study_or_a_system(study: Study) -> None:
     assert not any(word in told for word in ("secret-name", "Hidden title", "alpha", "beta", "news", "Invitations"))
 
 
-# A new link for somebody who lost theirs
+# A new link for a rater who lost theirs
 
 
 def test_a_new_link_leads_to_the_same_rater_and_ends_what_was_before(

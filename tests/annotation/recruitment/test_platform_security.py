@@ -259,7 +259,7 @@ def test_limits_hold_where_none_are_set(kind: str) -> None:
     assert (channel.options["per_address"], channel.options["most_raters"]) == (60, 5000)
 
 
-def test_whole_channel_takes_so_many_whom_nobody_vouches_for(study: Study) -> None:
+def test_whole_channel_takes_so_many_unconfirmed_raters(study: Study) -> None:
     channel = make_prolific(study, most_raters="2")
     browsers = [Client(REMOTE_ADDR=f"203.0.113.{n}") for n in range(3)]
 
@@ -354,7 +354,7 @@ def test_submission_that_prolific_was_asked_about_leads_on_after_a_rejection(
     assert not is_over(Annotator.objects.get())
 
 
-# Asking while somebody waits
+# Requests while a visitor waits
 
 
 @pytest.fixture
@@ -454,7 +454,7 @@ def test_mturk_is_left_alone_after_silence(mturk: MturkServer) -> None:
 # MTurk's link into the rating pages
 
 
-def test_link_swaps_nobodys_session_before_a_button_is_pressed() -> None:
+def test_link_replaces_no_session_before_a_button_is_pressed() -> None:
     channel = make_mturk()
     boss = make_user("boss", "study-admin", study=channel.study)
     browser = Client(enforce_csrf_checks=True)
@@ -473,7 +473,7 @@ def test_link_swaps_nobodys_session_before_a_button_is_pressed() -> None:
     assert browser.session["_auth_user_id"] == str(Annotator.objects.get().user_id)
 
 
-def test_preview_of_a_link_uses_it_up_for_nobody() -> None:
+def test_preview_of_a_link_does_not_use_it_up() -> None:
     channel = make_mturk()
     work = task_link(channel)
 

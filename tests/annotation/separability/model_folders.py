@@ -34,7 +34,7 @@ def write_model(
 
 
 def with_weights(folder: Path, changes: dict[str, np.ndarray], family: str = "bert") -> Path:
-    """Write the weights of a folder anew, some of them changed."""
+    """Rewrite the weights of a folder, some of them changed."""
     file = folder / "model.safetensors"
     before = file.stat().st_mtime_ns
     save_file(tiny(family)[1] | changes, str(file))

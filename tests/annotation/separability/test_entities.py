@@ -22,7 +22,7 @@ class Pipeline:
     def pipe(self, texts, batch_size):
         for text in texts:
             self.shown.append(text)
-            # A name begins with a capital and goes on to the next full stop.
+            # A name begins with a capital and extends to the next full stop.
             yield Of(ents=[Of(text=part) for part in text.split(".") if part.strip()[:1].isupper()])
 
 def load(exclude):

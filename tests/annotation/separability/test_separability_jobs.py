@@ -169,7 +169,7 @@ def test_a_worker_sends_heartbeats_while_a_portion_takes_long(study: Study, monk
     monkeypatch.setattr(SeparabilityRequest, "compute", taking_long)
     before = active_count()
     run_job(job.pk)
-    assert active_count() == before  # nobody speaks for a job that is over
+    assert active_count() == before  # a job that is over has no heartbeat
     assert SeparabilityJob.objects.get(pk=job.pk).status == "done"
 
 

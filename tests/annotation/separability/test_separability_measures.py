@@ -190,7 +190,7 @@ def test_runs_by_several_measures_stand_side_by_side_and_those_without_draws_com
     found = {
         name: run.label for name in (None, "exact", "rouge1", *SAMPLED) if (run := latest_run(configuration, name))
     }
-    # Computed last was rouge1; draws take its place for nobody who did not ask for them.
+    # Computed last was rouge1; draws replace it only where they are asked for.
     assert found == {None: "rouge1", "exact": "exact", "rouge1": "rouge1", **{name: name for name in SAMPLED}}
     assert [run.label for run in latest_runs(study).values()] == ["rouge1"]
     SeparabilityRun.objects.filter(similarity="rouge1", samples=None, cross_pairs=None).delete()

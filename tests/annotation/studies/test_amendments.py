@@ -274,7 +274,7 @@ def test_nothing_about_who_has_withdrawn_is_shown(begun: Study) -> None:
     assert Event.objects.filter(kind__in=["excluded", "rejected"]).count() == 2
 
 
-def test_nobody_is_named_with_the_results(begun: Study) -> None:
+def test_results_name_no_person(begun: Study) -> None:
     user = User.objects.create_user("jane.doe@example.org")
     save_settings(study=begun, by=user, contact="me", reason="Asked for.")
     assert "jane.doe" not in json.dumps(findings(begun))

@@ -76,7 +76,7 @@ def test_a_reason_that_cannot_be_shown_is_refused(gold: dict[str, Any], problem:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("purpose", ["qualification", "gold"])
-def test_a_batch_of_gold_takes_what_has_a_preference_and_limits_nobody(purpose: str) -> None:
+def test_a_batch_of_gold_takes_what_has_a_preference_and_limits_no_rater(purpose: str) -> None:
     study = with_gold(BETTER_ALPHA, None, {"better": "gamma"}, {"better": "tie"})
 
     batch = make_batch(study, purpose=purpose, raters=7)

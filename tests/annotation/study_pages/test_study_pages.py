@@ -111,7 +111,7 @@ def test_the_list_shows_ones_own_studies_only(study: Study, researcher: Client) 
     assert signed_in(make_user("a2", "annotator")).get("/studies/new/").status_code == 403
 
 
-def test_the_first_page_leads_everybody_to_their_work(study: Study, researcher: Client) -> None:
+def test_the_first_page_leads_every_role_to_its_work(study: Study, researcher: Client) -> None:
     assert researcher.get("/").headers["Location"] == "/studies/"
     assert signed_in(make_user("a", "annotator", study=study)).get("/").headers["Location"] == "/rate/"
     assert signed_in(User.objects.create_superuser("root")).get("/").headers["Location"] == "/studies/"

@@ -227,7 +227,7 @@ def test_estimate_of_one_judge_counts_every_comparison(study: Study, endpoint: E
     assert found == {"table": 8, "comparator": 24, "verdict": 2}
 
 
-def test_interrupted_ablation_goes_on_where_it_stopped(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
+def test_interrupted_ablation_resumes_where_it_stopped(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
     ablation = Ablation(study, endpoint, parts=("methods",), rounds=2)
     rows = rows_of(ablation)
     run = start_row(rows[0], ablation, among=rows)
@@ -333,7 +333,7 @@ def test_rounds_are_read_with_what_they_took(study: Study, endpoint: Endpoint, s
     assert sum(one.spent.made.sum() for one in found.values()) == stand_in.calls
 
 
-def test_what_nobody_told_is_unknown(study: Study, endpoint: Endpoint) -> None:
+def test_missing_usage_is_unknown(study: Study, endpoint: Endpoint) -> None:
     judge = judge_of(sc2(4), endpoint=endpoint, rounds=1, seed=1, aspects=None)
     judge.save()
     run = JudgeRun.objects.create(study=study, judge=judge)

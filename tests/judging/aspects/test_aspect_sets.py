@@ -184,7 +184,7 @@ def test_distilling_from_nothing_readable_says_so_and_keeps_nothing(study: Study
     assert not AspectSet.objects.exists()
 
 
-def test_stopped_one_goes_on_with_what_is_missing(study: Study, endpoint: Endpoint) -> None:
+def test_stopped_one_resumes_with_what_is_missing(study: Study, endpoint: Endpoint) -> None:
     stop = StopFlag()
 
     class Stopping(Answering):

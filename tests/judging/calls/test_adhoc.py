@@ -1,4 +1,4 @@
-"""Asking outside of a judge's run: what is asked how often, what it costs, and how it goes on after it was stopped."""
+"""Asking outside of a judge's run: what is asked how often, what it costs, and how it resumes after a stop."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -210,7 +210,7 @@ def test_host_is_checked_before_anything_is_sent(settings: Any) -> None:
     assert not client.bodies
 
 
-def test_cap_is_kept_and_a_higher_one_goes_on(endpoint: Endpoint) -> None:
+def test_cap_is_kept_and_a_higher_one_resumes(endpoint: Endpoint) -> None:
     endpoint.price_prompt = endpoint.price_completion = Decimal(1000)  # 0.018 a call
     client = ScriptedClient(then="one")
     texts = [f"question {number}" for number in range(10)]

@@ -188,7 +188,7 @@ def test_tables_are_checked_with_few_calls_and_once(endpoint: Endpoint, study: S
     assert (other.made, TableCheck.objects.count()) == (4, 8)
 
 
-def test_stopped_check_goes_on(endpoint: Endpoint, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_check_resumes(endpoint: Endpoint, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judging.tables.services.TABLES_PER_ROUND", 1)
     for number, pair in enumerate(pairs_in(study)[:3]):
         make_table(pair, [row(only_a=f"word{number}")])

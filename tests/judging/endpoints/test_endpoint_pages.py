@@ -36,7 +36,7 @@ def researcher() -> Client:
 
 
 def signed_in(user: Any) -> Client:
-    """Return a browser in which somebody is signed in."""
+    """Return a browser in which a user is signed in."""
     client = Client()
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     return client

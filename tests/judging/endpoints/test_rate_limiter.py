@@ -1,4 +1,4 @@
-"""The way to an endpoint, with a virtual clock: who waits for what, and who goes on."""
+"""The rate limiter of an endpoint, with a virtual clock: which calls wait, and which proceed."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from tests.fakes import Body
 
 
 class VirtualClock(Clock):
-    """Time that passes only when everybody waits: then it jumps to the next one who is due."""
+    """Time that passes only when all tasks wait: then it jumps to the next one that is due."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -459,7 +459,7 @@ def test_stop_keeps_what_was_answered(study: Study, sampling: Sampling) -> None:
     totals = go(study, "heron", sampling, client)
     assert (totals.stored, len(client.bodies)) == (3, 12 - kept)
     run = GenerationRun.objects.get()
-    assert (run.calls, run.cost) == (12, 12 * COST)  # each answer is counted once, by whoever
+    assert (run.calls, run.cost) == (12, 12 * COST)  # each answer is counted once, by either process
     assert totals.calls == 12 - kept
 
 

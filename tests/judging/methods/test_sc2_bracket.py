@@ -1,4 +1,4 @@
-"""Brackets: how many duels each scheme takes, who wins them, and what happens where nobody can."""
+"""Brackets: how many duels each scheme takes, who wins them, and what happens without a winner."""
 
 import random
 from collections import Counter
@@ -55,12 +55,12 @@ def test_tournament_takes_one_duel_less_than_entrants_in_as_few_rounds_as_can_be
     held = [match for match in bracket.matches if match["how"] == "comparator"]
     assert Counter(match["winner"] for match in held) == Counter({one: won for one, won in bracket.wins.items() if won})
     beaten = [match["first"] + match["second"] - match["winner"] for match in held]
-    assert sorted([*beaten, bracket.winner]) == entrants  # everybody else was beaten, and once
+    assert sorted([*beaten, bracket.winner]) == entrants  # every other entrant was beaten, and once
 
 
 @given(ENTRANTS, SEEDS)
 @example(list(range(17)), 9609)  # the three of the last round but one have all rested
-def test_nobody_rests_twice_while_another_has_not(entrants: list[int], seed: int) -> None:
+def test_no_entrant_rests_twice_while_another_has_not(entrants: list[int], seed: int) -> None:
     bracket, _ = run_scheme(
         SCHEMES["tournament"](entrants, random.Random(seed)), lambda duel: random.Random(seed).random() < 0.5
     )
@@ -138,7 +138,7 @@ def test_which_table_stands_first_is_left_to_chance() -> None:
     assert min(firsts[pair] for pair in permutations((0, 1))) > 110  # 150 expected; fewer happens once in 100,000
 
 
-def test_everybody_may_meet_everybody() -> None:
+def test_all_entrants_may_meet() -> None:
     met = set()
     for seed in range(60):
         _, rounds = run_scheme(SCHEMES["tournament"](list(range(5)), random.Random(seed)), higher)

@@ -161,7 +161,7 @@ def test_worker_takes_up_a_killed_run_and_stops_on_request(installation: Install
     assert stand_in.calls == PAIRS + 2 * IN_FLIGHT
 
 
-def test_two_processes_share_a_run_and_one_goes_on_when_the_other_is_killed(
+def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(
     installation: Installation, stand_in: StandIn
 ) -> None:
     first = installation.start(*RUN)

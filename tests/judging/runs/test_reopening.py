@@ -131,7 +131,7 @@ def test_run_that_has_not_ended_is_refused() -> None:
         retry_run(run=JudgeRun.objects.get(), unparsed=True)
 
 
-def test_judge_that_asks_nobody_is_refused() -> None:
+def test_judge_that_calls_no_endpoint_is_refused() -> None:
     judge_with(ScriptedClient(), make_study(), make_judge("coin"))
     with pytest.raises(BadSettings, match="method coin asks no endpoint"):
         retry_run(run=JudgeRun.objects.get(), errors=True)

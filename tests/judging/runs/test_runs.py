@@ -37,7 +37,7 @@ def test_random_order_is_the_same_for_all_repeats_and_the_negated_question() -> 
     assert set().union(*orders.values()) == {"ab", "ba"}
 
 
-def test_coin_is_tossed_anew_for_each_repeat() -> None:
+def test_coin_is_tossed_again_for_each_repeat() -> None:
     judge_with(ScriptedClient(), make_study(instances=20), make_judge("coin", repeats=2))
     verdicts = [
         set(Judgment.objects.filter(pair=pair).values_list("verdict", flat=True))
@@ -61,7 +61,7 @@ def test_method_that_can_not_judge_the_task_is_refused_before_anything_is_made()
         pytest.param(PRICED, "NaN", "must be a sum of money", id="not a number"),
     ],
 )
-def test_cap_that_nobody_could_keep_is_refused(prices: dict[str, Any], cap: str, reason: str) -> None:
+def test_cap_that_can_not_be_kept_is_refused(prices: dict[str, Any], cap: str, reason: str) -> None:
     judge = make_judge(endpoint=make_endpoint(**prices))
     with pytest.raises(BadSettings, match=reason):
         start_run(study=make_study(), judge=judge, max_cost=Decimal(cap))
@@ -110,7 +110,7 @@ def test_run_that_has_ended_can_not_be_stopped(status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "done"])
-def test_run_that_goes_on_or_is_done_can_not_be_resumed(status: str) -> None:
+def test_run_that_is_active_or_done_can_not_be_resumed(status: str) -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
     JudgeRun.objects.update(status=status)
     with pytest.raises(RunBusy):
@@ -124,7 +124,7 @@ def test_worker_of_a_run_that_is_stopped_drops_its_calls_and_leaves_cells_open(
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
 
     class Stopping(ScriptedClient):
-        """Has the run stopped by somebody else while its third call is under way."""
+        """Has the run stopped by another user while its third call is under way."""
 
         async def complete(self, body: Any) -> Any:
             if len(self.bodies) == 2:
@@ -147,7 +147,7 @@ def test_queued_run_with_a_limit_is_told_to_its_worker(django_capture_on_commit_
     assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 4]
 
 
-def test_run_that_is_started_while_its_paused_worker_winds_down_is_queued_anew() -> None:
+def test_run_that_is_started_while_its_paused_worker_winds_down_is_queued_again() -> None:
     study, judge = make_study(), make_judge("coin")
     run = start_run(study=study, judge=judge)
     leases.join(run.pk)
@@ -155,7 +155,7 @@ def test_run_that_is_started_while_its_paused_worker_winds_down_is_queued_anew()
     assert start_run(study=study, judge=judge).status == "queued"
 
 
-def test_run_that_is_started_while_it_is_worked_on_goes_on_with_the_new_bounds() -> None:
+def test_run_that_is_started_while_it_is_worked_on_continues_with_the_new_bounds() -> None:
     study, judge = make_study(), make_judge("coin")
     run = start_run(study=study, judge=judge)
     leases.join(run.pk)

@@ -84,7 +84,7 @@ def test_worker_of_another_machine_is_dead_when_its_heartbeat_is_old(
     assert leases.send_heartbeat(near).others == others
 
 
-def test_worker_that_was_taken_for_dead_joins_again_while_the_run_goes_on(run: JudgeRun) -> None:
+def test_worker_that_was_taken_for_dead_joins_again_while_the_run_is_active(run: JudgeRun) -> None:
     sleeper = join(run)
     RunWorker.objects.all().delete()
     assert leases.send_heartbeat(sleeper).in_flight == 10
@@ -176,7 +176,7 @@ def test_last_worker_to_leave_decides_on_the_run(run: JudgeRun) -> None:
     assert leases.leave(two, status=JudgeRun.Status.PAUSED, only_if_last=True) == "paused"
 
 
-def test_leaving_does_not_undo_what_somebody_else_decided(run: JudgeRun) -> None:
+def test_leaving_does_not_undo_another_users_decision(run: JudgeRun) -> None:
     worker = join(run)
     pause_run(run=run)
     assert leases.leave(worker, status=JudgeRun.Status.FAILED, message="oops") == "paused"

@@ -168,7 +168,7 @@ def test_offline_aspects_are_those_that_hold_for_the_study() -> None:
     assert len(by_variant["own"]) == 5
 
 
-def test_pair_with_too_few_tables_is_marked_and_the_run_goes_on(standin: StandInProcess) -> None:
+def test_pair_with_too_few_tables_is_marked_and_the_run_continues(standin: StandInProcess) -> None:
     study = make_study(instances=3, k=1)
     spoilt = pairs_in(study)[1]
     Generation.objects.filter(pk=spoilt.generation_a_id).update(text="SPOILT text")
@@ -252,7 +252,7 @@ def test_tables_of_a_run_have_one_variant() -> None:
     assert set(ComparisonTable.objects.values_list("variant", flat=True)) == {"c2"}
 
 
-def test_same_study_made_anew_gets_the_same_tables_ids() -> None:
+def test_same_study_made_again_gets_the_same_tables_ids() -> None:
     make_study(instances=1, k=1)
     make("--samples", "1")
     [table_id] = ComparisonTable.objects.values_list("table_id", flat=True)

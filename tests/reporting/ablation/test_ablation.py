@@ -434,7 +434,7 @@ def test_command_asks_reports_and_asks_nothing_again(stand_in: StandIn, capsys: 
     assert run(capsys, estimate=True, **options)["total"]["calls"] == 0
 
 
-def test_command_stops_at_the_cap_and_goes_on_with_a_higher_one(
+def test_command_stops_at_the_cap_and_resumes_with_a_higher_one(
     stand_in: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = {"endpoint": "near", "part": ["methods"], "rounds": 1, "in_flight": 1}

@@ -49,7 +49,7 @@ def mine(db: None) -> Built:
 
 @pytest.fixture
 def other(mine: Built) -> Built:
-    """A study of somebody else."""
+    """A study of another group."""
     Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m", key_env="SOME_KEY")
     return build_everything("other")
 

@@ -49,7 +49,7 @@ def test_a_read_only_token_is_refused_by_every_route_for_every_unsafe_method(cli
     for route in api_routes():
         for method in UNSAFE:
             answer: Any = ask(client, route, method, whole, "", headers=header)
-            if not route.callback.cls.authentication_classes:  # asks nobody who they are, so it may change nothing
+            if not route.callback.cls.authentication_classes:  # without authentication, so it may change nothing
                 assert answer.status_code == 405, (method, route.name)
                 continue
             assert answer.status_code == 403, (method, route.name)

@@ -89,7 +89,7 @@ def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_p
 def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "judgments", form, tmp_path)
     before = kept(judgment_rows(source.study), NOT_READ)
-    JudgeRun.objects.all().delete()  # elsewhere nobody knows these judges
+    JudgeRun.objects.all().delete()  # another installation does not have these judges
     Judge.objects.all().delete()
     copy = study_of("copy")
 

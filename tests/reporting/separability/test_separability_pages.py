@@ -603,7 +603,7 @@ def test_strangers_find_nothing(built: Built) -> None:
 # Stability
 
 
-def test_stability_compares_texts_anew(built: Built, reader: Client) -> None:
+def test_stability_compares_texts_again(built: Built, reader: Client) -> None:
     for generation in Generation.objects.filter(instance__study=built.study):
         words = f"word{generation.index} same {'x' if generation.system == built.system_a else 'y'}{generation.index}"
         Generation.objects.filter(pk=generation.pk).update(text=words)

@@ -97,7 +97,7 @@ def gold(built: Built, *better: str | None) -> None:
 
 @pytest.fixture
 def built() -> Built:
-    """Four instances of one pair each; A is better, B is better, neither is, nobody knows."""
+    """Four instances of one pair each; A is better, B is better, neither is, unknown."""
     made = build_configuration(two_stage(), instances=4, pairs=1)
     gold(made, "a", "b", "tie", None)
     return made
@@ -198,7 +198,7 @@ def test_arms_differ_in_how_many_changed_votes_went_with_the_table(built: Built)
         decide(built, place, "bob", "table:c8", [votes], table=tables[place])
     for place, votes in enumerate([(A, B), (B, A), (B, B)]):
         decide(built, place, "cid", "table:c1", [votes], table=tables[place])
-    decide(built, 3, "cid", "table:c1", [(A, B)], table=make_table(built, 3))  # nobody knows what it implies
+    decide(built, 3, "cid", "table:c1", [(A, B)], table=make_table(built, 3))  # its verdict is unknown
     (one,) = table_effect(built.study)["differences"]
     assert (one["arm"], one["control"]) == ("table:c8", "table:c1")
     towards = one["towards_table"]
@@ -285,7 +285,7 @@ def test_agreement_is_with_the_others_first_votes(built: Built) -> None:
     decide(built, 0, "ann", "none", [(A, B)])
     decide(built, 0, "bob", "table:c8", [(B, B)])
     decide(built, 0, "cid", "table:c8", [(B, A)])
-    decide(built, 1, "dan", "table:c8", [(B, A)])  # nobody else voted there
+    decide(built, 1, "dan", "table:c8", [(B, A)])  # no other rater voted there
     found = table_effect(built.study)
     none, table = arm(found, "none"), arm(found, "table:c8")
     assert [value(none[f"agreement_{when}"]) for when in ("before", "after", "change")] == [(0, 1), (1, 1), (1, 1)]
@@ -306,7 +306,7 @@ def test_changes_towards_the_verdict_of_the_table(built: Built) -> None:
     says_b = make_table(built, 0, B)
     for place, votes in enumerate([(A, TIE), (A, B), (B, A), (B, B)]):
         decide(built, place, "bob", "table:c8", [votes], table=says_b)
-    decide(built, 0, "cid", "table:c8", [(A, B)], table=make_table(built, 1))  # nobody knows what it implies
+    decide(built, 0, "cid", "table:c8", [(A, B)], table=make_table(built, 1))  # its verdict is unknown
     verdict = arm(table_effect(built.study), "table:c8")["table_verdict"]
     assert verdict["known"] == 4
     # Three of Bob's votes changed: half-way to B, to B, and away from it.

@@ -142,7 +142,7 @@ def test_no_hit_has_ten_assignments(mturk: MturkServer) -> None:
 
 
 @pytest.mark.parametrize("trouble", BEFORE_EFFECT)
-def test_offering_goes_on_where_it_stopped(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
+def test_offering_continues_where_it_stopped(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
     mturk.fail(trouble, on="CreateHIT")
 
     tally = offer(channel)
@@ -211,7 +211,7 @@ def test_a_refusal_is_told_in_mturks_words_and_may_be_put_right(mturk: MturkServ
     assert (len(mturk.hits), places(mturk)) == (3, 6)
 
 
-def test_a_page_makes_so_many_at_once_and_goes_on_later(mturk: MturkServer, channel: Channel) -> None:
+def test_a_page_makes_so_many_at_once_and_continues_later(mturk: MturkServer, channel: Channel) -> None:
     first = offer(channel, limit=2)
 
     assert (len(first.done), first.waiting) == (2, 1)
@@ -522,7 +522,7 @@ def test_what_was_rejected_is_approved_only_on_purpose(mturk: MturkServer, chann
     assert mturk.assignments[submitted]["AssignmentStatus"] == "Approved"
 
 
-def test_an_assignment_of_nobody_is_named(mturk: MturkServer, channel: Channel) -> None:
+def test_an_unknown_assignment_is_named(mturk: MturkServer, channel: Channel) -> None:
     with pytest.raises(UnknownName, match="3NOBODY"):
         actions.approve(channel=channel, assignment_ids=["3NOBODY"], at=timezone.now())
 
@@ -618,7 +618,7 @@ def test_a_rater_of_another_channel_gets_no_qualification(mturk: MturkServer, ch
 
 
 @pytest.mark.parametrize("trouble", [*BEFORE_EFFECT, *AFTER_EFFECT])
-def test_hits_are_taken_down_and_may_be_offered_anew(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
+def test_hits_are_taken_down_and_may_be_offered_again(mturk: MturkServer, channel: Channel, trouble: Any) -> None:
     offer(channel)
     mturk.fail(trouble, on="UpdateExpirationForHIT")
 

@@ -97,7 +97,7 @@ def test_a_preview_says_what_is_asked_and_paid_and_shows_no_text_of_the_study() 
 
 
 @pytest.mark.parametrize("assignment", ["ASSIGNMENT_ID_NOT_AVAILABLE", "3ASSIGNMENT1", "no id"])
-def test_a_framed_page_lets_mturk_and_nobody_else_frame_it(assignment: str) -> None:
+def test_a_framed_page_lets_only_mturk_frame_it(assignment: str) -> None:
     response = open_frame(make_mturk(), assignment=assignment)
 
     policy = directives(response)
@@ -189,7 +189,7 @@ def test_an_address_that_is_none_of_mturks_is_refused_in_the_frame(change: dict[
     assert counts()[:3] == before[:3]
 
 
-def test_a_shut_channel_takes_nobody_new_and_says_so_in_the_frame() -> None:
+def test_a_shut_channel_takes_no_new_rater_and_says_so_in_the_frame() -> None:
     channel = make_mturk()
     Channel.objects.update(is_open=False)
 
@@ -278,7 +278,7 @@ def test_a_signed_page_of_one_channel_is_none_of_another() -> None:
     assert Client().get(work.replace(channel.key, other.key)).status_code == 409
 
 
-def test_looking_ahead_at_a_link_uses_it_up_for_nobody() -> None:
+def test_looking_ahead_at_a_link_does_not_use_it_up() -> None:
     channel = make_mturk()
     work = work_link(open_frame(channel), channel)
 

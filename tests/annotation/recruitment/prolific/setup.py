@@ -87,7 +87,7 @@ def link(channel: Channel, pid: str = PID, session: str = SESSION, study: str = 
 
 
 def come(channel: Channel, browser: Client | None = None, **ids: str) -> tuple[HttpResponse, Client]:
-    """Have somebody open the address."""
+    """Open the address in a browser."""
     browser = browser or Client()
     return browser.get(link(channel, **ids)), browser  # type: ignore[return-value]
 

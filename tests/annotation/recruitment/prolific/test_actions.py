@@ -557,7 +557,7 @@ def test_bonus_that_prolific_understood_otherwise_is_not_paid(
     assert prolific.asked("/pay/") == []
 
 
-def test_bonus_for_somebody_who_took_no_part_is_refused(submission: Submission, prolific: ProlificServer) -> None:
+def test_bonus_for_a_person_who_took_no_part_is_refused(submission: Submission, prolific: ProlificServer) -> None:
     del prolific.submissions[SESSION]
 
     with pytest.raises(ProlificRefused):

@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 IDS = {"PROLIFIC_PID": PID, "STUDY_ID": STUDY, "SESSION_ID": SESSION}
 
 
-def nobody_came() -> bool:
+def no_rater_came() -> bool:
     return not (Participant.objects.exists() or Submission.objects.exists() or Annotator.objects.exists())
 
 
@@ -98,36 +98,36 @@ def test_cookie_needs_https_where_the_server_does(channel: Channel, settings: An
         pytest.param({"pid": f"{PID}&PROLIFIC_PID={OTHER_PID}"}, id="two participants"),
     ],
 )
-def test_garbled_link_is_refused_and_makes_nobody_a_rater(channel: Channel, ids: dict[str, str]) -> None:
+def test_garbled_link_is_refused_and_makes_no_rater(channel: Channel, ids: dict[str, str]) -> None:
     answer, _browser = come(channel, **ids)
 
     assert answer.status_code == 400
-    assert nobody_came()
+    assert no_rater_came()
     assert b"<script>alert" not in answer.content
     assert "PROLIFIC_PID" in answer.content.decode()
 
 
 def test_link_without_any_ids_is_refused(channel: Channel) -> None:
     assert Client().get(f"/join/{channel.key}/").status_code == 400
-    assert nobody_came()
+    assert no_rater_came()
 
 
 def test_link_for_another_study_is_refused(channel: Channel) -> None:
     answer, _browser = come(channel, study="60f6acb180a7b59ac0621f9f")
 
     assert answer.status_code == 403
-    assert nobody_came()
+    assert no_rater_came()
 
 
-def test_nobody_gets_in_while_the_channel_names_no_study(study: Study, prolific: ProlificServer) -> None:
+def test_no_rater_is_taken_while_the_channel_names_no_study(study: Study, prolific: ProlificServer) -> None:
     channel = make_prolific(study, prolific, study_id="")
 
     assert come(channel, study="x")[0].status_code == 403
     assert come(channel, study="")[0].status_code == 400
-    assert nobody_came()
+    assert no_rater_came()
 
 
-def test_shut_channel_takes_nobody_new_and_lets_known_ones_on(channel: Channel) -> None:
+def test_shut_channel_takes_no_new_rater_and_lets_known_ones_on(channel: Channel) -> None:
     _answer, browser = come(channel)
     set_open(channel=channel, is_open=False)
 
@@ -144,17 +144,17 @@ def test_shut_channel_takes_nobody_new_and_lets_known_ones_on(channel: Channel) 
         pytest.param({"User-Agent": "Slackbot-LinkExpanding 1.0"}, id="robot"),
     ],
 )
-def test_looking_ahead_makes_nobody_a_rater(channel: Channel, headers: dict[str, str]) -> None:
+def test_looking_ahead_makes_no_rater(channel: Channel, headers: dict[str, str]) -> None:
     answer = Client().get(link(channel), headers=headers)
 
     assert answer.status_code in (200, 204)
-    assert nobody_came()
+    assert no_rater_came()
 
 
-def test_head_makes_nobody_a_rater(channel: Channel) -> None:
+def test_head_makes_no_rater(channel: Channel) -> None:
     Client().head(link(channel))
 
-    assert nobody_came()
+    assert no_rater_came()
 
 
 def test_button_lets_in_who_was_taken_for_a_robot(channel: Channel) -> None:
@@ -165,7 +165,7 @@ def test_button_lets_in_who_was_taken_for_a_robot(channel: Channel) -> None:
     assert Participant.objects.count() == 1
 
 
-def test_somebody_signed_in_is_not_signed_out_by_a_link(channel: Channel) -> None:
+def test_a_signed_in_user_is_not_signed_out_by_a_link(channel: Channel) -> None:
     researcher = make_user("researcher", "researcher")
     browser = Client()
     browser.force_login(researcher, backend="django.contrib.auth.backends.ModelBackend")
@@ -174,7 +174,7 @@ def test_somebody_signed_in_is_not_signed_out_by_a_link(channel: Channel) -> Non
 
     assert answer.status_code == 200
     assert browser.session["_auth_user_id"] == str(researcher.pk)
-    assert nobody_came()
+    assert no_rater_came()
 
 
 # Coming back
@@ -212,7 +212,7 @@ def test_another_participants_id_with_ones_own_cookie_is_refused(channel: Channe
     come(channel)
     _answer, browser = come(channel, pid=OTHER_PID, session=OTHER_SESSION)
 
-    assert browser.get(link(channel)).status_code == 200  # a button first, for somebody who is signed in
+    assert browser.get(link(channel)).status_code == 200  # a button first, for a user who is signed in
     assert browser.post(link(channel)).status_code == 403  # it doesn't help
     assert browser.session["_auth_user_id"] == str(rater(channel, OTHER_PID).user_id)
 
@@ -333,7 +333,7 @@ def test_signed_link_lets_its_participant_in_from_any_browser(signed: Channel) -
 
 def test_unsigned_link_is_refused_where_signed_ones_are_asked_for(signed: Channel) -> None:
     assert come(signed)[0].status_code == 403
-    assert nobody_came()
+    assert no_rater_came()
 
 
 def test_known_browser_opens_an_old_link_again(signed: Channel) -> None:
@@ -371,7 +371,7 @@ def test_audience_may_be_the_whole_address(signed: Channel) -> None:
 )
 def test_token_that_prolific_did_not_sign_for_this_is_refused(signed: Channel, token: Any) -> None:
     assert open_signed(signed, token()) == 403
-    assert nobody_came()
+    assert no_rater_came()
 
 
 def test_changed_claims_are_refused(signed: Channel) -> None:
@@ -385,7 +385,7 @@ def test_address_that_says_otherwise_than_its_token_is_refused(signed: Channel) 
     answer = Client().get(link(signed, OTHER_PID, prolific_token=token_for()))
 
     assert answer.status_code == 400
-    assert nobody_came()
+    assert no_rater_came()
 
 
 def test_token_without_the_ids_is_refused(signed: Channel) -> None:
@@ -462,7 +462,7 @@ def test_submission_that_prolific_tells_otherwise_of_is_refused(
         prolific.add(SESSION, **there)
 
     assert come(asking)[0].status_code == 403
-    assert nobody_came()
+    assert no_rater_came()
 
 
 @pytest.mark.parametrize(
@@ -481,7 +481,7 @@ def test_participant_is_asked_for_patience_when_prolific_cannot_be_asked(
 
     assert answer.status_code == 503
     assert "again in some minutes" in answer.content.decode()
-    assert nobody_came()
+    assert no_rater_came()
 
 
 def test_proof_is_asked_for_again_for_a_new_submission(asking: Channel, prolific: ProlificServer) -> None:

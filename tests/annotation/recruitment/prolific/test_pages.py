@@ -214,7 +214,7 @@ def test_participant_has_as_many_hits_as_a_place_pays(channel: Channel, study: S
     assert has_work(Annotator.objects.get())
 
 
-def test_nobody_gets_another_hit_after_the_code_was_used(channel: Channel) -> None:
+def test_no_further_hit_is_given_after_the_code_was_used(channel: Channel) -> None:
     channel.options["most_hits"] = 3
     channel.save()
     annotator = join_and_rate(channel)

@@ -198,7 +198,7 @@ def test_message_sent_again_under_its_id_changes_nothing(channel: Channel) -> No
 
 
 def test_recorded_message_under_another_id_is_known_by_its_body(channel: Channel) -> None:
-    """The id is not signed: whoever has overheard a message could change it."""
+    """The id is not signed: an eavesdropper could change it."""
     come(channel)
     stamp = now() - 2
     tell(channel, "AWAITING REVIEW", event="E1", at=stamp)
@@ -280,7 +280,7 @@ def test_message_before_arrival_names_whose_it_is(channel: Channel) -> None:
     assert not channel.participants.exists()
 
 
-def test_submission_returned_before_arrival_lets_nobody_in(channel: Channel) -> None:
+def test_submission_returned_before_arrival_admits_no_rater(channel: Channel) -> None:
     tell(channel, "RETURNED")
 
     answer, _browser = come(channel)
@@ -392,8 +392,8 @@ def test_earlier_submission_that_ends_does_not_release_the_work_for_a_later_one(
     assert Slot.objects.filter(assignment=assignment).exists()
 
 
-def test_messages_about_other_studies_of_the_workspace_touch_nobodys_work(channel: Channel) -> None:
-    """A message names no study: only a submission that somebody came with is ours."""
+def test_messages_about_other_studies_of_the_workspace_touch_no_work(channel: Channel) -> None:
+    """A message names no study: only a submission whose participant arrived is ours."""
     assignment = at_work(channel)
 
     tell(channel, "RETURNED", session=OTHER_SESSION)
