@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.batches.sampling import MOST_RATERS, BatchSpec, SelectionSpec, choose_instances, plan_hits
+from annotation.batches.sampling import MOST_RATERS, BatchSpec, SelectionSpec, choose_instances, own_settings, plan_hits
 from annotation.batches.services import add_hits, create_batch, refuse_archived, refuse_slots
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.keys import new_seed
@@ -79,11 +79,7 @@ def extension_spec(batch: Batch, selection: SelectionSpec, more_raters: int, see
         raters=batch.raters_per_hit + more_raters,
         seed=new_seed() if seed is None else seed,
         selection=selection,
-        purpose=batch.purpose,
-        gold_rate=batch.gold_rate,
-        repeat_rate=batch.repeat_rate,
-        lease_minutes=batch.lease_minutes,
-        most_hits_per_rater=batch.most_hits_per_rater,
+        **own_settings(batch),
     )
 
 
@@ -213,8 +209,5 @@ def settings_of(batch: Batch) -> dict[str, Any]:
         "select": asked["spec"],
         "instance_ids": asked["instance_ids"],
         "similarity": asked["similarity"],
-        **{
-            name: getattr(batch, name)
-            for name in ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
-        },
+        **own_settings(batch),
     }

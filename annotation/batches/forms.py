@@ -21,6 +21,7 @@ from annotation.batches.sampling import (
     BatchSpec,
     SelectionSpec,
     ids_of,
+    own_settings,
 )
 from annotation.core.keys import new_seed
 from annotation.models import Batch, Study
@@ -264,26 +265,19 @@ class BatchForm(ForecastForm):
             "dataset": spec.configuration.dataset,
             "systems": (spec.configuration.system_a.name, spec.configuration.system_b.name),
             **spec.selection.arguments,
-            **{
-                name: getattr(spec, name)
-                for name in ("pairs", "raters", "purpose", "gold_rate", "repeat_rate", "lease_minutes")
-            },
-            "most_hits_per_rater": spec.most_hits_per_rater,
+            "pairs": spec.pairs,
+            "raters": spec.raters,
+            **own_settings(spec),
             "seed": self.cleaned_data["seed"],  # if empty, an existing batch keeps its own
         }
 
 
 def initial_of(settings_of_batch: dict[str, Any], known: list[Configuration]) -> dict[str, Any]:
     """Return a form's initial values from arguments of `create_batch`."""
-    names = settings_of_batch["dataset"], settings_of_batch["systems"]
-    places = [
-        str(place) for place, one in enumerate(known) if (one.dataset, (one.system_a.name, one.system_b.name)) == names
-    ]
-    kept = ("pairs", "raters", "purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
     return {
-        **{name: settings_of_batch[name] for name in kept},
+        **{name: value for name, value in settings_of_batch.items() if name in ForecastForm.base_fields},
         **_fields_of_spec(settings_of_batch["select"]),
-        "configuration": next(iter(places), None),
+        "configuration": _place(known, settings_of_batch["dataset"], *settings_of_batch["systems"]),
         "ids": "\n".join(settings_of_batch["instance_ids"]),
         "similarity": settings_of_batch["similarity"] or "",
     }
@@ -301,11 +295,16 @@ def initial_from_query(query: Mapping[str, str], known: list[Configuration]) -> 
 
     `dataset`, `a` and `b` name the configuration; invalid values are ignored.
     """
-    names = tuple(query.get(name) for name in ("dataset", "a", "b"))
-    places = [
-        str(place) for place, one in enumerate(known) if (one.dataset, one.system_a.name, one.system_b.name) == names
-    ]
+    place = _place(known, *(query.get(name) for name in ("dataset", "a", "b")))
     kept: dict[str, Any] = {name: query[name] for name in ("number", "similarity") if name in query}
     if query.get("how") in dict(HOW):
         kept["how"] = query["how"]
-    return {**kept, **({"configuration": places[0]} if places else {})}
+    return {**kept, **({"configuration": place} if place else {})}
+
+
+def _place(known: list[Configuration], *names: str | None) -> str | None:
+    """Return the value of the configuration with this data set, A and B in the form's list."""
+    places = (
+        str(place) for place, one in enumerate(known) if (one.dataset, one.system_a.name, one.system_b.name) == names
+    )
+    return next(places, None)

@@ -93,6 +93,12 @@ class BatchSpec:
         return self.purpose == Batch.Purpose.RATING
 
 
+def own_settings(batch: BatchSpec | Batch) -> dict[str, Any]:
+    """Return the settings that a batch has under the same names as its specification."""
+    names = ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
+    return {name: getattr(batch, name) for name in names}
+
+
 @dataclass(frozen=True)
 class Pool:
     """Matchups that can become HITs, in the order of the instances, and how many can't, by reason."""

@@ -9,13 +9,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.batches.sampling import (
-    LONGEST_LEASE,
-    MOST_CHECKS,
-    MOST_RATERS,
     BatchSpec,
     HitPlan,
     SelectionSpec,
     choose_instances,
+    own_settings,
     plan_hits,
 )
 from annotation.core.errors import InvalidSelection
@@ -27,17 +25,6 @@ from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.studies.configurations import configuration
 from annotation.studies.log import log
 from annotation.studies.services import validate
-
-__all__ = [
-    "LONGEST_LEASE",
-    "MOST_CHECKS",
-    "MOST_RATERS",
-    "add_hits",
-    "create_batch",
-    "lacks_gold",
-    "notices_of",
-    "set_batch_status",
-]
 
 MOST_SLOTS = 100_000
 
@@ -144,10 +131,7 @@ def _fields_of(spec: BatchSpec) -> dict[str, Any]:
         "system_b": spec.configuration.system_b,
         "pairs_per_hit": spec.pairs,
         "raters_per_hit": spec.raters if spec.for_rating else 1,
-        **{
-            name: getattr(spec, name)
-            for name in ("purpose", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
-        },
+        **own_settings(spec),
     }
 
 

@@ -77,6 +77,22 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
     return StoredInstances(len(fresh), len(extended), len(rows) - len(fresh) - len(extended), blank, instances)
 
 
+def row_of(
+    instance: Instance, number: int, generations: dict[str, list[str]], matchups: Iterable[tuple[str, str]]
+) -> InstanceRow:
+    """Return a stored instance as a row of a study file, with these generations and matchups."""
+    return InstanceRow(
+        number=number,
+        instance_id=instance.instance_id,
+        dataset=instance.dataset,
+        source=instance.source,
+        generations=generations,
+        gold=instance.gold,
+        metadata=instance.metadata,
+        matchups=tuple(matchups),
+    )
+
+
 def ensure_systems(study: Study, names: Iterable[str]) -> dict[str, System]:
     """Return the study's systems by name, with new ones added in this order."""
     known = {system.name: system for system in study.systems.all()}

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from annotation.importing.content import store_instances
+from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.new_studies import record_origin, settings_of
 from annotation.members.accounts import grant_creator_role
@@ -78,19 +78,7 @@ def _as_rows(instances: Sequence[Instance]) -> list[InstanceRow]:
     matchups = Matchup.objects.filter(instance__in=ids).order_by("pk")
     for pk, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name"):
         met[pk].append((a, b))
-    return [
-        InstanceRow(
-            number=number,
-            instance_id=one.instance_id,
-            dataset=one.dataset,
-            source=one.source,
-            generations=texts[one.pk],
-            gold=one.gold,
-            metadata=one.metadata,
-            matchups=tuple(met[one.pk]),
-        )
-        for number, one in enumerate(instances, start=1)
-    ]
+    return [row_of(one, number, texts[one.pk], met[one.pk]) for number, one in enumerate(instances, start=1)]
 
 
 def _copy_tables(source: Study, copy: Study, instance_ids: list[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from annotation.importing.content import store_instances
+from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Generation, Instance, Study
 
@@ -39,13 +39,4 @@ def _row(
 ) -> InstanceRow:
     """Return an instance as a row of a study file; the earlier one of two systems is A."""
     meetings = (sorted((system, other), key=order.index) for other in sorted(others, key=order.index))
-    return InstanceRow(
-        number=number,
-        instance_id=instance.instance_id,
-        dataset=instance.dataset,
-        source=instance.source,
-        generations={system: list(texts)},
-        gold=instance.gold,
-        metadata=instance.metadata,
-        matchups=tuple((one, other) for one, other in meetings),
-    )
+    return row_of(instance, number, {system: list(texts)}, ((one, other) for one, other in meetings))

@@ -19,32 +19,17 @@ def import_study(
     name: str,
     slug: str,
     dataset: str = DEFAULT_DATASET,
+    sources_only: bool = False,
     bound: Bound = FOR_COMMANDS,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
-    """Import a study file, whole or not at all; a missing study is created.
+    """Import a study file, or source texts without generations, whole or not at all; a missing study is created.
 
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_study_file(data, name, dataset=dataset, bound=bound)
-    return _store(rows, kind="study", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
-
-
-def import_sources(
-    *,
-    data: bytes,
-    name: str,
-    slug: str,
-    dataset: str = DEFAULT_DATASET,
-    bound: Bound = FOR_COMMANDS,
-    **settings: Any,
-) -> tuple[Study, StoredInstances]:
-    """Import source texts without generations, whole or not at all; a missing study is created.
-
-    Raises: BadFile listing the bad lines.
-    """
-    rows = parse_study_file(data, name, dataset=dataset, sources_only=True, bound=bound)
-    return _store(rows, kind="sources", data=data, name=name, slug=slug, settings=settings, dataset=dataset)
+    rows = parse_study_file(data, name, dataset=dataset, sources_only=sources_only, bound=bound)
+    kind = "sources" if sources_only else "study"
+    return _store(rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset)
 
 
 def import_labelled(

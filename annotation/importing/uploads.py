@@ -10,7 +10,7 @@ from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import import_ratings
-from annotation.importing.study_files import import_labelled, import_sources, import_study, summary
+from annotation.importing.study_files import import_labelled, import_study, summary
 from annotation.importing.tables import import_tables
 from annotation.models import Study
 
@@ -25,11 +25,9 @@ def read_upload(
     bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     bound.refuse_rows(data, name)
     file: dict[str, Any] = {"data": data, "name": name, "slug": slug}
-    if kind == "study":
-        study, stored = import_study(**file, dataset=dataset or DEFAULT_DATASET, bound=bound, **settings)
-        return study, summary(name, study, stored)
-    if kind == "sources":
-        study, stored = import_sources(**file, dataset=dataset or DEFAULT_DATASET, bound=bound, **settings)
+    if kind in ("study", "sources"):
+        file |= {"dataset": dataset or DEFAULT_DATASET, "sources_only": kind == "sources"}
+        study, stored = import_study(**file, bound=bound, **settings)
         return study, summary(name, study, stored)
     if kind in FIELDS:
         study, stored = import_labelled(**file, form=kind, dataset=dataset, bound=bound, **settings)

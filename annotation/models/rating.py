@@ -1,7 +1,6 @@
 """Assignments, what each rater was shown on which side, votes and flags."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from django.db import models
 from django.db.models import Q
@@ -13,16 +12,9 @@ from annotation.models.annotators import Annotator
 from annotation.models.hits import Hit
 from annotation.models.importing import ComparisonTable, Pair
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     """Assignments by holder and state."""
-
-    def held_by(self, user: "AbstractBaseUser | AnonymousUser") -> "AssignmentQuerySet":
-        """Return this user's own assignments."""
-        return self.filter(annotator__user_id=user.pk) if user.pk else self.none()
 
     def present(self) -> "AssignmentQuerySet":
         """Return assignments of annotators who have not withdrawn."""

@@ -192,11 +192,6 @@ class SeparabilityJob(models.Model):
     def __str__(self) -> str:
         return f"{self.study_id}: {self.asked.get('similarity', '')}, {self.status}"
 
-    @property
-    def is_under_way(self) -> bool:
-        """Tell whether the job is queued or running."""
-        return self.status in (self.Status.QUEUED, self.Status.RUNNING)
-
 
 class TextVector(models.Model):
     """The vector of one text by one model; the text itself is not stored here."""

@@ -102,11 +102,8 @@ def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: Anno
     if not is_htmx(request):
         return show_hit(request, assignment, rejected, code=code)
     assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])
-    return _vote_card(request, assignment, card_of(_display_of(assignment, display.pk), rejected), code)
-
-
-def _display_of(assignment: Assignment, pk: int) -> Display:
-    return next(display for display in displays_of(assignment) if display.pk == pk)
+    shown = next(one for one in displays_of(assignment) if one.pk == display.pk)
+    return _vote_card(request, assignment, card_of(shown, rejected), code)
 
 
 def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: int = 200) -> HttpResponse:

@@ -220,8 +220,4 @@ def _opens_more(annotator: Annotator) -> bool:
     if user is None:
         return False
     other_roles = user.role_grants.exclude(role=Role.ANNOTATOR, study=annotator.study_id).exists()
-    return _is_staff(user) or other_roles or user.annotators.exclude(pk=annotator.pk).exists()
-
-
-def _is_staff(user: User) -> bool:
-    return user.is_staff or user.is_superuser
+    return user.is_staff or user.is_superuser or other_roles or user.annotators.exclude(pk=annotator.pk).exists()

@@ -16,8 +16,8 @@ from annotation.core.errors import AnnotationError
 from annotation.core.processes import is_gone, this_process
 from annotation.models import SeparabilityJob, Study
 from annotation.separability.measure import check_draws, model_of
-from annotation.separability.services import SeparabilityResult, StudyPart, compute_separability, ignored_texts_notice
-from annotation.separability.store import parse_group
+from annotation.separability.services import StudyPart, compute_separability, ignored_texts_notice
+from annotation.separability.store import SeparabilityResult, parse_group
 
 HEARTBEAT_TIMEOUT = timedelta(minutes=5)  # after which a worker of another machine is taken for dead
 PROGRESS_SECONDS = 1.0  # between two updates
@@ -63,14 +63,11 @@ class SeparabilityRequest:
         """Run the computation."""
         return compute_separability(
             study=study,
-            similarity=self.similarity,
-            group=self.group,
-            model=self.model,
-            samples=self.samples,
-            cross_pairs=self.cross_pairs,
-            seed=self.seed,
             part=self.part,
             progress=progress,
+            **{
+                name: getattr(self, name) for name in ("similarity", "group", "model", "samples", "cross_pairs", "seed")
+            },
         )
 
 

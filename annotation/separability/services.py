@@ -7,24 +7,11 @@ from analysis import similarity as similarities
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.models import Generation, SeparabilityRun, Study
 from annotation.separability.alignments import Progress, align
-from annotation.separability.measure import AlignmentMeasure, DefaultSimilarity, default_similarity, measure_of
-from annotation.separability.store import GROUPS, SeparabilityResult, normalised, parse_group, store
+from annotation.separability.measure import AlignmentMeasure, measure_of
+from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
 from annotation.studies.configurations import Configuration, configurations
-from annotation.studies.separability_runs import find_run, names_of
+from annotation.studies.separability_runs import find_run, names_of, runs_by_configuration
 
-__all__ = [
-    "GROUPS",
-    "DefaultSimilarity",
-    "SeparabilityResult",
-    "StudyPart",
-    "compute_separability",
-    "count_ignored_texts",
-    "default_similarity",
-    "ignored_texts_notice",
-    "latest_run",
-    "latest_runs",
-    "require_run",
-]
 _LATIN_ONLY = ("rouge1", "rouge1-length")
 
 
@@ -87,7 +74,7 @@ def compute_separability(
     found = (part or StudyPart()).of(study)
     if wanted.name == "study" and part is not None and (part.dataset or part.systems):
         raise AnnotationError("the group study takes in the whole study: leave --dataset and --systems away")
-    everything, is_staged = align(study, found, measure, runs_by(study, measure), progress or _no_progress)
+    everything, is_staged = align(study, found, measure, runs_by(study, measure), progress or (lambda *_counts: None))
     return store(
         study,
         everything,
@@ -107,25 +94,12 @@ def runs_by(study: Study, measure: AlignmentMeasure) -> dict[tuple[str, int, int
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:
     """Return a configuration's run by similarity or label, or the default one (see `find_run`)."""
-    return find_run(_runs_on(configuration), similarity)
-
-
-def _runs_on(configuration: Configuration) -> list[SeparabilityRun]:
-    """Return all runs of a configuration, the latest first."""
-    runs = SeparabilityRun.objects.filter(
-        study=configuration.study,
-        dataset=configuration.dataset,
-        system_a=configuration.system_a,
-        system_b=configuration.system_b,
-    )
-    return list(runs)
+    return find_run(runs_by_configuration(configuration.study).get(configuration.key, []), similarity)
 
 
 def latest_runs(study: Study) -> dict[tuple[str, int, int], SeparabilityRun]:
     """Return the default run of every configuration that has one, by `Configuration.key`."""
-    runs: dict[tuple[str, int, int], list[SeparabilityRun]] = {}
-    for run in SeparabilityRun.objects.filter(study=study):  # the latest first
-        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
+    runs = runs_by_configuration(study)
     return {key: found for key, listed in runs.items() if (found := find_run(listed)) is not None}
 
 
@@ -134,7 +108,7 @@ def require_run(configuration: Configuration, similarity: str | None = None) -> 
 
     Raises: InvalidSelection saying how to compute it.
     """
-    runs = _runs_on(configuration)
+    runs = runs_by_configuration(configuration.study).get(configuration.key, [])
     run = find_run(runs, similarity)
     if run is None and similarity and similarity not in similarities.names():
         computed = "; ".join(names_of(runs)) or "none yet"
@@ -166,7 +140,3 @@ def ignored_texts_notice(study: Study, similarity: str) -> str:
         f"{blind} texts hold no Latin letter or digit, which is all that {similarity} compares; their similarity is 0. "
         "A similarity of character n-grams (chrF) would see them."
     )
-
-
-def _no_progress(done: int, total: int) -> None:
-    """Report nothing."""

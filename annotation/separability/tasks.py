@@ -5,7 +5,7 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import SeparabilityJob, Study
-from annotation.separability.jobs import SeparabilityRequest, run_job
+from annotation.separability.jobs import UNDER_WAY, SeparabilityRequest, run_job
 
 
 @task()
@@ -43,5 +43,4 @@ def separability_notice(study: Study) -> str:
 
 def separability_jobs(study: Study) -> list[SeparabilityJob]:
     """Return a study's jobs under way, the earliest first."""
-    under_way = (SeparabilityJob.Status.QUEUED, SeparabilityJob.Status.RUNNING)
-    return list(SeparabilityJob.objects.filter(study=study, status__in=under_way).order_by("asked_at", "pk"))
+    return list(SeparabilityJob.objects.filter(study=study, status__in=UNDER_WAY).order_by("asked_at", "pk"))

@@ -2,10 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
-from annotation.models import SeparabilityRun
+from annotation.models import SeparabilityRun, Study
 from annotation.models.separability import SHORT_FINGERPRINT
 
 MeasureKey = tuple[str, str, str, int | None, int | None, int | None]
+SeparabilityRuns = dict[tuple[str, int, int], list[SeparabilityRun]]
+
+
+def runs_by_configuration(study: Study) -> SeparabilityRuns:
+    """Return all runs of a study by `Configuration.key`, the latest first."""
+    runs: SeparabilityRuns = {}
+    for run in study.separability_runs.all():
+        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
+    return runs
 
 
 def find_run(runs: Sequence[SeparabilityRun], name: str | None = None) -> SeparabilityRun | None:

@@ -9,7 +9,7 @@ from annotation.core.errors import UnknownName
 from annotation.models import Batch, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import Selection, batches_for_rating, select
-from annotation.studies.separability_runs import names_of
+from annotation.studies.separability_runs import names_of, runs_by_configuration
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import Resampler
@@ -19,8 +19,6 @@ from reporting.core.raters import Rater, people_rater
 from reporting.findings.separability_bins import (
     Separability,
     SeparabilityRuns,
-    configuration_key,
-    runs_by_configuration,
     separability_of,
 )
 
@@ -60,8 +58,7 @@ class Filters:
     def covers(self, configuration: Configuration) -> bool:
         """Tell whether a selected batch belongs to this configuration; without a selection all do."""
         return self.batches is None or any(
-            (batch.dataset, batch.system_a_id, batch.system_b_id) == configuration_key(configuration)
-            for batch in self.batches
+            (batch.dataset, batch.system_a_id, batch.system_b_id) == configuration.key for batch in self.batches
         )
 
 
@@ -101,7 +98,7 @@ class Runs:
 
     def of(self, configuration: Configuration) -> list[SeparabilityRun]:
         """Return the separability runs of one configuration, the most recent first."""
-        return self.separability.get(configuration_key(configuration), [])
+        return self.separability.get(configuration.key, [])
 
 
 def runs_of(study: Study, filters: Filters) -> Runs:

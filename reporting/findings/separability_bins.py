@@ -7,14 +7,11 @@ import numpy as np
 
 from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
-from annotation.models import SeparabilityRun, Study
-from annotation.studies.configurations import Configuration
+from annotation.models import SeparabilityRun
 from annotation.studies.outcomes import Selection, separabilities
 from annotation.studies.separability_runs import find_run
 from reporting.core.estimates import number
 
-Key = tuple[str, int, int]
-SeparabilityRuns = dict[Key, list[SeparabilityRun]]
 NOT_COMPUTED = "separability has not been computed"
 ALL_UNDEFINED = "no selected instance has a separability: it needs two generations or more of each system"
 
@@ -43,19 +40,6 @@ class Separability:
     bins: Bins | None
     why: str = ""
     not_computed: int = 0
-
-
-def configuration_key(configuration: Configuration) -> Key:
-    """Return (data set, A, B), the key of a configuration in runs and batches."""
-    return (configuration.dataset, configuration.system_a.pk, configuration.system_b.pk)
-
-
-def runs_by_configuration(study: Study) -> SeparabilityRuns:
-    """Return all runs of a study by (data set, A, B), the most recent first."""
-    found: SeparabilityRuns = {}
-    for run in study.separability_runs.all():
-        found.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
-    return found
 
 
 def separability_of(

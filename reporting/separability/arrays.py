@@ -11,9 +11,8 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Alignment, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration, configurations, without_checks
-from annotation.studies.separability_runs import find_run, labels_of, names_of
+from annotation.studies.separability_runs import SeparabilityRuns, find_run, labels_of, names_of
 from reporting.core.estimates import Resampler
-from reporting.findings.separability_bins import SeparabilityRuns, configuration_key
 
 MAX_RUNS = 8  # similarities compared on a page; the latest ones
 MAX_RESAMPLED_ROWS = 1_000_000  # per interval, over all rounds
@@ -139,7 +138,7 @@ def read_alignments(
     """Read the alignments of a configuration from its latest runs, with that of `similarity` among them."""
     rows = list(without_checks(configuration.matchups()).values_list("pk", "instance__instance_id"))
     labels = labels_of(run for listed in runs.values() for run in listed)
-    known = runs.get(configuration_key(configuration), [])
+    known = runs.get(configuration.key, [])
     chosen = _chosen(known, similarity)
     places = {pk: place for place, (pk, _) in enumerate(rows)}
     values: dict[int, FloatArray] = {run.pk: np.full((len(rows), 4), np.nan) for run in chosen}

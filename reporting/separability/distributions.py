@@ -13,11 +13,11 @@ from analysis.scenarios import Scenario
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.configurations import Configuration
-from annotation.studies.separability_runs import labels_of
+from annotation.studies.separability_runs import labels_of, runs_by_configuration
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import Basis, Estimate, build_estimate, estimate
 from reporting.core.scripted import SCRIPTED, scripted_codes
-from reporting.findings.separability_bins import NOT_COMPUTED, runs_by_configuration
+from reporting.findings.separability_bins import NOT_COMPUTED
 from reporting.separability.advice import configuration_advice, pooled_advice, read_ratings
 from reporting.separability.arrays import (
     ConfigurationAlignments,

@@ -14,8 +14,8 @@ from annotation.core.errors import AnnotationError
 from annotation.core.version import VERSION
 from annotation.models import Generation, SeparabilityRun, Study
 from annotation.separability.measure import AlignmentMeasure, measure_of
+from annotation.studies.separability_runs import runs_by_configuration
 from reporting.core.estimates import Basis, build_estimate
-from reporting.findings.separability_bins import runs_by_configuration
 from reporting.separability.arrays import (
     ConfigurationAlignments,
     SeparabilityFilters,

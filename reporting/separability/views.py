@@ -19,9 +19,9 @@ from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
 from annotation.separability.services import count_ignored_texts
 from annotation.studies.configurations import Configuration, configurations
+from annotation.studies.separability_runs import runs_by_configuration
 from reporting.core.charts import Spec, shorten
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
-from reporting.findings.separability_bins import runs_by_configuration
 from reporting.separability import charts
 from reporting.separability.arrays import (
     THRESHOLDS,

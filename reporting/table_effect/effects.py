@@ -154,7 +154,7 @@ def _agreement_group(votes: SecondVotes, rows: IntArray) -> Rows:
     alone = int(np.isnan(before).sum())
     found = {}
     for name, values in zip(AGREEMENTS, (before, after, after - before), strict=True):
-        sums = _means(values)
+        sums = mean_sums(values, np.arange(len(values)))  # whose `ratio` is the mean
         basis = Basis(_n(sums), "decisions on pairs that others voted on", TIE_IN_AGREEMENT, alone, NO_OTHERS)
         found[name] = (sums, basis)
     return found
@@ -288,11 +288,6 @@ def _joint_basis(arm: Basis, control: Basis) -> Basis:
     return Basis(
         arm.n + control.n, arm.of, arm.tie_rule, arm.excluded + control.excluded, control.why if arm.n else arm.why
     )
-
-
-def _means(values: FloatArray) -> FloatArray:
-    """Return sums per decision whose `ratio` is the mean of the values."""
-    return mean_sums(values, np.arange(len(values)))
 
 
 def _n(sums: FloatArray) -> int:

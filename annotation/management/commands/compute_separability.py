@@ -6,7 +6,9 @@ from typing import Any
 from analysis import similarity
 from annotation.management.commands._base import TandemCommand
 from annotation.separability.jobs import SeparabilityRequest
-from annotation.separability.services import SeparabilityResult, default_similarity, ignored_texts_notice
+from annotation.separability.measure import default_similarity
+from annotation.separability.services import ignored_texts_notice
+from annotation.separability.store import SeparabilityResult
 from annotation.studies.services import find_study
 
 

@@ -27,7 +27,8 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Import the file and print a summary."""
         data, name = read_file(options["file"])
-        study, stored = study_files.import_sources(
-            data=data, name=name, slug=options["study"], dataset=options["dataset"], **study_settings(options)
+        settings = study_settings(options)
+        study, stored = study_files.import_study(
+            data=data, name=name, slug=options["study"], dataset=options["dataset"], sources_only=True, **settings
         )
         self.say(study_files.summary(name, study, stored))

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from analysis.selection import inclusion_probabilities
-from annotation.batches.services import MOST_RATERS, create_batch, set_batch_status
+from annotation.batches.sampling import MOST_RATERS
+from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.models import Alignment, Batch, Hit, HitPair, Instance, SeparabilityRun, Slot, Study
 from tests.factories import add_instances, instance_rows, make_batch, make_study

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.core.errors import BadFile
-from annotation.importing.study_files import import_sources, import_study
+from annotation.importing.study_files import import_study
 from annotation.models import ImportRecord, Instance, Pair, Study
 from tests.judging.builders import make_user
 
@@ -68,17 +68,21 @@ def test_csv_with_ids_and_sources(tmp_path: Path) -> None:
 )
 def test_line_that_cant_be_taken_is_listed(row: dict[str, Any], told: str) -> None:
     with pytest.raises(BadFile, match=f"line 2: {told}"):
-        import_sources(data=lines({"instance_id": "z", "source": "fine"}, row), name="s.jsonl", slug="tea")
+        import_study(
+            data=lines({"instance_id": "z", "source": "fine"}, row), name="s.jsonl", slug="tea", sources_only=True
+        )
     assert not Study.objects.exists()
 
 
 def test_texts_may_come_by_a_study_file_later() -> None:
-    import_sources(data=lines({"instance_id": "a", "source": "One."}), name="s.jsonl", slug="tea")
+    import_study(data=lines({"instance_id": "a", "source": "One."}), name="s.jsonl", slug="tea", sources_only=True)
     row = {"instance_id": "a", "source": "One.", "generations": {"heron": ["x"], "wren": ["y"]}}
     _, stored = import_study(data=lines(row), name="t.jsonl", slug="tea")
     assert stored.counts == {"added": 0, "extended": 1, "unchanged": 0}
     assert Pair.objects.count() == 1
-    _, again = import_sources(data=lines({"instance_id": "a", "source": "One."}), name="s.jsonl", slug="tea")
+    _, again = import_study(
+        data=lines({"instance_id": "a", "source": "One."}), name="s.jsonl", slug="tea", sources_only=True
+    )
     assert again.counts == {"added": 0, "extended": 0, "unchanged": 1}
 
 
@@ -90,7 +94,9 @@ def test_study_file_without_texts_is_still_refused() -> None:
 
 
 def test_upload_page_takes_them(client: Client) -> None:
-    study, _ = import_sources(data=lines({"instance_id": "z", "source": "fine"}), name="s.jsonl", slug="tea")
+    study, _ = import_study(
+        data=lines({"instance_id": "z", "source": "fine"}), name="s.jsonl", slug="tea", sources_only=True
+    )
     client.force_login(make_user("rea", "researcher", study), backend="django.contrib.auth.backends.ModelBackend")
     sent = {"kind": "sources", "file": SimpleUploadedFile("sources.jsonl", lines(*ROWS))}
     shown = client.post("/studies/tea/upload/", sent, follow=True).content.decode()
