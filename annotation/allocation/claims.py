@@ -24,17 +24,6 @@ from annotation.quality import qualification
 from annotation.quality.hidden_checks import CHECKS, next_check
 from annotation.recruitment.base import ClaimKind
 
-__all__ = [
-    "claim_hit",
-    "claimable_slots",
-    "has_work",
-    "hits_ahead",
-    "no_work_reason",
-    "open_claim",
-    "release_expired",
-    "return_hit",
-]
-
 
 def _unfinished(annotator: int) -> QuerySet[Assignment]:
     states = (Assignment.State.CLAIMED, Assignment.State.EXPIRED)
@@ -165,11 +154,6 @@ def _begin(assignment: Assignment, at: datetime) -> Assignment:
     return assignment
 
 
-def open_claim(annotator: Annotator) -> Assignment | None:
-    """Return the annotator's claimed HIT, if any."""
-    return annotator.assignments.filter(state=Assignment.State.CLAIMED).first()
-
-
 def claimable_slots(annotator: Annotator) -> SlotQuerySet:
     """Return the free slots that this annotator may take now."""
     rating = queue.for_rating(annotator, queue.open_batches(annotator))
@@ -181,7 +165,7 @@ def has_work(annotator: Annotator) -> bool:
     """Tell whether this annotator has a claimed HIT, one to claim, or a qualification."""
     if has_ended(annotator):
         return False
-    if open_claim(annotator):
+    if annotator.assignments.claimed().exists():
         return True
     if not claimable_slots(annotator).exists():
         return False  # no qualification where no HIT would follow

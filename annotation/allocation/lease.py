@@ -11,7 +11,7 @@ from annotation.annotators.consent import accepted, has_consented
 from annotation.core.errors import AssignmentClosed, ConsentNeeded
 from annotation.core.prepared import Prepared
 from annotation.hits.slots import take_free_slot
-from annotation.models import Annotator, Assignment, Batch
+from annotation.models import Assignment, Batch
 from annotation.recruitment.base import ClaimKind
 
 EXPIRED, CLAIMED = Assignment.State.EXPIRED, Assignment.State.CLAIMED
@@ -61,7 +61,9 @@ def lock_and_extend_lease(assignment: Assignment, at: datetime, *, extend: bool 
     annotator = assignment.annotator
     require_open(assignment)
     late = assignment.state == EXPIRED or (assignment.expires_at is not None and assignment.expires_at <= at)
-    reacquired = assignment.state == EXPIRED and not has_claimed_hit(annotator) and reacquire_slot(assignment)
+    reacquired = (
+        assignment.state == EXPIRED and not annotator.assignments.claimed().exists() and reacquire_slot(assignment)
+    )
     if reacquired:
         assignment.state = CLAIMED
     if assignment.state == CLAIMED and (reacquired or extend):
@@ -86,11 +88,6 @@ def require_open(assignment: Assignment) -> None:
         raise AssignmentClosed(_("Your work in this study has ended; nothing was changed. Thank you."))
     if not has_consented(assignment.annotator):
         raise ConsentNeeded(_("Please answer the consent question first; nothing was changed."))
-
-
-def has_claimed_hit(annotator: Annotator) -> bool:
-    """Tell whether the annotator has claimed a HIT."""
-    return annotator.assignments.filter(state=CLAIMED).exists()
 
 
 def reacquire_slot(assignment: Assignment) -> bool:

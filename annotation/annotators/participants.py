@@ -60,14 +60,9 @@ def new_username(channel: Channel) -> str:
     return f"{channel.kind}-{secrets.token_hex(8)}"
 
 
-def new_rater(channel: Channel) -> Annotator:
-    """Create an anonymous account without a password, and its rater in the channel's study."""
-    return new_raters(channel, 1)[0]
-
-
 @transaction.atomic
 def new_raters(channel: Channel, count: int) -> list[Annotator]:
-    """Create `count` raters in bulk."""
+    """Create anonymous accounts without passwords, and their raters in the channel's study."""
     users = [User(username=new_username(channel), password=make_password(None)) for _number in range(count)]
     return raters_of(channel, User.objects.bulk_create(users))
 
@@ -104,7 +99,7 @@ def join(*, channel: Channel, external_id: str, at: datetime) -> tuple[Participa
         return known, False
     refuse_erased(channel.study, external_id)
     refuse_closed(channel)
-    annotator = new_rater(channel)
+    annotator = new_raters(channel, 1)[0]
     return Participant.objects.create(channel=channel, annotator=annotator, external_id=external_id, joined_at=at), True
 
 

@@ -104,13 +104,9 @@ class SeparabilitySetup(GenericViewSet[Any]):
         data = read(SeparabilityRequestSerializer, request)
         separability_request = SeparabilityRequest(
             similarity=data.get("similarity") or default_similarity(data["model"]).similarity,
-            group=data["group"],
-            model=data["model"],
-            samples=data["samples"],
             cross_pairs=data["cross"],
-            seed=data["seed"],
-            dataset=data["dataset"],
             systems=tuple(data.get("systems", ())),
+            **{name: data[name] for name in ("group", "model", "samples", "seed", "dataset")},
         )
         job, _ = start_separability(study, separability_request, by=user_of(request))
         return Response(SeparabilityJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)

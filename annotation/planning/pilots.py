@@ -18,10 +18,10 @@ from analysis.variance import (
     crossed_components,
     verdict_variance,
 )
-from annotation.core.errors import InvalidSelection, Unacceptable, UnknownName
+from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.models import Annotator, Batch, Study
 from annotation.studies.configurations import Configuration
-from annotation.studies.outcomes import human_ratings, select
+from annotation.studies.outcomes import batches_named, first_votes, human_ratings, rows_of, select
 
 PAIRS = (1, 3, 5)
 RATERS = (1, 2, 3, 5)
@@ -121,9 +121,9 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
     AnalysisError for inconsistent assumptions, and numbers of pairs that no pilot has.
     """
     if spec.assumptions is None and named is not None:
-        batches = _batches(study, spec.pilot_batches)
+        batches = batches_named(study, spec.pilot_batches)
         rated_pairs = human_ratings(select(named, batches), batches)
-        votes = first_votes(rated_pairs.outcomes)
+        votes = rows_of(rated_pairs.outcomes, first_votes(rated_pairs.outcomes))
         rated = np.unique(votes.instance[~np.isnan(votes.verdict)])
         if len(rated) >= MIN_INSTANCES:
             about = _about_pilot(named, batches, rated_pairs.raters)
@@ -138,25 +138,7 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
     return _from_assumptions(study, spec)
 
 
-def _batches(study: Study, names: tuple[str, ...]) -> list[Batch] | None:
-    if not names:
-        return None
-    known = {batch.name: batch for batch in study.batches.for_rating()}
-    if unknown := [name for name in names if name not in known]:
-        listed = ", ".join(known) or "none"
-        raise UnknownName(f"study {study.slug} has no batch {', '.join(unknown)} for rating; it has {listed}")
-    return [known[name] for name in dict.fromkeys(names)]
-
-
-def first_votes(outcomes: Outcomes) -> Outcomes:
-    """Keep a rater's first vote on each pair, as findings do; several batches may have the same pair."""
-    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
-    rows = np.sort(np.unique(keys, axis=0, return_index=True)[1])
-    columns = ("instance", "pair", "a", "b", "verdict", "rater", "weight")
-    return Outcomes(**{name: getattr(outcomes, name)[rows] for name in columns})
-
-
-def _about_pilot(named: Configuration, batches: list[Batch] | None, codes: Sequence[str]) -> dict[str, Any]:
+def _about_pilot(named: Configuration, batches: tuple[Batch, ...] | None, codes: Sequence[str]) -> dict[str, Any]:
     """Describe the pilot: its batches, and whether it has scripted raters or no random sample of instances."""
     study = named.study
     own = {"dataset": named.dataset, "system_a": named.system_a, "system_b": named.system_b}

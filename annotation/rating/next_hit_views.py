@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.allocation.claims import claim_hit, has_work, no_work_reason
-from annotation.allocation.no_work import has_ended
+from annotation.allocation.claims import claim_hit, has_work
+from annotation.allocation.no_work import has_ended, no_work_reason
 from annotation.annotators.consent import latest_consent
 from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.core.http import skip_prefetch

@@ -16,6 +16,8 @@ LARGEST = 1_000_000
 class ChannelOptionsForm(forms.Form):
     """Options of every channel; added to each adapter's form."""
 
+    defaults: ClassVar[dict[str, Any]] = {}  # of fields that are left empty
+
     most_hits = forms.IntegerField(
         label=_("Most HITs for one rater"),
         required=False,
@@ -24,11 +26,16 @@ class ChannelOptionsForm(forms.Form):
         help_text=_("Of those who come through this channel; empty: no limit but the study's and the batch's."),
     )
 
+    def clean(self) -> dict[str, Any]:
+        """Fill in the defaults."""
+        cleaned = super().clean() or self.cleaned_data
+        return {name: value or self.defaults.get(name, value) for name, value in cleaned.items()}
+
 
 class ArrivalLimitsForm(ChannelOptionsForm):
     """Limits on unverified newcomers; an empty field means the default."""
 
-    usual: ClassVar[dict[str, int]] = {"per_address": PER_ADDRESS, "most_raters": MOST_RATERS}
+    defaults: ClassVar[dict[str, Any]] = {"per_address": PER_ADDRESS, "most_raters": MOST_RATERS}
 
     per_address = forms.IntegerField(
         label=_("New raters an hour from one address"),
@@ -47,22 +54,14 @@ class ArrivalLimitsForm(ChannelOptionsForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, number in self.usual.items():
-            self.fields[name].initial = number
-
-    def clean_per_address(self) -> int:
-        """Return the limit, by default the usual one."""
-        return self.cleaned_data["per_address"] or self.usual["per_address"]
-
-    def clean_most_raters(self) -> int:
-        """Return the limit, by default the usual one."""
-        return self.cleaned_data["most_raters"] or self.usual["most_raters"]
+        for name in ("per_address", "most_raters"):
+            self.fields[name].initial = self.defaults[name]
 
 
 class PlatformLimitsForm(ArrivalLimitsForm):
     """Limits on a platform's unverified newcomers, and on bonuses."""
 
-    usual: ClassVar[dict[str, int]] = {"per_address": PLATFORM_PER_ADDRESS, "most_raters": PLATFORM_MOST_RATERS}
+    defaults: ClassVar[dict[str, Any]] = {"per_address": PLATFORM_PER_ADDRESS, "most_raters": PLATFORM_MOST_RATERS}
     usual_bonus_cap: ClassVar[str] = "5.00"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,13 +1,14 @@
 """Ratings → arrays for `analysis`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from django.db.models import QuerySet
 
-from analysis.types import FloatArray, Outcomes
-from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun
+from analysis.types import FloatArray, IntArray, Outcomes
+from annotation.core.errors import UnknownName
+from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration, without_checks
 
 
@@ -180,3 +181,28 @@ def separabilities(selection: Selection, run: SeparabilityRun) -> np.ndarray:
 
 def _or_nan(values: Sequence[float | None]) -> FloatArray:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:
+    """Find batches by name; no name stands for all. Qualifications and hidden checks enter no findings.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if not names:
+        return None
+    known = {batch.name: batch for batch in study.batches.for_rating()}
+    if strangers := [name for name in names if name not in known]:
+        listed = ", ".join(known) or "none"
+        raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)} for rating; it has {listed}")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def first_votes(outcomes: Outcomes) -> IntArray:
+    """Return the rows of a rater's first vote on each pair; several batches may have the same pair."""
+    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
+    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
+
+
+def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:
+    """Return some rows of the outcomes."""
+    return Outcomes(**{field.name: getattr(outcomes, field.name)[rows] for field in fields(Outcomes)})

@@ -123,13 +123,18 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
         ]
 
 
-class RatingSerializer(serializers.ModelSerializer[Rating]):
-    """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
+class OfDisplaySerializer(serializers.ModelSerializer[Any]):
+    """What a rater said about a pair that they were shown."""
 
     study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
     assignment = serializers.CharField(source="display.assignment.key", read_only=True)
     rater = serializers.CharField(source="display.assignment.annotator.code", read_only=True)
     pair = serializers.CharField(source="display.pair.key", read_only=True)
+
+
+class RatingSerializer(OfDisplaySerializer):
+    """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
+
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
     table = serializers.CharField(source="table.table_id", read_only=True, default=None)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
@@ -142,13 +147,9 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
         ]
 
 
-class HistorySerializer(serializers.ModelSerializer[VoteChange]):
+class HistorySerializer(OfDisplaySerializer):
     """A choice as it came in, in study order; the last one of a pair and stage is the rating."""
 
-    study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
-    assignment = serializers.CharField(source="display.assignment.key", read_only=True)
-    rater = serializers.CharField(source="display.assignment.annotator.code", read_only=True)
-    pair = serializers.CharField(source="display.pair.key", read_only=True)
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
     table_of = serializers.CharField(
@@ -165,13 +166,9 @@ class HistorySerializer(serializers.ModelSerializer[VoteChange]):
         ]
 
 
-class FlagSerializer(serializers.ModelSerializer[Flag]):
+class FlagSerializer(OfDisplaySerializer):
     """What a rater reported about a pair, or about a row (from 0) of the table beside it."""
 
-    study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
-    assignment = serializers.CharField(source="display.assignment.key", read_only=True)
-    rater = serializers.CharField(source="display.assignment.annotator.code", read_only=True)
-    pair = serializers.CharField(source="display.pair.key", read_only=True)
     table = serializers.CharField(source="table.table_id", read_only=True, default=None)
 
     class Meta:
@@ -284,20 +281,8 @@ class JudgeRunSerializer(InStudySerializer):
     class Meta:
         model = JudgeRun
         fields = [
-            *(
-                "id",
-                "study",
-                "judge",
-                "batch",
-                "filter",
-                "status",
-                "way",
-                "in_flight",
-                "max_cost",
-                "message",
-                "created_at",
-            ),
-            *("started_at", "finished_at", "software_version", "workers"),
+            *("id", "study", "judge", "batch", "filter", "status", "way", "in_flight", "max_cost", "message"),
+            *("created_at", "started_at", "finished_at", "software_version", "workers"),
         ]
 
 

@@ -1,11 +1,11 @@
 """Votes by unit (a pair of an instance), aligned so that people and judges can be compared."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analysis.types import FloatArray, IntArray, Outcomes
-from annotation.studies.outcomes import RatedPairs
+from annotation.studies.outcomes import RatedPairs, first_votes, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,7 @@ def verdicts_beside(judge: Outcomes, people: Units) -> FloatArray:
 def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:
     """Keep a rater's first verdict on a pair; return how many later ones (from other batches) were dropped."""
     outcomes = rated.outcomes
-    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
-    first = np.sort(np.unique(keys, axis=0, return_index=True)[1])
+    first = first_votes(outcomes)
     repeated = len(outcomes) - len(first)
     if not repeated:
         return rated, 0
@@ -57,11 +56,6 @@ def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:
         rated, outcomes=rows_of(outcomes, first), first_is_a=rated.first_is_a[first], chance=rated.chance[first]
     )
     return kept, repeated
-
-
-def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:
-    """Return some rows of the outcomes."""
-    return Outcomes(**{field.name: getattr(outcomes, field.name)[rows] for field in fields(Outcomes)})
 
 
 def by_position(verdict: FloatArray, first_is_a: np.ndarray) -> FloatArray:

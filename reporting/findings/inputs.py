@@ -156,17 +156,3 @@ def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
 def judge_names(study: Study) -> list[str]:
     """List the judges that have a run on a study."""
     return [run.judge.name for run in judges_of(study)]
-
-
-def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:
-    """Find batches by name; no name stands for all. Qualifications and hidden checks enter no findings.
-
-    Raises: UnknownName listing those that exist.
-    """
-    if not names:
-        return None
-    known = {batch.name: batch for batch in study.batches.for_rating()}
-    if strangers := [name for name in names if name not in known]:
-        listed = ", ".join(known) or "none"
-        raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)} for rating; it has {listed}")
-    return tuple(known[name] for name in dict.fromkeys(names))

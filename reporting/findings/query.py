@@ -6,7 +6,8 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from annotation.models import Study
-from reporting.findings.inputs import Filters, batches_named, judges_named, similarity_named
+from annotation.studies.outcomes import batches_named
+from reporting.findings.inputs import Filters, judges_named, similarity_named
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:

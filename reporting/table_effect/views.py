@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
+from annotation.studies.outcomes import batches_named
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
-from reporting.findings.inputs import batches_named
 from reporting.table_effect.arrays import TableEffectFilters, second_votes
 from reporting.table_effect.charts import before_and_after
 from reporting.table_effect.effects import effect_of, table_effect

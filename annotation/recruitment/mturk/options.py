@@ -25,6 +25,8 @@ _VARIABLE = RegexValidator(
 class MturkOptionsForm(PlatformLimitsForm):
     """Properties of the HITs on MTurk, and the account that offers them."""
 
+    defaults = {**PlatformLimitsForm.defaults, "site": SANDBOX, "screened_out": RETURN}  # neither costs anything
+
     site = forms.ChoiceField(
         label=_("Site"),
         required=False,
@@ -87,14 +89,6 @@ class MturkOptionsForm(PlatformLimitsForm):
         help_text=_("For tests only: http://127.0.0.1:PORT. Empty: Amazon’s."),
     )
     field_order = ["site", "title", "description", "keywords", "reward", "most_hits"]
-
-    def clean_site(self) -> str:
-        """Default to the sandbox, which costs nothing."""
-        return self.cleaned_data["site"] or SANDBOX
-
-    def clean_screened_out(self) -> str:
-        """Default to returning the HIT."""
-        return self.cleaned_data["screened_out"] or RETURN
 
     def clean_requirements(self) -> str:
         """Refuse invalid requirements."""

@@ -43,6 +43,9 @@ def _code(**texts: Any) -> forms.CharField:
 class ProlificOptionsForm(PlatformLimitsForm):
     """The study at Prolific, the proof of identity that is required, and the completion codes."""
 
+    # A submission's reward pays for so many HITs; links are trusted.
+    defaults = {**PlatformLimitsForm.defaults, "most_hits": MOST_HITS, "proof": LINK}
+
     study_id = forms.CharField(
         label=_("Study at Prolific"),
         required=False,
@@ -100,14 +103,6 @@ class ProlificOptionsForm(PlatformLimitsForm):
             "Of those who come through this channel; empty: one, as a place pays once."
         )
 
-    def clean_most_hits(self) -> int:
-        """Default to MOST_HITS: a submission's reward pays for so many HITs."""
-        return self.cleaned_data["most_hits"] or MOST_HITS
-
-    def clean_proof(self) -> str:
-        """Default to trusting the link."""
-        return self.cleaned_data["proof"] or LINK
-
     def clean_api_url(self) -> str:
         """Refuse an address that the token may not be sent to."""
         url: str = self.cleaned_data["api_url"].strip().rstrip("/")
@@ -117,7 +112,7 @@ class ProlificOptionsForm(PlatformLimitsForm):
 
     def clean(self) -> dict[str, Any]:
         """Refuse one code for two outcomes, and look-ups at Prolific without a token."""
-        cleaned = super().clean() or self.cleaned_data
+        cleaned = super().clean()
         used: set[str] = set()
         for name in _CODES:
             code = cleaned.get(name)

@@ -6,8 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
+from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
-from reporting.findings.inputs import batches_named, judges_named, similarity_named
+from reporting.findings.inputs import judges_named, similarity_named
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand
+from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
-from reporting.findings.inputs import batches_named
 from reporting.table_effect.arrays import TableEffectFilters, second_votes
 from reporting.table_effect.effects import effect_of
 from reporting.table_effect.reasons import all_reasons

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from annotation.allocation import claims
-from annotation.allocation.claims import claim_hit, claimable_slots, no_work_reason, release_expired
+from annotation.allocation.claims import claim_hit, claimable_slots
+from annotation.allocation.no_work import no_work_reason
 from annotation.annotators.consent import answer_consent, has_consented
 from annotation.core.errors import ClaimRefused, ConsentNeeded
+from annotation.hits.slots import release_expired
 from annotation.models import Assignment, Batch, Rating, Slot
 from annotation.rating.votes import save_vote
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate

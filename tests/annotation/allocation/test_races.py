@@ -11,9 +11,10 @@ import pytest
 from django.db import connection
 
 from annotation.allocation.arms import draw_arm
-from annotation.allocation.claims import claim_hit, release_expired
+from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError, AssignmentClosed, ClaimRefused, FirstVotesLocked
+from annotation.hits.slots import release_expired
 from annotation.models import Annotator, ArmDraw, Assignment, Display, Rating, Slot, VoteChange
 from annotation.rating.votes import is_counted, lock_first_votes, save_vote, submit_assignment
 from annotation.studies.services import ensure_study

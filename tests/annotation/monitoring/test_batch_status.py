@@ -15,8 +15,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.allocation.claims import release_expired
 from annotation.annotators.consent import withdraw
+from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
 from annotation.monitoring.batch_annotators import RaterRow, raters_of
 from annotation.monitoring.batch_figures import figures_of

@@ -10,10 +10,10 @@ from analysis.types import Outcomes
 from analysis.variance import crossed_components
 from annotation.core.errors import InvalidSelection, Unacceptable, UnknownName
 from annotation.models import Assignment, Study
-from annotation.planning.pilots import Assumptions, PlannedMeasure, PlanSpec, first_votes
+from annotation.planning.pilots import Assumptions, PlannedMeasure, PlanSpec
 from annotation.planning.plans import plan
 from annotation.studies.configurations import configuration
-from annotation.studies.outcomes import human_ratings, select
+from annotation.studies.outcomes import first_votes, human_ratings, rows_of, select
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, rate
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +99,7 @@ def test_pilot_unlike_the_study_to_come_is_said_to_be_so() -> None:
 def test_a_raters_second_vote_on_a_pair_is_left_out() -> None:
     same, zeros = [0, 0, 0, 1], np.zeros(4, dtype=int)
     votes = Outcomes(np.array(same), np.array([0, 1, 0, 0]), zeros, zeros + 1, np.array([1.0, 0, -1, -1]), zeros)
-    kept = first_votes(votes)
+    kept = rows_of(votes, first_votes(votes))
     assert (kept.pair.tolist(), kept.verdict.tolist()) == ([0, 1, 0], [1, 0, -1])
 
 

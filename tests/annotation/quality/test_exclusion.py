@@ -11,9 +11,10 @@ from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.allocation.claims import claim_hit, release_expired
+from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError, AssignmentClosed, ClaimRefused, Unacceptable
+from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Event, Rating, Slot, Study
 from annotation.quality.exclusion import (
     accept_assignment,

@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.allocation.claims import claim_hit, has_work, hits_ahead, no_work_reason, release_expired, return_hit
+from annotation.allocation.claims import claim_hit, has_work, hits_ahead, return_hit
+from annotation.allocation.no_work import no_work_reason
 from annotation.allocation.queue import open_batches
 from annotation.annotators.consent import answer_consent, has_consented, withdraw
 from annotation.core.errors import AssignmentClosed, ClaimRefused, Unacceptable
+from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study
 from annotation.quality.hidden_checks import scores_of, unblock
 from annotation.quality.qualification import begin_attempt, feedback, pairs_needed, qualification_status

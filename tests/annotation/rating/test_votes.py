@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation.allocation.claims import release_expired
 from annotation.annotators.consent import answer_consent
 from annotation.core.errors import (
     AssignmentClosed,
@@ -19,6 +18,7 @@ from annotation.core.errors import (
 )
 from annotation.core.version import VERSION
 from annotation.hits.displays import mark_shown
+from annotation.hits.slots import release_expired
 from annotation.models import Assignment, Rating, Slot, VoteChange
 from annotation.quality.scoring import screen_name
 from annotation.rating.client_report import ClientReport

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.allocation.claims import claim_hit, no_work_reason
+from annotation.allocation.claims import claim_hit
+from annotation.allocation.no_work import no_work_reason
 from annotation.annotators.consent import answer_consent
 from annotation.core.errors import ClaimRefused
 from annotation.models import Assignment, Batch, Channel, Slot, Study

@@ -10,7 +10,7 @@ from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Annotator, Study
 from annotation.separability.services import compute_separability
-from reporting.findings.inputs import batches_named
+from annotation.studies.outcomes import batches_named
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.distributions import distinguishable

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from annotation.allocation.claims import release_expired
 from annotation.annotators.consent import answer_consent
+from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study, Submission
 from annotation.rating.completion import completion_message_of
 from annotation.recruitment.base import CompletionMessage

@@ -10,9 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.allocation.claims import has_work, release_expired
+from annotation.allocation.claims import has_work
 from annotation.annotators.consent import answer_consent
 from annotation.core.errors import BadFields
+from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Batch, Channel, Study, Submission
 from annotation.rating.completion import completion_message_of
 from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
