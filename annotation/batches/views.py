@@ -119,8 +119,8 @@ def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
     selection = form.further_selection
     if not form.more and selection is None:
         return {}
-    found = extension_forecast(batch, form.more, selection, form.drawn_seed, fee_percent=form.fee_percent)
-    return {"more_work": found.work, "forecast": found.hits}
+    expected = extension_forecast(batch, form.more, selection, form.drawn_seed, fee_percent=form.fee_percent)
+    return {"more_work": expected.work, "forecast": expected.hits}
 
 
 @study_view(*MANAGERS)
@@ -183,10 +183,10 @@ def _forecast_context(form: SelectionForm, service: Callable[[], Any], *, more: 
             "problems": [f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items()]
         }
     try:
-        found = service()
+        expected = service()
     except AnnotationError as error:
         return {"problems": [error_text(error)]}
-    return {**(found if more else {"forecast": found})}
+    return {**(expected if more else {"forecast": expected})}
 
 
 def _label(form: forms.Form, name: str) -> str:

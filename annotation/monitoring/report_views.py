@@ -35,8 +35,8 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
     kind = request.GET.get("kind", "")
     if kind not in ("", RETURNED, *Flag.Kind.values):
         raise Http404(f"no reports of kind {kind}")
-    found: Any = returned_of(study) if kind == RETURNED else flags_of(study, kind)
-    page = Paginator(found, REPORTS_A_PAGE).get_page(request.GET.get("page"))
+    rows: Any = returned_of(study) if kind == RETURNED else flags_of(study, kind)
+    page = Paginator(rows, REPORTS_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
         "kind": kind,

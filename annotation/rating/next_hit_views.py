@@ -58,10 +58,10 @@ class _StudySearch:
             else:
                 self.declined.append(annotator)
         else:
-            found = qualification_status(annotator)
-            if found.awaits_retry and has_work(annotator):
+            status = qualification_status(annotator)
+            if status.awaits_retry and has_work(annotator):
                 return redirect("annotation:qualification", annotator.study.key)
-            if found.required and not found.attempts_left:
+            if status.required and not status.attempts_left:
                 self.failed.append(annotator)
             self.reasons.append(str(refusal))
         return None

@@ -41,21 +41,21 @@ def invitation(request: HttpRequest, channel_key: str, token: str) -> HttpRespon
     must not use up the link, and an account is not changed without asking.
     """
     channel = _channel(channel_key)
-    found = find_invitation(channel=channel, token=token)
-    if found is None:
+    invitation = find_invitation(channel=channel, token=token)
+    if invitation is None:
         reason = _("This server knows no such link. Please look whether all of it was copied.")
         return refusal_page(request, channel, reason, status=404)
-    own = is_signed_in_as(request, found.annotator)
-    if own and found.used_at is not None:
+    own = is_signed_in_as(request, invitation.annotator)
+    if own and invitation.used_at is not None:
         return redirect_to_work()
     try:
-        refuse_unusable(found, timezone.now())
+        refuse_unusable(invitation, timezone.now())
         if request.method == "POST" or own or not (is_robot(request) or request.user.is_authenticated):
-            sign_in(request, accept_invitation(invitation=found, at=timezone.now()))
+            sign_in(request, accept_invitation(invitation=invitation, at=timezone.now()))
             return redirect_to_work()
     except ClaimRefused as refusal:
         return refusal_page(request, channel, str(refusal), title=_("This link no longer works"))
-    return confirmation_page(request, found.channel)
+    return confirmation_page(request, invitation.channel)
 
 
 def _channel(key: str) -> Channel:

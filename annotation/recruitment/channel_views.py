@@ -63,17 +63,17 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
     """Show a channel; study admins change its settings, open and shut it, and run its adapter's actions."""
-    found = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
+    channel = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
     if request.method != "POST":
-        return _page(request, found)
+        return _page(request, channel)
     if not may_manage(request.user, study):
         raise PermissionDenied
     if "act" in request.POST:
-        return _act(request, found)
+        return _act(request, channel)
     if "door" in request.POST:
-        set_open(channel=found, is_open=request.POST["door"] == "open")
-        return redirect("annotation:channel", study.slug, found.key)
-    return _save(request, found)
+        set_open(channel=channel, is_open=request.POST["door"] == "open")
+        return redirect("annotation:channel", study.slug, channel.key)
+    return _save(request, channel)
 
 
 @study_view(*MANAGERS)
@@ -81,7 +81,7 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
 @require_POST
 def new_links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
     """Make one-time links, for new raters or for one who lost access, and show them; they can't be shown again."""
-    found = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)
+    channel = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)
     form: forms.Form = ReissueForm(request.POST) if "rater" in request.POST else InviteForm(request.POST)
     links: list[Link] = []
     base_url, now = request.build_absolute_uri("/"), timezone.now()
@@ -89,15 +89,15 @@ def new_links(request: HttpRequest, study: Study, channel_key: str) -> HttpRespo
         try:
             if isinstance(form, ReissueForm):
                 code = form.cleaned_data["rater"].strip()
-                links = [reissue(channel=found, code=code, base_url=base_url, at=now, by=account_of(request))]
+                links = [reissue(channel=channel, code=code, base_url=base_url, at=now, by=account_of(request))]
             else:
                 count, days = form.cleaned_data["count"], form.cleaned_data["days"]
-                links = invite(channel=found, count=count, valid_days=days, base_url=base_url, at=now)
+                links = invite(channel=channel, count=count, valid_days=days, base_url=base_url, at=now)
         except AnnotationError as error:
             form.add_error(None, error_text(error))
     if links and request.POST.get("format") == "csv":
         return _as_csv(links)
-    context = {"study": study, "channel": found, "form": form, "links": links}
+    context = {"study": study, "channel": channel, "form": form, "links": links}
     return render(request, "annotation/recruitment/links.html", context, status=200 if links else 422)
 
 
@@ -111,46 +111,46 @@ def _forms(
     return ChannelForm(data, study=study, initial=own), form_of_kind(data, initial=initial)
 
 
-def _page(request: HttpRequest, found: Channel, *, status: int = 200, given: Any = None) -> HttpResponse:
-    own = {"name": found.name, "batch": found.batch_id}
-    form, options = given or _forms(request, found.study, found.kind, own, found.options)
-    panel = adapter_of(found).panel(found)
+def _page(request: HttpRequest, channel: Channel, *, status: int = 200, given: Any = None) -> HttpResponse:
+    own = {"name": channel.name, "batch": channel.batch_id}
+    form, options = given or _forms(request, channel.study, channel.kind, own, channel.options)
+    panel = adapter_of(channel).panel(channel)
     context = {
         **panel.context,
         "panel": panel.template,
-        "study": found.study,
-        "channel": with_counts(Channel.objects.filter(pk=found.pk)).get(),
+        "study": channel.study,
+        "channel": with_counts(Channel.objects.filter(pk=channel.pk)).get(),
         "form": form,
         "options": options,
-        "may_manage": may_manage(request.user, found.study),
+        "may_manage": may_manage(request.user, channel.study),
     }
     return render(request, "annotation/recruitment/channel.html", context, status=status)
 
 
-def _act(request: HttpRequest, found: Channel) -> HttpResponse:
+def _act(request: HttpRequest, channel: Channel) -> HttpResponse:
     """Run an action of the adapter's panel."""
     try:
-        message = adapter_of(found).act(
-            channel=found, action=request.POST["act"], data=request.POST, by=account_of(request), at=timezone.now()
+        message = adapter_of(channel).act(
+            channel=channel, action=request.POST["act"], data=request.POST, by=account_of(request), at=timezone.now()
         )
     except AnnotationError as error:
         messages.error(request, error_text(error))
-        return _page(request, found, status=status_of(error))
+        return _page(request, channel, status=status_of(error))
     messages.success(request, message)
-    return redirect("annotation:channel", found.study.slug, found.key)
+    return redirect("annotation:channel", channel.study.slug, channel.key)
 
 
-def _save(request: HttpRequest, found: Channel) -> HttpResponse:
-    form, options = _forms(request, found.study, found.kind, {}, {})
+def _save(request: HttpRequest, channel: Channel) -> HttpResponse:
+    form, options = _forms(request, channel.study, channel.kind, {}, {})
     if form.is_valid() and options.is_valid():
         try:
-            change_channel(channel=found, options=request.POST, **form.cleaned_data)
+            change_channel(channel=channel, options=request.POST, **form.cleaned_data)
         except BadFields as error:
             _add_errors(form, options, error)
         else:
             messages.success(request, _("Saved."))
-            return redirect("annotation:channel", found.study.slug, found.key)
-    return _page(request, found, status=422, given=(form, options))
+            return redirect("annotation:channel", channel.study.slug, channel.key)
+    return _page(request, channel, status=422, given=(form, options))
 
 
 def _add_errors(form: forms.Form, options: forms.Form, error: BadFields) -> None:

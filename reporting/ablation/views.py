@@ -87,11 +87,11 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the numbers of the page as JSON or CSV."""
-    found = ablation(study)
+    numbers = ablation(study)
     if form == "json":
-        content = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        content = json.dumps(numbers, ensure_ascii=False, allow_nan=False)
     else:
-        content = "".join(csv_lines(files.csv_rows(found), files.COLUMNS))
+        content = "".join(csv_lines(files.csv_rows(numbers), files.COLUMNS))
     response = HttpResponse(content, content_type=CONTENT_TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-ablation.{form}"'
     response["Cache-Control"] = "private, no-store"
@@ -120,31 +120,31 @@ def _page(
         return TemplateResponse(
             request, "reporting/ablation/ablation.html#start", {"study": study, **asked}, status=status
         )
-    found = ablation(study)
+    numbers = ablation(study)
     context = {
         **_progress(study),
         **asked,
-        "found": found,
-        "sections": _sections(found),
-        "pictures": [_picture(study, name) for name in PICTURES] if any(found["parts"].values()) else [],
+        "found": numbers,
+        "sections": _sections(numbers),
+        "pictures": [_picture(study, name) for name in PICTURES] if any(numbers["parts"].values()) else [],
         "files": list(CONTENT_TYPES),
     }
     return TemplateResponse(request, "reporting/ablation/ablation.html", context, status=status)
 
 
-def _sections(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _sections(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the parts that have rows; the grid only where it has rows of its own."""
     return [
         {
             "part": part,
             "title": PART_NAMES[part],
-            "differing": found["differing"].get(part, []),
+            "differing": numbers["differing"].get(part, []),
             "rows": [{**row, "name": row_name(row), "run": _latest(row), "cost": _cost(row)} for row in rows],
             **{f"has_{name}": any(row[name]["value"] is not None for row in rows) for name in OPTIONAL_COLUMNS},
             "has_tables": part in WITH_TABLES and any(row["support"]["n"] for row in rows),
         }
-        for part, rows in found["parts"].items()
-        if rows and (part != "grid" or grid_has_own_rows(found))
+        for part, rows in numbers["parts"].items()
+        if rows and (part != "grid" or grid_has_own_rows(numbers))
     ]
 
 

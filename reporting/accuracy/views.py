@@ -26,13 +26,13 @@ KINDS = {"dataset": _("data set"), "tag": _("tag"), "all": _("all pairs")}
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show every judge's accuracy on each subset of the pairs that have a gold label."""
-    found = judge_accuracy(study)
+    numbers = judge_accuracy(study)
     context = {
         "study": study,
-        "found": found,
-        "overview": _overview(found),
-        "sections": _sections(found),
-        "rationales": _rationales(found),
+        "found": numbers,
+        "overview": _overview(numbers),
+        "sections": _sections(numbers),
+        "rationales": _rationales(numbers),
         "forms": list(CONTENT_TYPES),
     }
     return TemplateResponse(request, "reporting/accuracy/judge_accuracy.html", context)
@@ -42,36 +42,36 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the numbers of the page as JSON, CSV or LaTeX."""
-    found = judge_accuracy(study)
+    numbers = judge_accuracy(study)
     if form == "json":
-        content = json.dumps(found, ensure_ascii=False, allow_nan=False)
+        content = json.dumps(numbers, ensure_ascii=False, allow_nan=False)
     elif form == "csv":
-        content = "".join(csv_lines(csv_rows(found), COLUMNS))
+        content = "".join(csv_lines(csv_rows(numbers), COLUMNS))
     else:
-        content = latex(found)
+        content = latex(numbers)
     response = HttpResponse(content, content_type=CONTENT_TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-judge-accuracy.{form}"'
     response["Cache-Control"] = "private, no-store"
     return response
 
 
-def _overview(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each judge with its accuracy on every subset, `None` where it gave no answer."""
     rows = []
-    for judge in found["judges"]:
+    for judge in numbers["judges"]:
         of = {(row["kind"], row["subset"]): row["accuracy"] for row in judge["subsets"]}
-        rows.append({"judge": judge, "cells": [of.get((one["kind"], one["subset"])) for one in found["subsets"]]})
+        rows.append({"judge": judge, "cells": [of.get((one["kind"], one["subset"])) for one in numbers["subsets"]]})
     return rows
 
 
-def _sections(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _sections(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each subset with the judges' rows on it."""
     sections = []
-    for subset in found["subsets"]:
+    for subset in numbers["subsets"]:
         key = (subset["kind"], subset["subset"])
         rows = [
             {"judge": judge, "row": row}
-            for judge in found["judges"]
+            for judge in numbers["judges"]
             for row in judge["subsets"]
             if (row["kind"], row["subset"]) == key
         ]
@@ -79,7 +79,7 @@ def _sections(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [section for section in sections if section["rows"]]
 
 
-def _rationales(found: dict[str, Any]) -> list[dict[str, Any]]:
+def _rationales(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the judges with marked rationales, with their rows over all pairs."""
-    rows = [{"judge": judge, "row": judge["subsets"][-1]} for judge in found["judges"] if judge["subsets"]]
+    rows = [{"judge": judge, "row": judge["subsets"][-1]} for judge in numbers["judges"] if judge["subsets"]]
     return [one for one in rows if any(one["row"][name]["n"] for name in ("wrong_when_sound", "sound_when_wrong"))]

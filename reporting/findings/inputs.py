@@ -9,18 +9,14 @@ from annotation.core.errors import UnknownName
 from annotation.models import Batch, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import Selection, batches_for_rating, select
-from annotation.studies.separability_runs import names_of, runs_by_configuration
+from annotation.studies.separability_runs import SeparabilityRuns, names_of, runs_by_configuration
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import Resampler
 from reporting.core.instance_selection import selection_rows
 from reporting.core.judge_raters import JudgeRater, judge_raters
 from reporting.core.raters import Rater, people_rater
-from reporting.findings.separability_bins import (
-    Separability,
-    SeparabilityRuns,
-    separability_of,
-)
+from reporting.findings.separability_bins import Separability, separability_of
 
 
 @dataclass(frozen=True)

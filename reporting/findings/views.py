@@ -53,18 +53,18 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     covered = [one for one in configurations(study, checks=False) if filters.covers(one)]
     page = Paginator(covered, CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
     if page.paginator.num_pages == 1:
-        found = findings_under(study, filters)
+        numbers = findings_under(study, filters)
     else:  # all configurations would take too long for a page
-        found = findings_on_some(study, filters, list(page))
+        numbers = findings_on_some(study, filters, list(page))
     context = {
         "page": page,
         "study": study,
-        "found": found,
-        "sections": [_section(study, one, filters) for one in found["configurations"]],
+        "found": numbers,
+        "sections": [_section(study, one, filters) for one in numbers["configurations"]],
         "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
-        "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in found["amendments"]],
-        "next_steps": _next_steps(study, found),
-        "all_chosen": [row for one in found["configurations"] for row in one["chosen"]],
+        "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
+        "next_steps": _next_steps(study, numbers),
+        "all_chosen": [row for one in numbers["configurations"] for row in one["chosen"]],
         "judge_names": judge_names(study),
         "similarities": names_of(study.separability_runs.all()),
         "batches": list(study.batches.for_rating().values_list("name", flat=True)),
@@ -78,8 +78,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers that the page shows."""
-    found = findings_under(study, filters_of(study, request.GET))
-    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+    numbers = findings_under(study, filters_of(study, request.GET))
+    return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
 def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def _picture(study: Study, name: str, alt: Promise, filters: Filters, **named: s
     return picture(alt, lambda form, **more: chart_url(study, name, form, filters, **named, **more))
 
 
-def _next_steps(study: Study, found: dict[str, Any]) -> list[str]:
+def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
     """List what a study still lacks for findings, in the order in which to do it."""
-    configurations = found["configurations"]
+    configurations = numbers["configurations"]
     if not configurations:
         return [
             _("Read a file with texts of two systems, on the study's page or with %(command)s")

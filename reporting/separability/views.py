@@ -74,28 +74,28 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     chosen = selected_configurations(study, filters)
     page = Paginator(chosen, PAGE_SIZE).get_page(request.GET.get("page"))
     single = len(chosen) == 1
-    found = distinguishable_on(
+    numbers = distinguishable_on(
         study, filters, list(page), each=single, pooled=not single and page.paginator.num_pages == 1
     )
     known = configurations(study, checks=False)
     context = {
         "study": study,
-        "found": found,
+        "found": numbers,
         "page": page,
         "query": query_of(filters),
         "single": single,
         "datasets": sorted({one.dataset for one in known}),
         "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
-        "rows": [_row(one, filters) for one in found["configurations"]],
+        "rows": [_row(one, filters) for one in numbers["configurations"]],
         "may_manage": may_manage(request.user, study),
         "pictures": {
             name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
         },
-        "blind": _blind(study, found),
+        "blind": _blind(study, numbers),
     }
     if single:
-        context |= _details(request, study, filters, chosen[0], found)
-    advice = found["configurations"][0]["advice"] if single else found["pooled_advice"]
+        context |= _details(request, study, filters, chosen[0], numbers)
+    advice = numbers["configurations"][0]["advice"] if single else numbers["pooled_advice"]
     return TemplateResponse(request, "reporting/separability/separability.html", {**context, "advice": advice})
 
 
@@ -103,8 +103,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers of the page."""
-    found = distinguishable(study, filters_of(study, request.GET))
-    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+    numbers = distinguishable(study, filters_of(study, request.GET))
+    return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
 @require_safe
@@ -177,14 +177,14 @@ def _details(
     study: Study,
     filters: SeparabilityFilters,
     configuration: Configuration,
-    found: dict[str, Any],
+    numbers: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the context of a single configuration."""
     one = read_alignments(configuration, runs_by_configuration(study), filters.similarity)
     main = one.by_similarity(filters.similarity)
     if main is None:
-        return {"one": found["configurations"][0], "main": None}
-    described = found["configurations"][0]
+        return {"one": numbers["configurations"][0], "main": None}
+    described = numbers["configurations"][0]
     part = next(part for part in described["similarities"] if part["label"] == main.label)
     order = request.GET.get("order", "") if request.GET.get("order") in ORDERS else ORDERS[0]
     scenario = request.GET.get("scenario", "") if request.GET.get("scenario") in SCENARIOS else ""
@@ -221,9 +221,9 @@ def _details(
     }
 
 
-def _blind(study: Study, found: dict[str, Any]) -> list[tuple[str, int]]:
+def _blind(study: Study, numbers: dict[str, Any]) -> list[tuple[str, int]]:
     """List the shown similarities that find nothing to compare in some texts, with the number of these texts."""
-    parts = (part for one in found["configurations"] for part in one["similarities"])
+    parts = (part for one in numbers["configurations"] for part in one["similarities"])
     names = sorted({part["similarity"] for part in parts})
     return [(name, count) for name in names if (count := count_ignored_texts(study, name))]
 

@@ -47,22 +47,22 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show votes before and after the second stage by arm, and the reasons."""
     filters, arm = filters_of(study, request.GET), request.GET.get("arm", ALL_ARMS)
     votes = second_votes(study, filters)
-    found = effect_of(study, filters, votes)
+    numbers = effect_of(study, filters, votes)
     places = reasons_in(votes, None if arm == ALL_ARMS else arm)
     page = Paginator(places.tolist(), REASONS_PER_PAGE).get_page(request.GET.get("page"))
     known = configurations(study, checks=False)
     context = {
         "study": study,
-        "found": found,
+        "found": numbers,
         "query": query_of(filters),
-        "changes": _by_kind(found, "changes", CHANGES),
-        "moves": _by_kind(found, "moves", MOVES),
-        "has_gold": any(one["with_gold"] for one in found["arms"]),
+        "changes": _by_kind(numbers, "changes", CHANGES),
+        "moves": _by_kind(numbers, "moves", MOVES),
+        "has_gold": any(one["with_gold"] for one in numbers["arms"]),
         "picture": _picture(study, filters),
-        "left_out": {name.replace("_", " "): count for name, count in found["excluded"].items() if count},
+        "left_out": {name.replace("_", " "): count for name, count in numbers["excluded"].items() if count},
         "page": page,
         "reasons": [(one, CHANGES.get(one.change or "")) for one in reasons_at(votes, list(page))],
-        "reason_arms": _reason_arms(found, filters, arm),
+        "reason_arms": _reason_arms(numbers, filters, arm),
         "reason_query": query_of(filters, **({} if arm == ALL_ARMS else {"arm": arm})),
         "datasets": sorted({one.dataset for one in known}),
         "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
@@ -75,8 +75,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers of the page."""
-    found = table_effect(study, filters_of(study, request.GET))
-    return JsonResponse(found, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+    numbers = table_effect(study, filters_of(study, request.GET))
+    return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
 @require_safe
@@ -117,15 +117,15 @@ def _picture(study: Study, filters: TableEffectFilters) -> Picture:
     return {**picture(PICTURE_ALT, address), "spec": address("json")}
 
 
-def _by_kind(found: dict[str, Any], group: str, names: dict[str, Any]) -> list[tuple[Any, list[tuple[str, Any]]]]:
+def _by_kind(numbers: dict[str, Any], group: str, names: dict[str, Any]) -> list[tuple[Any, list[tuple[str, Any]]]]:
     """Return each kind of change with its count and share in every arm."""
-    return [(name, [(arm["arm"], arm[group][kind]) for arm in found["arms"]]) for kind, name in names.items()]
+    return [(name, [(arm["arm"], arm[group][kind]) for arm in numbers["arms"]]) for kind, name in names.items()]
 
 
-def _reason_arms(found: dict[str, Any], filters: TableEffectFilters, chosen: str) -> list[dict[str, Any]]:
+def _reason_arms(numbers: dict[str, Any], filters: TableEffectFilters, chosen: str) -> list[dict[str, Any]]:
     """Return the arms by which reasons can be filtered, with their numbers."""
-    total = sum(arm["with_reason"] for arm in found["arms"])
-    arms = [(ALL_ARMS, total), *((arm["arm"], arm["with_reason"]) for arm in found["arms"])]
+    total = sum(arm["with_reason"] for arm in numbers["arms"])
+    arms = [(ALL_ARMS, total), *((arm["arm"], arm["with_reason"]) for arm in numbers["arms"])]
     return [
         {
             "arm": arm,

@@ -24,8 +24,8 @@ def channel_of(options: Mapping[str, Any], kind: str, platform: str) -> Channel:
     """
     slug, name = options["study"], options["channel"]
     channels = find_study(slug).channels.filter(kind=kind).select_related("study")
-    found = list(channels.filter(name=name) if name else channels)
-    if len(found) != 1:
+    matching = list(channels.filter(name=name) if name else channels)
+    if len(matching) != 1:
         names = ", ".join(channels.values_list("name", flat=True))
         raise UnknownName(f"name one {platform} channel of study {slug} with --channel; there are: {names or 'none'}")
-    return found[0]
+    return matching[0]

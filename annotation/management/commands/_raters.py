@@ -27,13 +27,13 @@ def target_of(options: Mapping[str, Any]) -> Annotator | Assignment:
     Raises: UnknownStudy; UnknownName.
     """
     study = find_study(options["study"])
-    found: Annotator | Assignment | None
+    target: Annotator | Assignment | None
     if options["rater"]:
-        found = study.annotators.present().filter(code=options["rater"]).first()
+        target = study.annotators.present().filter(code=options["rater"]).first()
     else:
         of_study = Assignment.objects.present().filter(hit__batch__study=study)
-        found = of_study.select_related("annotator").filter(key=options["assignment"]).first()
-    if found is None:
+        target = of_study.select_related("annotator").filter(key=options["assignment"]).first()
+    if target is None:
         named = f"rater {options['rater']!r}" if options["rater"] else f"assignment {options['assignment']!r}"
         raise UnknownName(f"study {study.slug} has no {named}")
-    return found
+    return target

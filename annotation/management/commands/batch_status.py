@@ -23,27 +23,27 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Count and print."""
-        found = batch_status(batch_of(options), timezone.now())
+        status = batch_status(batch_of(options), timezone.now())
         if options["format"] == "json":
-            self.say_json(found.as_json())
+            self.say_json(status.as_json())
             return
-        for line in _lines(found):
+        for line in _lines(status):
             self.say(line)
 
 
-def _lines(found: BatchStatus) -> list[str]:
-    batch, slots = found.batch, found.slots
+def _lines(status: BatchStatus) -> list[str]:
+    batch, slots = status.batch, status.slots
     lines = [
         f"batch {batch.name} of study {batch.study.slug}: {batch.status}",
-        f"{found.hits} HITs of {batch.pairs_per_hit} pairs: {found.pairs} pairs",
+        f"{status.hits} HITs of {batch.pairs_per_hit} pairs: {status.pairs} pairs",
     ]
     if batch.purpose == Batch.Purpose.RATING:
         lapsed = f", {slots.lapsed} of them claimed with their time run out" if slots.lapsed else ""
-        histogram = ", ".join(f"{pairs} with {count}" for count, pairs in found.ratings_per_pair.items())
+        histogram = ", ".join(f"{pairs} with {count}" for count, pairs in status.ratings_per_pair.items())
         lines += [
             f"{slots.total} slots: {slots.filled} filled, {slots.claimed} claimed, {slots.open} open{lapsed}",
             f"pairs by counted ratings: {histogram}",
-            f"duplicates: {found.duplicates.total}",
+            f"duplicates: {status.duplicates.total}",
         ]
-    left_out = f"{found.not_counted.surplus} surplus, {found.not_counted.excluded} excluded"
-    return [*lines, f"submitted and not counted: {found.not_counted.total} HITs ({left_out})"]
+    left_out = f"{status.not_counted.surplus} surplus, {status.not_counted.excluded} excluded"
+    return [*lines, f"submitted and not counted: {status.not_counted.total} HITs ({left_out})"]

@@ -30,11 +30,11 @@ class Command(TandemCommand):
         """Make the copy and print a summary."""
         batch = batch_of(options)
         systems = options["systems"] or (batch.system_a.name, batch.system_b.name)
-        found = configuration(batch.study, dataset=options["dataset"] or batch.dataset, systems=tuple(systems))
+        target = configuration(batch.study, dataset=options["dataset"] or batch.dataset, systems=tuple(systems))
         copy, made = copy_batch(
             batch=batch,
             name=options["to"],
-            configuration=found,
+            configuration=target,
             seed=options["seed"],
             status=Batch.Status.OPEN if options["launch"] else Batch.Status.DRAFT,
         )

@@ -24,9 +24,9 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Exclude or reject, and print the result."""
-        found, arguments = target_of(options), {"reason": options["reason"], "reopen": options["reopen"]}
-        if isinstance(found, Annotator):
-            effect = exclude_annotator(annotator=found, by=None, at=timezone.now(), **arguments)
+        target, arguments = target_of(options), {"reason": options["reason"], "reopen": options["reopen"]}
+        if isinstance(target, Annotator):
+            effect = exclude_annotator(annotator=target, by=None, at=timezone.now(), **arguments)
         else:
-            effect = reject_assignment(assignment=found, by=None, at=timezone.now(), **arguments)
+            effect = reject_assignment(assignment=target, by=None, at=timezone.now(), **arguments)
         self.say(effect.message)

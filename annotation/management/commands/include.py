@@ -23,9 +23,9 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Include or accept, and print the result."""
-        found = target_of(options)
-        if isinstance(found, Annotator):
-            effect = include_annotator(annotator=found, reason=options["reason"], by=None, at=timezone.now())
+        target = target_of(options)
+        if isinstance(target, Annotator):
+            effect = include_annotator(annotator=target, reason=options["reason"], by=None, at=timezone.now())
         else:
-            effect = accept_assignment(assignment=found, reason=options["reason"], by=None, at=timezone.now())
+            effect = accept_assignment(assignment=target, reason=options["reason"], by=None, at=timezone.now())
         self.say(effect.message)

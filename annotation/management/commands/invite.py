@@ -74,7 +74,7 @@ class Command(TandemCommand):
 
 
 def _batch(study: Study, name: str) -> Batch:
-    found = study.batches.filter(purpose=Batch.Purpose.RATING, name=name, origin=Batch.Origin.COLLECTED).first()
-    if found is None:
+    batch = study.batches.filter(purpose=Batch.Purpose.RATING, name=name, origin=Batch.Origin.COLLECTED).first()
+    if batch is None:
         raise UnknownName(f"study {study.slug} has no batch {name} for rating")
-    return found
+    return batch

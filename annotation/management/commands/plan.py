@@ -95,7 +95,7 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute the plan and print it."""
         assumed = {field: options[name] for name, field in _ASSUMED.items() if options[name] is not None}
-        found = plan(
+        planned = plan(
             find_study(options["study"]),
             PlanSpec(
                 width=options["width"],
@@ -111,7 +111,7 @@ class Command(TandemCommand):
                 prices={field: options[name] for name, field in _PRICES.items() if options[name] is not None},
             ),
         )
-        self.say_numbers(found, options["format"], as_text)
+        self.say_numbers(planned, options["format"], as_text)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

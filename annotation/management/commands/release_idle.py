@@ -31,16 +31,16 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Release the idle claims, unless it is a dry run, and print them."""
         batch, at, after = batch_of(options), timezone.now(), timedelta(minutes=options["minutes"])
-        found, released = idle_claims(batch, at, after), 0
+        claims, released = idle_claims(batch, at, after), 0
         if not options["dry_run"]:
             released = release_idle(batch=batch, after=after, reason=options["reason"], by=None, at=at)
         if options["format"] == "json":
             idle = [
                 {"rater": one.assignment.annotator.code, "assignment": one.assignment.key, "idle_minutes": one.minutes}
-                for one in found
+                for one in claims
             ]
             self.say(json.dumps({"batch": batch.name, "idle": idle, "released": released}, indent=2))
             return
-        for one in found:
+        for one in claims:
             self.say(f"{one.assignment.annotator.code}: idle for {one.minutes} min")
-        self.say(f"batch {batch.name}: {len(found)} claims idle, {released} released")
+        self.say(f"batch {batch.name}: {len(claims)} claims idle, {released} released")

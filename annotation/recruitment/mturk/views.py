@@ -62,8 +62,8 @@ def task(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
     change the session unasked.
     """
     channel, link = _channel(channel_key), read_link(token)
-    found = Submission.objects.filter(channel=channel).select_related("participant__annotator")
-    submission = found.filter(pk=link.submission).first() if link else None
+    submissions = Submission.objects.filter(channel=channel).select_related("participant__annotator")
+    submission = submissions.filter(pk=link.submission).first() if link else None
     if link is None or submission is None or submission.participant is None:
         raise ClaimRefused(_("This link is too old. Please take the one in the MTurk window."))
     own = is_signed_in_as(request, submission.participant.annotator)

@@ -35,7 +35,7 @@ class Command(TandemCommand):
         study = find_study(slug)
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        found = findings(
+        numbers = findings(
             study,
             similarity=similarity_named(study, options["similarity"]),
             batches=batches_named(study, options["batch"]),
@@ -43,4 +43,4 @@ class Command(TandemCommand):
             judges=judges_named(study, options["judge"]),
             seed=options["seed"],
         )
-        self.say_numbers(found, options["format"], as_text)
+        self.say_numbers(numbers, options["format"], as_text)

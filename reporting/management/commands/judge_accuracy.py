@@ -30,13 +30,13 @@ class Command(TandemCommand):
         """Compute and print."""
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        found = judge_accuracy(find_study(slug), seed=options["seed"])
+        numbers = judge_accuracy(find_study(slug), seed=options["seed"])
         if options["format"] == "json":
-            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
+            self.say(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1))
         elif options["format"] == "csv":
-            rows = files.csv_rows(found)
+            rows = files.csv_rows(numbers)
             self.stdout.write("".join(csv_lines(rows, files.COLUMNS)), ending="")
         elif options["format"] == "latex":
-            self.stdout.write(files.latex(found), ending="")
+            self.stdout.write(files.latex(numbers), ending="")
         else:
-            self.stdout.write(files.text(found), ending="")
+            self.stdout.write(files.text(numbers), ending="")

@@ -138,27 +138,27 @@ class Command(TandemCommand):
     def show(self, study: Study, options: dict[str, Any]) -> None:
         """Print the ablation."""
         endpoint = find_endpoint(options["endpoint"]).name if options["endpoint"] else ""
-        found = ablation(study, parts=options["part"] or PARTS, endpoint=endpoint)
+        numbers = ablation(study, parts=options["part"] or PARTS, endpoint=endpoint)
         if options["format"] == "json":
-            self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
+            self.say(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1))
         elif options["format"] == "csv":
-            rows = files.csv_rows(found)
+            rows = files.csv_rows(numbers)
             self.stdout.write("".join(csv_lines(rows, files.COLUMNS)), ending="")
         else:
-            self.stdout.write(files.text(found), ending="")
+            self.stdout.write(files.text(numbers), ending="")
 
     def show_expected(self, expected: AblationEstimate, form: str) -> None:
         """Print the estimate."""
         if form == "json":
             report = {
-                "rows": [{"judge": row.judge.name, **found.as_dict()} for row, found in expected.rows],
+                "rows": [{"judge": row.judge.name, **estimate.as_dict()} for row, estimate in expected.rows],
                 "total": expected.total.as_dict(),
             }
             self.say(json.dumps(report, ensure_ascii=False, indent=1))
             return
-        for row, found in expected.rows:
-            cost = money(found.cost, found.currency)
-            self.say(f"{row.judge.name}: {found.pending:,} presentations, about {found.calls:,} calls, {cost}")
+        for row, estimate in expected.rows:
+            cost = money(estimate.cost, estimate.currency)
+            self.say(f"{row.judge.name}: {estimate.pending:,} presentations, about {estimate.calls:,} calls, {cost}")
         self.say(total_line(expected))
 
 

@@ -29,5 +29,5 @@ class Command(TandemCommand):
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         """Compute and print."""
         filters = filters_of(options, threshold=options["threshold"])
-        found = distinguishable(find_study(slug), filters)
-        self.say_numbers(found, options["format"], as_text)
+        numbers = distinguishable(find_study(slug), filters)
+        self.say_numbers(numbers, options["format"], as_text)

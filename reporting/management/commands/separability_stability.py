@@ -36,9 +36,9 @@ class Command(TandemCommand):
         filters = filters_of(options)
         for samples in options["samples"]:
             check_draws(samples, None, None)
-        found = stabilities(find_study(slug), filters, model=options["model"])
+        numbers = stabilities(find_study(slug), filters, model=options["model"])
         if options["samples"]:  # filtered here, so that a row does not depend on the others
-            for one in found["configurations"]:
+            for one in numbers["configurations"]:
                 rows = one["stability"]["samples"]
                 one["stability"]["samples"] = [row for row in rows if row["samples"] in options["samples"]]
-        self.say_numbers(found, options["format"], as_text)
+        self.say_numbers(numbers, options["format"], as_text)

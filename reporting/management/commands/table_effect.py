@@ -46,8 +46,8 @@ class Command(TandemCommand):
             seed=options["seed"],
         )
         votes = second_votes(study, filters)
-        found = effect_of(study, filters, votes)
+        numbers = effect_of(study, filters, votes)
         reasons = list(all_reasons(votes)) if options["reasons"] else []
         if options["reasons"] and options["format"] == "json":
-            found["reasons"] = reasons
-        self.say_numbers(found, options["format"], partial(as_text, reasons=reasons))
+            numbers["reasons"] = reasons
+        self.say_numbers(numbers, options["format"], partial(as_text, reasons=reasons))
