@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.core.errors import UnknownName
 from annotation.importing.generations import store_generations
-from annotation.importing.study_files import import_sources, import_study
+from annotation.importing.study_files import import_study
 from annotation.models import Generation, Instance, Matchup, Pair, Study
 from judging.calls.adhoc_runner import Interrupted
 from judging.calls.requests import sample_seed
@@ -61,7 +61,9 @@ class Writer(ScriptedClient):
 def study() -> Study:
     found = make_study(instances=0)
     rows = [json.dumps({"instance_id": f"s{n}", "source": f"What was said in talk {n}."}) for n in range(4)]
-    import_sources(data="\n".join(rows).encode(), name="sources.jsonl", slug=found.slug, dataset="talk")
+    import_study(
+        data="\n".join(rows).encode(), name="sources.jsonl", slug=found.slug, dataset="talk", sources_only=True
+    )
     found.systems.all().delete()
     return found
 
@@ -396,7 +398,7 @@ def test_same_again_asks_nothing(study: Study, sampling: Sampling) -> None:
 def test_other_study_gets_the_same_texts_from_the_cache(study: Study, sampling: Sampling) -> None:
     go(study, "heron", sampling, Writer())
     rows = [json.dumps({"instance_id": "x", "source": "What was said in talk 2."})]
-    other, _ = import_sources(data=rows[0].encode(), name="s", slug="other")
+    other, _ = import_study(data=rows[0].encode(), name="s", slug="other", sources_only=True)
     client = Writer()
     totals = go(other, "egret", sampling, client)
     assert (totals.stored, totals.calls, totals.cached, client.bodies) == (1, 0, 3, [])
