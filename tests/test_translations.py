@@ -8,7 +8,6 @@ from django import forms
 from django.conf import settings
 from django.utils.functional import Promise
 
-import annotation.batches.extend_form
 import annotation.batches.forms
 import annotation.importing.forms
 import annotation.rating.forms
@@ -53,7 +52,7 @@ FORMS = [
         annotation.importing.forms.UploadForm,
         annotation.importing.forms.NewStudyForm,
         annotation.batches.forms.BatchForm,
-        annotation.batches.extend_form.ExtendForm,
+        annotation.batches.forms.ExtendForm,
     ),
     *(
         annotation.rating.forms.ReturnForm,

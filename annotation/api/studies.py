@@ -25,14 +25,13 @@ from annotation.api.study_serializers import (
     refusals,
 )
 from annotation.core.errors import BadFields
-from annotation.importing.copying import copy_study
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
-from annotation.importing.new_studies import create_study, settings_of
+from annotation.importing.new_studies import copy_study, create_study, settings_of
 from annotation.importing.uploads import read_upload
 from annotation.members.permissions import group_of_copy, groups_of_new_study, may_manage
 from annotation.models import Study
 from annotation.studies.archive import archive_study, restore_study
-from annotation.studies.log_entries import events_of
+from annotation.studies.log import events_of
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import checked_settings, reason_field
 

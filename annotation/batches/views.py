@@ -13,9 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.batches.changes import extend_batch, refuse_growth, settings_of
-from annotation.batches.extend_form import ExtendForm
 from annotation.batches.forecast import extension_forecast, forecast
-from annotation.batches.forms import BatchForm, ForecastForm, SelectionForm, initial_from_query, initial_of
+from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, SelectionForm, initial_from_query, initial_of
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.core.http import attempt, error_text, is_htmx

@@ -10,8 +10,8 @@ from annotation.core.file_bounds import FOR_COMMANDS, Bound
 from annotation.importing.content import StoredInstances, orientations, store_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.importing.rating_rows import default_batch
-from annotation.importing.ratings import RatingRow, StoredRatings, store_ratings
+from annotation.importing.rating_rows import RatingRow, default_batch
+from annotation.importing.ratings import StoredRatings, store_ratings
 from annotation.models import Instance, Pair, Study
 from annotation.studies.services import ensure_study, record_import
 

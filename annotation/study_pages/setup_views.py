@@ -12,9 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
-from annotation.importing.copying import copy_study
 from annotation.importing.forms import CopyStudyForm, NewStudyForm
-from annotation.importing.new_studies import create_study
+from annotation.importing.new_studies import copy_study, create_study
 from annotation.members.permissions import (
     MANAGERS,
     READERS,
@@ -27,7 +26,7 @@ from annotation.members.permissions import (
 from annotation.models import Study
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.archive import archive_study, restore_study
-from annotation.studies.log_entries import about, changes_of, events_of
+from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from annotation.importing.table_export import table_lines
+from annotation.importing.tables import table_lines
 from annotation.members.permissions import READERS, study_view
 from annotation.models import ComparisonTable, Study
 from judging.models import JudgeRun, Judgment, TableMaking

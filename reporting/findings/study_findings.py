@@ -6,7 +6,7 @@ from typing import Any
 from annotation.core.version import VERSION
 from annotation.models import Batch, Study
 from annotation.studies.configurations import Configuration, configurations
-from annotation.studies.log_entries import shown_with_results
+from annotation.studies.log import shown_with_results
 from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED, scripted_codes
 from reporting.findings.inputs import ConfigurationData, Filters, Runs, read_configuration, runs_of

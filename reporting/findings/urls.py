@@ -2,10 +2,10 @@
 
 from django.urls import path, re_path
 
-from reporting.findings import chart_views, views
+from reporting.findings import views
 
 urlpatterns = [
     path("studies/<slug:slug>/findings/", views.show, name="findings"),
     path("studies/<slug:slug>/findings.json", views.as_json, name="findings-json"),
-    re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", chart_views.chart, name="chart"),
+    re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", views.chart, name="chart"),
 ]

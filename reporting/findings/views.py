@@ -1,9 +1,9 @@
-"""The findings page, and the same numbers as JSON."""
+"""The findings page, its charts, and the same numbers as JSON."""
 
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -12,16 +12,16 @@ from django.views.decorators.http import require_safe
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
-from annotation.studies.configurations import configurations
+from annotation.studies.configurations import configuration, configurations
 from annotation.studies.separability_runs import names_of
-from reporting.core.pictures import Picture, picture
+from reporting.core import charts
+from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.exports.files import FORMATS, KINDS
-from reporting.findings.chart_views import POOLED
 from reporting.findings.inputs import Filters, judge_names
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.query import chart_url, filters_of, query_of
-from reporting.findings.study_findings import findings_on_some, findings_under
+from reporting.findings.study_findings import findings_on, findings_on_some, findings_under, pooled_under
 
 PICTURES = {
     "consistency-by-bin": gettext_lazy(
@@ -134,3 +134,28 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
         judge = _("Let a judge rate the same pairs, under Judges or with %(command)s")
         steps.append(judge % {"command": f"manage.py run_judge {study.slug} --judge NAME"})
     return steps
+
+
+POOLED = "pooled-consistency"
+OF_CONFIGURATION = {
+    "consistency-by-bin": charts.consistency_by_bin,
+    "mean-consistency": charts.mean_consistency,
+    "separability": charts.separability_histogram,
+}
+
+
+@require_safe
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
+    """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark."""
+    theme = theme_of(request)
+    if name not in {POOLED, *OF_CONFIGURATION}:
+        raise Http404(f"no picture {name}")
+    filters = filters_of(study, request.GET)
+    if name == POOLED:
+        spec = charts.pooled_consistency(pooled_under(study, filters), theme)
+    else:
+        asked = {key: request.GET.get(key, "") for key in ("dataset", "a", "b")}
+        about = configuration(study, dataset=asked["dataset"], systems=(asked["a"], asked["b"]))
+        spec = OF_CONFIGURATION[name](findings_on(about, filters), theme)
+    return chart_response(spec, form)

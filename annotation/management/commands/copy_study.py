@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.importing.copying import copy_study
+from annotation.importing.new_studies import copy_study
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._settings import add_format
 from annotation.management.commands.create_study import find_group

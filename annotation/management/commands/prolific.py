@@ -11,7 +11,7 @@ from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
 from annotation.recruitment.prolific import actions
 from annotation.recruitment.prolific.client import Json, ProlificClient
-from annotation.recruitment.prolific.panel_actions import find_submission
+from annotation.recruitment.prolific.panel import find_submission
 from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
 from annotation.recruitment.prolific.sync import sync

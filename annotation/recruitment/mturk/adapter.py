@@ -20,8 +20,7 @@ from annotation.recruitment.mturk import work
 from annotation.recruitment.mturk.assignment_check import check_arrival
 from annotation.recruitment.mturk.frames import FRAME, framed, framed_refusal, state_of
 from annotation.recruitment.mturk.options import MturkOptionsForm
-from annotation.recruitment.mturk.panel import panel_context
-from annotation.recruitment.mturk.panel_actions import run_panel_action
+from annotation.recruitment.mturk.panel import panel_context, run_panel_action
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.platform_access import variable_problems
 

@@ -1,24 +1,27 @@
-"""The panel of a Mechanical Turk channel: HITs on offer, assignments, and pending requests."""
+"""The panel of a Mechanical Turk channel: HITs on offer, assignments, pending requests, and its actions."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
 from annotation.recruitment.counted_work import WorkCount, count_by, submitted_by
-from annotation.recruitment.mturk.actions import awaiting
-from annotation.recruitment.mturk.hits import on_offer
+from annotation.recruitment.mturk.actions import approve, awaiting, bonus, reject
+from annotation.recruitment.mturk.hits import expire, on_offer, publish
 from annotation.recruitment.mturk.site import MturkSettings
-from annotation.recruitment.mturk.sync import NO_WORK, OTHER_CODE, OTHER_WORKER
-from annotation.recruitment.mturk.work import HIT
+from annotation.recruitment.mturk.sync import NO_WORK, OTHER_CODE, OTHER_WORKER, sync
+from annotation.recruitment.mturk.work import HIT, release_browser
 
 MOST_SHOWN = 200
 _PROBLEMS: Mapping[str, Any] = {
-    OTHER_WORKER: _("submitted on MTurk by another worker than the one who came here"),
-    NO_WORK: _("submitted on MTurk, but nothing was done here"),
-    OTHER_CODE: _("submitted on MTurk with another code than the one given here"),
+    OTHER_WORKER: gettext_lazy("submitted on MTurk by another worker than the one who came here"),
+    NO_WORK: gettext_lazy("submitted on MTurk, but nothing was done here"),
+    OTHER_CODE: gettext_lazy("submitted on MTurk with another code than the one given here"),
 }
 
 
@@ -63,4 +66,74 @@ def _row(submission: Submission, work: WorkCount) -> dict[str, Any]:
         "work": work,
         "problem": _PROBLEMS.get(details.get("problem", ""), ""),
         "decidable": bool(status),
+    }
+
+
+AT_ONCE = 25  # requests to MTurk per web request; the command has no limit
+
+
+def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], at: datetime) -> str:
+    """Run an action, and return a message with its result.
+
+    Raises: Unacceptable for an unknown action or missing input; UnknownName; KeyMissing; MturkRefused;
+    MturkUnreachable.
+    """
+    if action == "publish":
+        return publish(channel=channel, at=at, limit=AT_ONCE).message
+    if action == "expire":
+        return expire(channel=channel, at=at, limit=AT_ONCE).message
+    if action == "sync":
+        return _sync(channel, at)
+    if action == "approve-all":
+        return approve(channel=channel, assignment_ids=None, at=at, limit=AT_ONCE).message
+    if action == "release":
+        return _release(channel, data.get("rater", "").strip())
+    chosen = _chosen(data)
+    if action == "approve":
+        override = bool(data.get("override"))
+        return approve(channel=channel, assignment_ids=chosen, at=at, override=override, limit=AT_ONCE).message
+    if action == "reject":
+        return reject(
+            channel=channel, assignment_ids=chosen, feedback=data.get("feedback", ""), at=at, limit=AT_ONCE
+        ).message
+    if action == "bonus":
+        return bonus(
+            channel=channel,
+            assignment_ids=chosen,
+            amount=data.get("amount", ""),
+            reason=data.get("feedback", ""),
+            label=data.get("label") or "1",
+            at=at,
+            limit=AT_ONCE,
+        ).message
+    raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
+
+
+def _chosen(data: Mapping[str, str]) -> list[str]:
+    """Return the selected assignments.
+
+    Raises: Unacceptable when there is none.
+    """
+    many = getattr(data, "getlist", None)
+    chosen = many("assignment") if many else data.get("assignment", "").split()
+    if not chosen:
+        raise Unacceptable(_("Choose one or more assignments first."))
+    return list(chosen)
+
+
+def _sync(channel: Channel, at: datetime) -> str:
+    found = sync(channel=channel, at=at, limit=AT_ONCE)
+    message = _("Asked about %(hits)d HITs: %(assignments)d assignments were submitted.") % found
+    if found["hits_left"]:
+        message += " " + _("Press again to ask about the other %(count)d.") % {"count": found["hits_left"]}
+    return message
+
+
+def _release(channel: Channel, code: str) -> str:
+    participant = channel.participants.filter(annotator__code=code).first()
+    if participant is None:
+        raise UnknownName(_("No rater of this channel: %(codes)s") % {"codes": code})
+    release_browser(participant=participant)
+    return _("%(code)s may continue in another browser: the next one that opens a link in the MTurk window.") % {
+        "code": code
     }

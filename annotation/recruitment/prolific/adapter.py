@@ -35,8 +35,7 @@ from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, P
 from annotation.recruitment.platform_access import variable_problems
 from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable, TokenMissing
 from annotation.recruitment.prolific.options import ProlificOptionsForm
-from annotation.recruitment.prolific.panel import panel_context
-from annotation.recruitment.prolific.panel_actions import run_panel_action
+from annotation.recruitment.prolific.panel import panel_context, run_panel_action
 from annotation.recruitment.prolific.site import ASKED, ID, SIGNED, ProlificSettings, completion_url
 from annotation.recruitment.prolific.submissions import (
     FINAL,

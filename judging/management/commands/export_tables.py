@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.importing.table_export import table_lines
+from annotation.importing.tables import table_lines
 from annotation.management.commands._base import TandemCommand
 from annotation.studies.services import find_study
 from judging.tables.figures import makings_of

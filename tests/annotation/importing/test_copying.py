@@ -10,8 +10,7 @@ from django.test import Client
 
 from annotation.core.errors import AnnotationError
 from annotation.importing import forms
-from annotation.importing.copying import copy_study
-from annotation.importing.new_studies import settings_of
+from annotation.importing.new_studies import copy_study, settings_of
 from annotation.models import (
     Annotator,
     Assignment,
@@ -109,7 +108,7 @@ def test_a_copy_with_instances_holds_the_same_texts_and_no_answer(study: Study) 
 
 
 def test_a_copy_of_many_instances_is_made_in_parts(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.importing.copying._CHUNK", 2)
+    monkeypatch.setattr("annotation.importing.new_studies._CHUNK", 2)
     add_instances(study, instances=5, systems=("zeta", "alpha"), prefix="more")
     assert texts(copied(study, with_instances=True)) == texts(study)
 

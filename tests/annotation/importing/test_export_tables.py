@@ -10,9 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.importing import table_export
-from annotation.importing.table_export import table_lines
-from annotation.importing.tables import import_tables
+from annotation.importing import tables
+from annotation.importing.tables import import_tables, table_lines
 from annotation.models import ComparisonTable, Pair, Study
 from judging.models import JudgeRun
 from tests.factories import json_lines, make_study
@@ -81,7 +80,7 @@ def test_one_variant_alone_goes_out_on_request() -> None:
 
 def test_queries_do_not_grow_with_what_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study()
-    monkeypatch.setattr(table_export, "AT_ONCE", 4)
+    monkeypatch.setattr(tables, "AT_ONCE", 4)
     load(*(line(number) for number in range(9)))
     asked: list[int] = []
 

@@ -13,8 +13,7 @@ from annotation.annotators.consent import withdraw
 from annotation.core.errors import AmendmentNeeded, SettingFixed
 from annotation.models import Annotator, Batch, Event, Study
 from annotation.studies.amendments import rating_has_begun
-from annotation.studies.log import log
-from annotation.studies.log_entries import shown_with_results
+from annotation.studies.log import log, shown_with_results
 from annotation.studies.services import save_settings
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text

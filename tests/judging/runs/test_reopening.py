@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Event, Study
-from annotation.studies.log_entries import shown_with_results
+from annotation.studies.log import shown_with_results
 from judging.core.errors import BadSettings, RejectedCall, RunBusy
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
