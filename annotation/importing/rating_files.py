@@ -25,7 +25,10 @@ def import_ratings(*, data: bytes, name: str, slug: str, scripted: bool = False)
     given = parse_ratings(data, name)
     rows = [row for row in given if not row.is_check]
     if scripted:
-        rows = [replace(row, rater=_scripted_code(row.rater)) for row in rows]
+        # A prefix, since exports have no column that tells a program's code from a person's.
+        rows = [
+            row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
+        ]
     with transaction.atomic():  # after parsing, since SQLite writes block raters
         study = find_study(slug, lock=True)
         resolved = _Resolver(study, name).resolve(rows)
@@ -77,11 +80,6 @@ def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
         verdict=screen if a_is_left else -screen,
         a_is_left=a_is_left,
     )
-
-
-def _scripted_code(code: str) -> str:
-    """Prefix a program's code, since exports have no column that tells it from a person's."""
-    return code if code.startswith("scripted") else f"scripted-{code}"
 
 
 def _shows_placebo(row: LongRow) -> bool:

@@ -63,7 +63,9 @@ class FolderModel:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of weights, tokenizer and settings."""
-        return sha256(json.dumps([FORWARD_PASS_VERSION, *_digests(self.folder)]).encode()).hexdigest()
+        return sha256(
+            json.dumps([FORWARD_PASS_VERSION, *_digests_of(self.folder, _stamp(self.folder))]).encode()
+        ).hexdigest()
 
     @property
     def specials(self) -> tuple[int, int]:
@@ -124,7 +126,8 @@ class _Loaded:
         self.family = str(self.settings.get("model_type"))
         self.weights = self._weights()
         self.tokenizer = self._tokenizer()
-        self.specials = self._specials()
+        marks = self.tokenizer.encode("a").special_tokens_mask
+        self.specials = sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
 
     def ids(self, texts: Sequence[str], *, most: int | None = None, spaced: bool = False) -> list[list[int]]:
         """Token ids of texts, truncated to `most`, with the special tokens."""
@@ -218,10 +221,6 @@ class _Loaded:
             )
         return tokenizer
 
-    def _specials(self) -> tuple[int, int]:
-        marks = self.tokenizer.encode("a").special_tokens_mask
-        return sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
-
 
 _ELSEWHERE = (
     "serve it at an endpoint and name it as endpoint:NAME:MODEL, or offer a similarity of your own by the entry point "
@@ -277,10 +276,6 @@ def _load(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> _Loaded:
 @lru_cache(maxsize=2)  # each holds its weights in memory
 def _cached(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> _Loaded:
     return _Loaded(folder)
-
-
-def _digests(folder: Path) -> list[tuple[str, str]]:
-    return _digests_of(folder, _stamp(folder))
 
 
 @lru_cache(maxsize=16)

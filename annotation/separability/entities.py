@@ -36,7 +36,7 @@ class EntityModel:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of name, version and the version of spaCy."""
-        return sha256(f"{self.name} spaCy {_spacy_version()}".encode()).hexdigest()
+        return sha256(f"{self.name} spaCy {import_module('spacy').__version__}".encode()).hexdigest()
 
     def __call__(self, texts: Sequence[str]) -> list[frozenset[str]]:
         """Return the distinct entities of each text, ignoring case, white space and type.
@@ -94,7 +94,3 @@ def _pipeline(package: str) -> Any:
 
 def _version(pipeline: Any) -> str:
     return str(pipeline.meta.get("version", "of unknown version"))
-
-
-def _spacy_version() -> str:
-    return str(import_module("spacy").__version__)

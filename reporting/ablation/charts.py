@@ -41,7 +41,8 @@ def by_samples(found: Found, theme: str) -> Spec:
 
 def by_calls(found: Found, theme: str) -> Spec:
     """Points: accuracy by the calls that a verdict takes, for every configuration without examples."""
-    rows = _unique_rows(row for part in found["parts"].values() for row in part if not row["shots"])
+    by_judge = {row["judge"]: row for part in found["parts"].values() for row in part if not row["shots"]}
+    rows = list(by_judge.values())
     measure = _measure(rows)
     rows = [row for row in rows if _is_known(row, measure) and row["calls_per_verdict"]["total"]["value"]]
     points = [_point(row, row[measure], row["calls_per_verdict"]["total"]["value"], _kind(row)) for row in rows]
@@ -52,10 +53,6 @@ def by_calls(found: Found, theme: str) -> Spec:
     x = quantity("x", "Calls a verdict (logarithmic scale)", scale=scale, axis={"format": "~g", "grid": False})
     heading = [title, f"{MEASURES[measure]}, mean over rounds{_level(found)}", *_warning(rows)]
     return _chart(points, x, MEASURES[measure], heading, theme)
-
-
-def _unique_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({row["judge"]: row for row in rows}.values())
 
 
 def _kind(row: Found) -> str:

@@ -72,7 +72,11 @@ def ablation(
     tables          : whether to check the words of the comparison tables
     """
     resampler, gold = Resampler(seed, resamples), gold_pairs(study)
-    judges = [(judge, one) for judge, one in ablation_judges(study, endpoint=endpoint) if _is_selected(one, parts)]
+    judges = [
+        (judge, one)
+        for judge, one in ablation_judges(study, endpoint=endpoint)
+        if one.method == REFERENCE or not set(parts).isdisjoint(parts_of(one))  # the reference is for the differences
+    ]
     found = judged_rounds(study, judges)
     rows = _Rows(study, gold, found, resampler, tables=tables)
     made = [(one.configuration, rows.row(one)) for one in found]
@@ -99,11 +103,6 @@ def differing_settings(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     settings = [(row["aspects_hash"], (row["rounds"], row["rounds_done"]), row["pairs_hash"]) for row in rows]
     columns = zip(("aspects", "rounds", "pairs"), zip(*settings, strict=True), strict=False)
     return [name for name, values in columns if len({value for value in values if value is not None}) > 1]
-
-
-def _is_selected(one: JudgeConfiguration, parts: Collection[str]) -> bool:
-    # The reference is always needed, for the differences.
-    return one.method == REFERENCE or not set(parts).isdisjoint(parts_of(one))
 
 
 def _sorted(part: str, made: Sequence[tuple[JudgeConfiguration, dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -82,7 +82,7 @@ def _subset_table(found: dict[str, Any], subset: dict[str, Any]) -> str:
             if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
                 shares = [_share(row[name]) for name in SHARES]
                 rows.append(
-                    [latex_text(judge["label"]), *shares, str(row["unparsed"]), *(_usage_cell(row[k]) for k in USAGE)]
+                    [latex_text(judge["label"]), *shares, str(row["unparsed"]), *(_plain(row[k], 1) for k in USAGE)]
                 )
     name = latex_text(subset["subset"])
     caption = (
@@ -104,10 +104,6 @@ def _share(estimate: dict[str, Any]) -> str:
     return f"{value} {{\\scriptsize [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]}}"
 
 
-def _usage_cell(estimate: dict[str, Any]) -> str:
-    return UNDEFINED if estimate["value"] is None else f"{estimate['value']:.1f}"
-
-
 def text(found: dict[str, Any]) -> str:
     """Return a table for each subset, for a terminal."""
     if not found["judges"]:
@@ -126,5 +122,5 @@ def text(found: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _plain(estimate: dict[str, Any]) -> str:
-    return UNDEFINED if estimate["value"] is None else f"{estimate['value']:.3f}"
+def _plain(estimate: dict[str, Any], digits: int = 3) -> str:
+    return UNDEFINED if estimate["value"] is None else f"{estimate['value']:.{digits}f}"

@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
 
 from analysis import similarity
 from annotation.core.errors import UnknownName
 from annotation.models import Batch, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration
-from annotation.studies.outcomes import Selection, batches_for_rating, select
+from annotation.studies.outcomes import Selection, batches_for_rating, batches_named, select
 from annotation.studies.separability_runs import SeparabilityRuns, names_of, runs_by_configuration
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
@@ -152,3 +156,34 @@ def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
 def judge_names(study: Study) -> list[str]:
     """List the judges that have a run on a study."""
     return [run.judge.name for run in judges_of(study)]
+
+
+def filters_of(study: Study, query: QueryDict) -> Filters:
+    """Read `similarity`, `batch` and `judge` (repeated) and `drop_incomplete`.
+
+    Raises: UnknownName for an unknown similarity, batch or judge.
+    """
+    return Filters(
+        similarity=similarity_named(study, query.get("similarity")),
+        batches=batches_named(study, [name for name in query.getlist("batch") if name]),
+        judges=judges_named(study, [name for name in query.getlist("judge") if name]),
+        drop_incomplete=query.get("drop_incomplete", "") in ("1", "on", "true"),
+    )
+
+
+def query_of(filters: Filters, **more: str) -> str:
+    """Encode filters, and further parameters, as a URL query."""
+    query: list[tuple[str, str]] = list(more.items())
+    if filters.similarity:
+        query.append(("similarity", filters.similarity))
+    query += [("batch", batch.name) for batch in filters.batches or ()]
+    query += [("judge", name) for name in filters.judges or ()]
+    if filters.drop_incomplete:
+        query.append(("drop_incomplete", "1"))
+    return urlencode(query)
+
+
+def chart_url(study: Study, name: str, form: str, filters: Filters, **more: str) -> str:
+    """Return the URL of a chart."""
+    path = reverse("reporting:chart", kwargs={"slug": study.slug, "name": name, "form": form})
+    return f"{path}?{query_of(filters, **more)}"

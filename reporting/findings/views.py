@@ -17,10 +17,9 @@ from annotation.studies.separability_runs import names_of
 from reporting.core import charts
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.exports.files import FORMATS, KINDS
-from reporting.findings.inputs import Filters, judge_names
+from reporting.findings.inputs import Filters, chart_url, filters_of, judge_names, query_of
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.query import chart_url, filters_of, query_of
 from reporting.findings.study_findings import findings_on, findings_on_some, findings_under, pooled_under
 
 PICTURES = {

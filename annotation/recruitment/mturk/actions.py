@@ -53,11 +53,7 @@ def approve(
     feedback = _feedback(feedback)
     payload = {"feedback": feedback, "override": override}
     name = "approve-rejected" if override else APPROVE
-    actions = [
-        plan(channel=channel, kind=APPROVE, key=f"{name}:{one.external_id}", payload=payload, submission=one)
-        for one in chosen
-    ]
-    return _run(channel, actions, at, limit)
+    return _run(channel, _planned(channel, APPROVE, chosen, payload, name=name), at, limit)
 
 
 def reject(
@@ -70,17 +66,8 @@ def reject(
     feedback = _feedback(feedback)
     if not feedback:
         raise Unacceptable(_("Say why: the worker reads it."))
-    actions = [
-        plan(
-            channel=channel,
-            kind=REJECT,
-            key=f"{REJECT}:{one.external_id}",
-            payload={"feedback": feedback},
-            submission=one,
-        )
-        for one in _find(channel, assignment_ids)
-    ]
-    return _run(channel, actions, at, limit)
+    chosen = _find(channel, assignment_ids)
+    return _run(channel, _planned(channel, REJECT, chosen, {"feedback": feedback}, name=REJECT), at, limit)
 
 
 def bonus(
@@ -115,11 +102,7 @@ def bonus(
     if without_worker := [one.external_id for one in chosen if one.participant is None]:
         raise Unacceptable(_("These assignments are unknown here: %(ids)s") % {"ids": ", ".join(without_worker)})
     payload = {"amount": str(Decimal(amount).quantize(Decimal("0.01"))), "reason": reason}
-    actions = [
-        plan(channel=channel, kind=BONUS, key=f"{BONUS}:{one.external_id}:{label}", payload=payload, submission=one)
-        for one in chosen
-    ]
-    return _run(channel, actions, at, limit)
+    return _run(channel, _planned(channel, BONUS, chosen, payload, name=BONUS, label=f":{label}"), at, limit)
 
 
 def qualify(
@@ -178,6 +161,16 @@ def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
             _("This channel knows no such assignments: %(ids)s. Run sync first?") % {"ids": ", ".join(unknown)}
         )
     return [found[one] for one in dict.fromkeys(assignment_ids)]
+
+
+def _planned(
+    channel: Channel, kind: str, submissions: Sequence[Submission], payload: Json, *, name: str, label: str = ""
+) -> list[PlatformAction]:
+    """Store a request for each submission; its name and label tell it from others of the kind."""
+    return [
+        plan(channel=channel, kind=kind, key=f"{name}:{one.external_id}{label}", payload=payload, submission=one)
+        for one in submissions
+    ]
 
 
 def _run(channel: Channel, actions: Sequence[PlatformAction], at: datetime, limit: int | None) -> RunSummary:
