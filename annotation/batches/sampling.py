@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from analysis.errors import AnalysisError
 from analysis.selection import choose_importance, choose_random, choose_stratified, choose_top
+from annotation.core.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
 from annotation.separability.services import require_run
@@ -297,10 +298,8 @@ def plan_hits(choice: Choice, pairs_per_hit: int) -> list[HitPlan]:
     sample, pool, rng = choice.sample, choice.pool, choice.rng
     probabilities: Sequence[float | None] = sample.probabilities or [None] * len(sample.places)
     order = rng.permutation(len(sample.places))
-    pairs: dict[int, list[int]] = {}
     rows = Pair.objects.filter(matchup__in=matchups_of(pool.configuration)).order_by("matchup_id", "index")
-    for matchup_id, pair_id in rows.values_list("matchup_id", "pk"):
-        pairs.setdefault(matchup_id, []).append(pair_id)
+    pairs = grouped(rows.values_list("matchup_id", "pk"))
     hits = []
     for place, probability, position in zip(sample.places, probabilities, order, strict=True):
         available = pairs[pool.matchup_ids[place]]

@@ -1,9 +1,21 @@
-"""Aggregates over a CTE: of window functions, or of aggregates, which the ORM can't aggregate again."""
+"""Groups of rows; and aggregates over a CTE: of window functions, or of aggregates, which the ORM can't aggregate again."""
 
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeVar
 
 from django.db import connections
 from django.db.models import QuerySet
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values of each key, in the order of the pairs."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def select_from_cte(inner: QuerySet[Any, Any], outer: str) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from django.db import connection, transaction
 
+from annotation.core.aggregates import grouped
 from annotation.hits import slot_arms
 from annotation.models import Assignment, Batch, Hit, Slot, Study
 from annotation.models.hits import SlotQuerySet
@@ -58,10 +59,9 @@ def release_expired(*, at: datetime, study: Study | None = None) -> int:
 
 def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
     """Free these assignments' slots, and move the others so that filled slots have a HIT's lowest numbers."""
-    by_hit: dict[int, list[Slot]] = {}
     # In the lock order of `slot_arms.reserve`, to avoid deadlocks.
-    for slot in Slot.objects.filter(hit__in=hit_ids).select_for_update().order_by("hit_id", "number"):
-        by_hit.setdefault(slot.hit_id, []).append(slot)
+    locked = Slot.objects.filter(hit__in=hit_ids).select_for_update().order_by("hit_id", "number")
+    by_hit = grouped((slot.hit_id, slot) for slot in locked)
     moved = []
     for slots in by_hit.values():
         slots.sort(key=lambda slot: slot.number)

@@ -7,6 +7,7 @@ from itertools import combinations
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.core.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.lines import text_problem
 from annotation.core.markdown import is_blank
@@ -208,9 +209,8 @@ def _add_pairs(
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
         chosen = [instances[row.instance_id] for row in chunk]
-        generations: dict[tuple[int, int], list[Generation]] = {}
-        for generation in Generation.objects.filter(instance__in=chosen).order_by("index"):
-            generations.setdefault((generation.instance_id, generation.system_id), []).append(generation)
+        stored = Generation.objects.filter(instance__in=chosen).order_by("index")
+        generations = grouped(((one.instance_id, one.system_id), one) for one in stored)
         matched = Matchup.objects.filter(instance__in=chosen)
         there = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
         matchups = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.core.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
@@ -98,14 +99,14 @@ class _Resolver:
     def __init__(self, study: Study, name: str) -> None:
         self.name = name
         self.study = study
-        self.matchups: dict[tuple[str, str, str], list[Pair]] = {}
         related = Pair.objects.filter(matchup__instance__study=study).select_related(
             "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
         )
-        for pair in related.defer("generation_a__text", "generation_b__text", "matchup__instance__source"):
-            matchup = pair.matchup
-            key = (matchup.instance.instance_id, matchup.system_a.name, matchup.system_b.name)
-            self.matchups.setdefault(key, []).append(pair)
+        pairs = related.defer("generation_a__text", "generation_b__text", "matchup__instance__source")
+        self.matchups = grouped(
+            ((pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name), pair)
+            for pair in pairs
+        )
         tables = ComparisonTable.objects.filter(study=study)
         self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")}
 

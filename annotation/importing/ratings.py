@@ -6,6 +6,7 @@ from itertools import islice
 
 from django.db import transaction
 
+from annotation.core.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.importing.rating_rows import RatingRow, classify_rows
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
@@ -96,11 +97,8 @@ class RatingWriter:
 
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
         """Return the HIT of each (batch, hit name), created with its batch and pairs if missing."""
-        by_batch: dict[str, list[RatingRow]] = {}
-        for row in rows:
-            by_batch.setdefault(row.batch, []).append(row)
         hits: HitNames = {}
-        for batch_name, batch_rows in by_batch.items():
+        for batch_name, batch_rows in grouped((row.batch, row) for row in rows).items():
             if batch := self._batch(batch_name, batch_rows):
                 found = self._hits_of(batch, batch_rows)
                 self._place_pairs(batch, batch_rows, found)

@@ -1,5 +1,6 @@
 """Plans of a study: designs from `analysis.planning`, for its votes, texts and pay."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -116,11 +117,7 @@ def _sizes(named: Configuration | None) -> dict[int, int] | None:
     """Return the number of the configuration's instances by number of pairs."""
     if named is None:
         return None
-    per_matchup = named.matchups().order_by().annotate(size=Count("pairs")).values_list("size", flat=True)
-    sizes: dict[int, int] = {}
-    for size in per_matchup:
-        sizes[size] = sizes.get(size, 0) + 1
-    return sizes
+    return Counter(named.matchups().order_by().annotate(size=Count("pairs")).values_list("size", flat=True))
 
 
 def _with_available(aim: Aim, sizes: Mapping[int, int] | None, pairs: int, finite: bool) -> Aim:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
@@ -186,16 +187,11 @@ def second_stage(
 
 def card_of(display: Display, *rejected: RejectedAnswer, texts: bool = True) -> Card:
     """Build one pair's card from a display of `displays_of`; without `texts` none are rendered."""
-    left, right = texts_of(display) if texts else ("", "")
-    rating = _rating(display, FIRST)
-    return Card(
-        key=display.pair.key,
-        place=display.position + 1,
-        left=left,
-        right=right,
-        choice=screen_choice(rating) if rating else None,
-        saved_at=rating.rated_at if rating else None,
-        version=display.version,  # type: ignore[attr-defined]
+    rating = vote_on(display, FIRST)
+    return _card(
+        display,
+        rating,
+        texts=texts,
         flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
         problem=next((one.problem for one in rejected if one.key == display.pair.key), ""),
         times=_times(rating),
@@ -204,16 +200,20 @@ def card_of(display: Display, *rejected: RejectedAnswer, texts: bool = True) -> 
 
 def voted_card(rating: Rating) -> Card:
     """Build a pair's card from the rating that `record_vote` returned; without flags, which that partial does not show."""
-    display = rating.display
-    left, right = texts_of(display)
+    return _card(rating.display, rating)
+
+
+def _card(display: Display, rating: Rating | None, *, texts: bool = True, **more: Any) -> Card:
+    left, right = texts_of(display) if texts else ("", "")
     return Card(
         key=display.pair.key,
         place=display.position + 1,
         left=left,
         right=right,
-        choice=screen_choice(rating),
-        saved_at=rating.rated_at,
+        choice=screen_choice(rating) if rating else None,
+        saved_at=rating.rated_at if rating else None,
         version=display.version,  # type: ignore[attr-defined]
+        **more,
     )
 
 
@@ -231,7 +231,7 @@ def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | 
     second = assignment.locked_at is not None
     stage = REVISED if second else FIRST
     if displays is not None:
-        places = [(one.position, one.pair.key, _rating(one, stage) is not None) for one in displays]
+        places = [(one.position, one.pair.key, vote_on(one, stage) is not None) for one in displays]
     else:
         places = _PLACES.all(assignment=assignment.pk, stage=stage)
     unrated = [(position + 1, key) for position, key, done in places if not done]
@@ -330,7 +330,7 @@ def _second_card(display: Display, opened: Display | None, rejected: RejectedAns
     is_open = opened is not None and opened.pk == display.pk
     card = card_of(display, *filter(None, [rejected]), texts=is_open)
     labels = display.assignment.hit.batch.study.offered_choices
-    second = _rating(display, REVISED)
+    second = vote_on(display, REVISED)
     first, chosen = card.choice or "", screen_choice(second) if second else None
     tried = rejected if rejected and rejected.key == card.key else None
     return SecondCard(
@@ -354,5 +354,6 @@ def _times(rating: Rating | None) -> str:
     return f"{rating.active_seconds:.1f} {rating.wall_seconds:.1f}"
 
 
-def _rating(display: Display, stage: str) -> Rating | None:
+def vote_on(display: Display, stage: str) -> Rating | None:
+    """Return the vote of a stage on a display of `displays_of`."""
     return next((one for one in display.ratings.all() if one.stage == stage), None)

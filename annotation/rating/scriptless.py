@@ -7,9 +7,9 @@ from django.db.models import Max, Min
 
 from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
-from annotation.models import Assignment, Display, Rating
+from annotation.models import Assignment, Rating
 from annotation.rating.forms import SecondVoteForm, VoteForm
-from annotation.rating.presenters import RejectedAnswer, displays_of
+from annotation.rating.presenters import RejectedAnswer, displays_of, vote_on
 from annotation.rating.second_stage import save_second_vote
 from annotation.rating.votes import save_vote, screen_choice
 
@@ -36,7 +36,7 @@ def take_votes(
     """
     rejected, code = [], 200
     shown = {display.pair.key: display for display in displays_of(assignment)} if votes else {}
-    saved = {key: _rating(display, stage) for key, display in shown.items()}
+    saved = {key: vote_on(display, stage) for key, display in shown.items()}
     changed = [vote for vote in votes if vote["pair_key"] == required or _differs(vote, saved.get(vote["pair_key"]))]
     share = _share(assignment, len(changed), at)
     for vote in changed:
@@ -51,10 +51,6 @@ def take_votes(
 def rejected_answer(vote: Mapping[str, str], refusal: AnnotationError) -> RejectedAnswer:
     """Describe a refused choice, for its card."""
     return RejectedAnswer(vote["pair_key"], str(refusal), choice=vote.get("choice", ""), reason=vote.get("reason", ""))
-
-
-def _rating(display: Display, stage: str) -> Rating | None:
-    return next((one for one in display.ratings.all() if one.stage == stage), None)
 
 
 def _differs(vote: Mapping[str, str], saved: Rating | None) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from annotation.core.aggregates import grouped
 from annotation.models import SeparabilityRun, Study
 from annotation.models.separability import SHORT_FINGERPRINT
 
@@ -11,10 +12,7 @@ SeparabilityRuns = dict[tuple[str, int, int], list[SeparabilityRun]]
 
 def runs_by_configuration(study: Study) -> SeparabilityRuns:
     """Return all runs of a study by `Configuration.key`, the latest first."""
-    runs: SeparabilityRuns = {}
-    for run in study.separability_runs.all():
-        runs.setdefault((run.dataset, run.system_a_id, run.system_b_id), []).append(run)
-    return runs
+    return grouped(((run.dataset, run.system_a_id, run.system_b_id), run) for run in study.separability_runs.all())
 
 
 def find_run(runs: Sequence[SeparabilityRun], name: str | None = None) -> SeparabilityRun | None:

@@ -9,6 +9,7 @@ import numpy as np
 from analysis.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
 from analysis.bootstrap import cluster_sums
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.aggregates import grouped
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
@@ -115,10 +116,7 @@ def _rows(judges: list[JudgedGold], subset: Subset, resampler: Resampler) -> lis
     """
     rows = [_counts_row(judged, subset) for judged in judges]
     sums = [_summarize(judged, subset) for judged in judges]
-    groups: dict[bytes, list[int]] = {}
-    for place, one in enumerate(sums):
-        groups.setdefault(one.instances, []).append(place)
-    for places in groups.values():
+    for places in grouped((one.instances, place) for place, one in enumerate(sums)).values():
         found = iter(
             estimates_of_ratios(
                 np.concatenate([sums[place].table for place in places], axis=1),

@@ -9,6 +9,7 @@ import numpy as np
 from analysis.errors import AnalysisError
 from analysis.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
+from annotation.core.aggregates import grouped
 from annotation.models import Alignment, Matchup, SeparabilityRun
 from annotation.studies.configurations import configurations, without_checks
 from annotation.studies.separability_runs import find_run
@@ -79,11 +80,7 @@ def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:
     """Return (index of the configuration, the rater there) by the rater's name, people first."""
-    found: dict[str, list[tuple[int, Rater]]] = {}
-    for place, data in enumerate(everything):
-        for rater in data.raters:
-            found.setdefault(rater.name, []).append((place, rater))
-    return found
+    return grouped((rater.name, (place, rater)) for place, data in enumerate(everything) for rater in data.raters)
 
 
 def _undefined(why: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, Q, QuerySet
 
 from analysis.scenarios import Thresholds, scenarios
+from annotation.core.aggregates import grouped
 from annotation.models import Alignment, Generation
 from reporting.core.estimates import number
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments
@@ -80,10 +81,8 @@ def _texts(one: ConfigurationAlignments, alignments: list[Alignment]) -> dict[tu
     systems = [one.configuration.system_a, one.configuration.system_b]
     instances = [alignment.matchup.instance_id for alignment in alignments]
     rows: QuerySet[Generation] = Generation.objects.filter(instance__in=instances, system__in=systems)
-    texts: dict[tuple[int, int], list[str]] = {}
-    for instance, system, text in rows.order_by("index").values_list("instance_id", "system_id", "text"):
-        texts.setdefault((instance, system), []).append(text)
-    return texts
+    texts = rows.order_by("index").values_list("instance_id", "system_id", "text")
+    return grouped(((instance, system), text) for instance, system, text in texts)
 
 
 def _instance_rows(
