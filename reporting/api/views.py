@@ -92,6 +92,10 @@ class StudyRows(ReadOnlyModelViewSet[Any]):
     permission_classes = [IsReader]
     filterset_class: Any = filters.StudyFilter
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        documented(cls)
+
     def get_queryset(self) -> QuerySet[Any]:
         """Return the rows that this user may see, in a fixed order for pagination."""
         return visible_to(self.request.user, super().get_queryset()).order_by("pk")
@@ -133,7 +137,6 @@ class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet[Study]):
         return Response(distinguishable(study, separability_filters(study, request.query_params)))
 
 
-@documented
 class SystemViewSet(StudyRows):
     """Systems under comparison."""
 
@@ -141,7 +144,6 @@ class SystemViewSet(StudyRows):
     serializer_class = serializers.SystemSerializer
 
 
-@documented
 class InstanceViewSet(StudyRows):
     """Test inputs."""
 
@@ -150,7 +152,6 @@ class InstanceViewSet(StudyRows):
     filterset_class = filters.InstanceFilter
 
 
-@documented
 class GenerationViewSet(StudyRows):
     """Outputs of systems."""
 
@@ -158,7 +159,6 @@ class GenerationViewSet(StudyRows):
     serializer_class = serializers.GenerationSerializer
 
 
-@documented
 class MatchupViewSet(StudyRows):
     """Instances with two systems."""
 
@@ -166,7 +166,6 @@ class MatchupViewSet(StudyRows):
     serializer_class = serializers.MatchupSerializer
 
 
-@documented
 class SeparabilityRunViewSet(StudyRows):
     """Separability of each configuration by each measure."""
 
@@ -175,7 +174,6 @@ class SeparabilityRunViewSet(StudyRows):
     filterset_class = filters.SeparabilityRunFilter
 
 
-@documented
 class AlignmentViewSet(StudyRows):
     """Alignments and separability of each matchup."""
 
@@ -184,7 +182,6 @@ class AlignmentViewSet(StudyRows):
     filterset_class = filters.AlignmentFilter
 
 
-@documented
 class PairViewSet(StudyRows):
     """Pairs of generations, by key."""
 
@@ -196,7 +193,6 @@ class PairViewSet(StudyRows):
     lookup_value_regex = KEY
 
 
-@documented
 class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     """Batches of HITs."""
 
@@ -205,7 +201,6 @@ class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     filterset_class = filters.BatchFilter
 
 
-@documented
 class HitViewSet(StudyRows):
     """HITs, by key."""
 
@@ -216,7 +211,6 @@ class HitViewSet(StudyRows):
     lookup_value_regex = KEY
 
 
-@documented
 class AssignmentViewSet(StudyRows):
     """Claims on HITs, by key."""
 
@@ -227,7 +221,6 @@ class AssignmentViewSet(StudyRows):
     lookup_value_regex = KEY
 
 
-@documented
 class RatingViewSet(StudyRows):
     """People's votes."""
 
@@ -236,7 +229,6 @@ class RatingViewSet(StudyRows):
     filterset_class = filters.RatingFilter
 
 
-@documented
 class HistoryViewSet(StudyRows):
     """Every change of a vote, as it came in."""
 
@@ -245,7 +237,6 @@ class HistoryViewSet(StudyRows):
     filterset_class = filters.RatingFilter
 
 
-@documented
 class FlagViewSet(StudyRows):
     """What raters reported about pairs and about rows of tables; HITs given back are among the assignments."""
 
@@ -254,7 +245,6 @@ class FlagViewSet(StudyRows):
     filterset_class = filters.FlagFilter
 
 
-@documented
 class AnnotatorViewSet(StudyRows):
     """Annotators, by the code that stands for them; those who have withdrawn are not listed."""
 
@@ -263,7 +253,6 @@ class AnnotatorViewSet(StudyRows):
 
 
 @extend_schema_view(retrieve=extend_schema(responses={200: serializers.TableDetailSerializer, **REFUSALS}))
-@documented
 class ComparisonTableViewSet(StudyRows):
     """Comparison tables of pairs; one by itself comes with its checks and its making."""
 
@@ -303,7 +292,6 @@ class EndpointViewSet(ReadOnlyModelViewSet[Endpoint]):
     lookup_value_regex = KEY
 
 
-@documented
 class JudgeRunViewSet(StudyRows):
     """Runs of judges, with the processes at work on them."""
 
@@ -312,7 +300,6 @@ class JudgeRunViewSet(StudyRows):
     filterset_class = filters.RunFilter
 
 
-@documented
 class JudgmentViewSet(StudyRows):
     """What judges answered, one row per presentation."""
 
@@ -321,7 +308,6 @@ class JudgmentViewSet(StudyRows):
     filterset_class = filters.JudgmentFilter
 
 
-@documented
 class CompletionViewSet(StudyRows):
     """Raw answers of endpoints behind the judgments, by cache key."""
 
