@@ -115,8 +115,7 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
     groups, first = groups_of_new_study(user), group_of_copy(user, study)
     groups = [first, *(group for group in groups if group.pk != first.pk)]
     form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
-    made = form.is_valid() and attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))
-    if made:
+    if form.is_valid() and (made := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
         message = _("Study %(copy)s is made with the settings of %(study)s.")
         messages.success(request, message % {"copy": made.slug, "study": study.slug})
         return redirect("annotation:study", made.slug)

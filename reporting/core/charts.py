@@ -5,7 +5,7 @@ expression, a link or an image. The renderer may load nothing.
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
@@ -176,7 +176,7 @@ def _curve(
         for row in _points(series, shown, place, len(known) + 1)
     ]
     layers = _curve_layers([*(name for name, _ in known), JUDGE_SERIES], *frame, THEMES[theme])
-    body = panels("panel", [name for name, _ in judges], layers, (220, 170), **OWN_X_AXES)
+    body = panels("panel", [name for name, _ in judges], layers, (220, 170), resolve=OWN_X_AXES)
     return build_spec({"data": {"values": rows}, **body}, title, captions, theme)
 
 
@@ -219,7 +219,7 @@ def series_encoding(field: str, title: str | None, names: Sequence[str], theme: 
     }
 
 
-def with_ends(name: str, estimate: Findings) -> dict[str, Any]:
+def with_ends(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
     """Return an estimate's value and the ends of its interval, both the value where it has none."""
     value = estimate["value"]
     ends = {end: value if estimate[end] is None else estimate[end] for end in ("low", "high")}
@@ -241,7 +241,12 @@ def interval_and_point(place: Spec, y: Spec, series: Spec, **mark: Any) -> list[
 
 
 def panels(
-    field: str, names: Sequence[str], layers: list[Spec], size: tuple[int, int], columns: int = 3, **resolve: Any
+    field: str,
+    names: Sequence[str],
+    layers: list[Spec],
+    size: tuple[int, int],
+    columns: int = 3,
+    resolve: Spec | None = None,
 ) -> Spec:
     """Return the part of a specification that draws the layers once for each name, in panels of a width and height."""
     return {

@@ -75,7 +75,7 @@ def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: l
         "encoding": {"x": quantity("mean", SEPARABILITY, aggregate="mean")},
     }
     names = list(dict.fromkeys(row["panel"] for row in rows))
-    drawn = panels("panel", names, [bars, mean], (220, 130), scale={"y": "independent"}, **OWN_X_AXES)
+    drawn = panels("panel", names, [bars, mean], (220, 130), resolve={"scale": {"y": "independent"}, **OWN_X_AXES})
     return build_spec({"data": {"values": rows}, **drawn}, title, ["dashed: the mean", *captions], theme)
 
 
@@ -150,7 +150,7 @@ def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> 
     ]
     body: Spec = {"width": 460, "height": 280, "layer": layers}
     if several:
-        body = panels("panel", names, layers, (220, 170), **OWN_X_AXES)
+        body = panels("panel", names, layers, (220, 170), resolve=OWN_X_AXES)
     body["data"] = {"values": rows}
     captions = ["lines: logistic fit with its interval; points: means of bins, larger for more rating sets"]
     return build_spec(body, [title, "Mean consistency by separability"], captions, theme)
@@ -208,7 +208,7 @@ def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
     line = {"mark": {"type": "line", "color": colour}, "encoding": {"x": x, "y": y}}
     layers = [line, *interval_and_point({"x": x}, y, {}, size=70, color=colour)]
     names = [name for _, name in groups]
-    body = {"data": {"values": rows}, **panels("panel", names, layers, (260, 200), 2, scale={"x": "independent"})}
+    body = {"data": {"values": rows}, **panels("panel", names, layers, (260, 200), 2, {"scale": {"x": "independent"}})}
     captions = [f"{found['instances']} of {found['of']} instances, {found['draws']} draws each"]
     return build_spec(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
 
@@ -236,7 +236,7 @@ def temperatures(found: dict[str, Any], theme: str) -> Spec:
         {"x": x}, quantity("mean", "Mean separability", scale={"zero": False}), {}, size=70, color=colour
     )
     names = list(dict.fromkeys(row["panel"] for row in rows))
-    body = panels("panel", names, layers, (260, 200), 2, scale={"x": "independent", "y": "independent"})
+    body = panels("panel", names, layers, (260, 200), 2, {"scale": {"x": "independent", "y": "independent"}})
     return build_spec({"data": {"values": rows}, **body}, [title], ["each panel has a scale of its own"], theme)
 
 

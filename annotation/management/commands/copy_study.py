@@ -6,7 +6,7 @@ from typing import Any
 from annotation.importing.new_studies import copy_study
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._settings import add_format
-from annotation.management.commands.create_study import find_group
+from annotation.members.groups import find_group
 from annotation.studies.services import find_study
 
 
