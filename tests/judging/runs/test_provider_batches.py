@@ -13,7 +13,7 @@ from judging.core.errors import TransientFailure
 from judging.endpoints.client import OpenAIClient
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch
-from judging.runs import provider_batches, requeue
+from judging.runs import provider_batches, tasks
 from judging.runs.batch_files import read_line
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import cancel_run, start_run
@@ -348,7 +348,7 @@ def test_task_is_queued_for_later_once(standin: StandInProcess) -> None:
     [task] = DBTaskResult.objects.all()
     # A task for now is one for the end of time, as that table has it.
     assert timedelta(0) < task.run_after - task.enqueued_at <= timedelta(seconds=BATCH_CHECK_SECONDS + 1)
-    assert requeue.requeue_runs() == 0
+    assert tasks.requeue_runs() == 0
     for _ in range(3):
         execute_run.func(run.pk)
     assert JudgeRun.objects.get().status == "done"

@@ -13,9 +13,8 @@ from judging.endpoints.services import add_endpoint, find_endpoint
 from judging.jobs import leases
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, RunWorker
 from judging.runs.judges import add_judge, find_judge
-from judging.runs.requeue import requeue_runs
 from judging.runs.services import find_batch, queue_run, start_run
-from judging.runs.tasks import enqueue_extra_worker, enqueue_run
+from judging.runs.tasks import enqueue_extra_worker, enqueue_run, requeue_runs
 from judging.worker import requeue_and_release
 from tests import factories as annotators
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
