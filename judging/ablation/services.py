@@ -11,7 +11,7 @@ from annotation.models import Batch, Study
 from annotation.studies.services import validate
 from judging.ablation.configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations, judge_of
 from judging.aspects.aspect_sets import latest_aspects
-from judging.calls.token_estimates import CallKindEstimate
+from judging.calls.dry_run import CallKindEstimate
 from judging.core.checks import require_same
 from judging.core.errors import BadSettings
 from judging.core.pricing import total_cost

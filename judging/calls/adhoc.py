@@ -6,10 +6,9 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from judging.calls.cases import CallState
-from judging.calls.dry_run import DryCall, measure_call, next_calls, stored_replies
+from judging.calls.dry_run import CallKindEstimate, DryCall, estimates_by_kind, measure_call, next_calls, stored_replies
 from judging.calls.reading import MAX_SAMPLES, marked_refusal, read_reply, worded_refusal
 from judging.calls.requests import Requests
-from judging.calls.token_estimates import CallKindEstimate, estimates_by_kind
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.core.pricing import cost_of

@@ -6,9 +6,8 @@ from itertools import islice
 from typing import Any
 
 from judging.calls.budget import LENGTH_FIELDS
-from judging.calls.dry_run import measure_call
+from judging.calls.dry_run import FALLBACK_ANSWER_TOKENS, expected_tokens, measure_call
 from judging.calls.store import cached_rows
-from judging.calls.token_estimates import FALLBACK_ANSWER_TOKENS, expected_tokens
 from judging.core.pricing import cost_of
 from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
 from judging.generation.services import KIND, SampleRequests, calls_of

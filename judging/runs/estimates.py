@@ -11,10 +11,17 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.models import Batch, Pair, Study
-from judging.calls.dry_run import DryCall, dry_run, measure_call
+from judging.calls.dry_run import (
+    CallKindEstimate,
+    DryCall,
+    LearnedSizes,
+    dry_run,
+    estimates_by_kind,
+    expected_tokens,
+    measure_call,
+)
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
-from judging.calls.token_estimates import CallKindEstimate, LearnedSizes, estimates_by_kind, expected_tokens
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of
 from judging.methods import AskingMethod, find_method

@@ -1,4 +1,4 @@
-"""The pages of a study's comparison tables: the list with checks, one table with its making, and the file."""
+"""The pages of a study's comparison tables: the list with checks, one table with its making, the file, and making them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,14 +6,17 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import READERS, study_view
 from annotation.models import ComparisonTable, Study
+from judging.aspects.aspect_sets import current_aspects
+from judging.core.fields import errors_on
 from judging.models import JudgeRun, Judgment, TableMaking
+from judging.runs.estimates import RunEstimate, estimate
 from judging.tables.checked_tables import (
     TABLES_PER_VARIANT,
     check_pair,
@@ -23,7 +26,8 @@ from judging.tables.checked_tables import (
     with_texts,
 )
 from judging.tables.figures import makings_of
-from judging.tables.forms import TableFilterForm
+from judging.tables.forms import MakeTablesForm, TableFilterForm
+from judging.tables.making import build_tables_judge, start_tables
 from judging.tables.presenters import show_making, show_table
 
 A_PAGE = 50
@@ -147,3 +151,51 @@ def _runs(study: Study) -> QuerySet[JudgeRun]:
 def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
     related = Prefetch("judgment", Judgment.objects.select_related("run__judge"))
     return [one.judgment for one in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS)
+def make(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the form, and for a submitted one the estimate; no call is made."""
+    if request.method != "POST":
+        return _making_page(request, study, MakeTablesForm(study=study))
+    form = MakeTablesForm(request.POST, study=study)
+    found = None
+    if form.is_valid():
+        chosen = form.cleaned_data
+        with errors_on(form):
+            judge = build_tables_judge(endpoint=chosen["endpoint"], settings=chosen["settings"])
+            where = {name: chosen[name] for name in ("batch", "only", "limit")}
+            found = estimate(study=study, judge=judge, **where)
+    return _making_page(request, study, form, found)
+
+
+@require_POST
+@study_view(*READERS)
+def start(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue the run, new or again."""
+    form = MakeTablesForm(request.POST, study=study)
+    if form.is_valid():
+        chosen = form.cleaned_data
+        where = {name: chosen[name] for name in ("variant", "batch", "only", "in_flight", "max_cost", "limit")}
+        made_with = {"endpoint": chosen["endpoint"], "settings": chosen["settings"]}
+        with errors_on(form):
+            run = start_tables(study=study, **made_with, queued=True, **where)
+            return redirect("judging:run", study.slug, run.pk)
+    return _making_page(request, study, form)
+
+
+def _making_page(
+    request: HttpRequest, study: Study, form: MakeTablesForm, found: RunEstimate | None = None
+) -> HttpResponse:
+    aspects, name = current_aspects(study)
+    context: dict[str, Any] = {
+        "study": study,
+        "form": form,
+        "estimate": found,
+        "aspects": aspects,
+        "aspects_name": name,
+    }
+    sent = request.method == "POST"
+    template = "judging/tables/make_tables.html#start" if request.htmx else "judging/tables/make_tables.html"  # type: ignore[attr-defined]
+    return TemplateResponse(request, template, context, status=422 if sent and found is None else 200)

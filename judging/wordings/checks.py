@@ -137,14 +137,10 @@ def format_placeholders(names: set[str] | frozenset[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(names))
 
 
-def fitting_methods() -> list[str]:
-    """List the methods that accept a researcher's prompt."""
-    return [method.name for method in _fitting()]
-
-
-def _fitting() -> list[PromptedMethod]:
+def fitting_methods() -> dict[str, PromptedMethod]:
+    """Return the methods that accept a researcher's prompt, by name."""
     methods = map(find_method, method_names())
-    return [method for method in methods if isinstance(method, PromptedMethod) and method.own_wording]
+    return {method.name: method for method in methods if isinstance(method, PromptedMethod) and method.own_wording}
 
 
 def preview(text: str, parser: str, shown: Presentation) -> list[dict[str, str]]:
@@ -152,6 +148,5 @@ def preview(text: str, parser: str, shown: Presentation) -> list[dict[str, str]]
 
     Raises: BadSettings for an invalid prompt.
     """
-    method = next(method for method in _fitting() if method.name == "direct")
     setting = Setting(wording=text, wording_parser=parser)
-    return [dict(message) for message in method.verdict_call(shown, setting, {}).messages]
+    return [dict(message) for message in fitting_methods()["direct"].verdict_call(shown, setting, {}).messages]
