@@ -60,7 +60,7 @@ class ReleaseIdleForm(OptionalReasonForm):
     """The least idle time of a claim that is released."""
 
     minutes = forms.IntegerField(
-        label=_("Idle for at least so many minutes"),
+        label=_("Idle for at least (minutes)"),
         min_value=LEAST_MINUTES,
         max_value=MOST_MINUTES,
         initial=LEAST_MINUTES,

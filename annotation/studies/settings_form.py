@@ -140,7 +140,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
                 "messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it."
             ),
             "pairs_per_hit": "",
-            "raters_per_hit": _("So many ratings each pair gets."),
+            "raters_per_hit": _("The number of ratings of each pair."),
             "most_hits_per_rater": _("In the whole study; empty: no limit."),
             "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),
             "minutes_per_hit": "",

@@ -36,7 +36,7 @@ class CapField(forms.DecimalField):
     """A cap on costs, in the endpoint's currency."""
 
     def __init__(self, **kwargs: Any) -> None:
-        label = _("At most this much money")
+        label = _("Cost cap")
         super().__init__(required=False, min_value=0, max_digits=12, decimal_places=6, label=label, **kwargs)
 
 

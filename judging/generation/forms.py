@@ -97,7 +97,7 @@ class GenerateForm(NarrowingForm):
     limit = forms.IntegerField(
         required=False,
         min_value=1,
-        label=_("At most so many instances now"),
+        label=_("Most instances in this start"),
         help_text=_("For a first try; start it again to continue. Empty: all."),
     )
     in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)

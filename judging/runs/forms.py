@@ -132,7 +132,7 @@ class PairsForm(NarrowingForm):
     limit = forms.IntegerField(
         required=False,
         min_value=1,
-        label=_("At most so many presentations now"),
+        label=_("Most presentations in this start"),
         help_text=_("For a first try; start it again to continue. Empty: all."),
     )
 

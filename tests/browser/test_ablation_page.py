@@ -27,7 +27,7 @@ def test_ways_of_judging_are_accessible(open_as: Callable[..., Page]) -> None:
     page.goto(f"/studies/{study.slug}/ablation/")
     inspection.look(page, "ablation")
     page.get_by_label("Rounds").fill("1")
-    page.get_by_role("button", name="What will it take?").click()
+    page.get_by_role("button", name="Estimate calls and cost").click()
     expect(page.locator("#start [role=status]")).to_contain_text("calls")
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
     inspection.look(page, "estimate")

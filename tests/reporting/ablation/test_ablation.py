@@ -530,7 +530,7 @@ def test_page_explains_what_to_do_when_there_is_nothing(reader: Client, study: S
     page = reader.get(reverse(PAGE, args=[study.slug])).content.decode()
     assert "No judge of an ablation was asked yet" in page
     assert "manage.py sc2_ablation side --endpoint NAME --estimate" in page
-    assert "What will it take?" in page
+    assert "Estimate calls and cost" in page
 
 
 def test_page_shows_the_tables_and_links_the_runs(reader: Client, asked: Study) -> None:
