@@ -1,5 +1,6 @@
 """The judges' pages: who sees them, what they show, and that they work without JavaScript."""
 
+import itertools
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import ROUND_UP, Decimal
@@ -16,6 +17,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Pair, Study
 from judging.endpoints.chat_answers import Answer
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
+from judging.runs import views
 from judging.runs.estimates import estimate
 from judging.runs.services import start_run
 from tests.fakes import Body, ScriptedClient
@@ -132,8 +134,9 @@ def test_no_page_holds_inline_script_or_style(researcher: Client, run: JudgeRun)
 
 @pytest.mark.parametrize("status", ["queued", "running"])
 def test_moving_run_is_polled_and_the_partial_is_the_progress_alone(
-    researcher: Client, run: JudgeRun, status: str
+    researcher: Client, run: JudgeRun, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(views, "perf_counter", lambda: 0.0)
     JudgeRun.objects.update(status=status)
     page = pages(run)[1]
     assert 'hx-trigger="every 2s, wake"' in text_of(researcher, page)
@@ -141,6 +144,15 @@ def test_moving_run_is_polled_and_the_partial_is_the_progress_alone(
     assert partial.lstrip().startswith("<section")
     assert "<progress" in partial
     assert "<html" not in partial
+
+
+@pytest.mark.parametrize(("seconds", "every"), [(0.05, 2), (0.5, 10), (60.0, 300)])
+def test_run_that_takes_long_to_count_is_polled_less_often(
+    researcher: Client, run: JudgeRun, monkeypatch: pytest.MonkeyPatch, seconds: float, every: int
+) -> None:
+    monkeypatch.setattr(views, "perf_counter", itertools.count(0.0, seconds).__next__)
+    JudgeRun.objects.update(status="running")
+    assert f'hx-trigger="every {every}s, wake"' in text_of(researcher, pages(run)[1])
 
 
 def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study: Study) -> None:
