@@ -11,11 +11,11 @@ from django.db.models import Count, Q, Sum
 
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.models import Pair, Study
-from judging.ablation.configurations import PREFIX, SC2, JudgeConfiguration, configuration_of
+from judging.ablation.judge_configurations import PREFIX, SC2, JudgeConfiguration, configuration_of
 from judging.aspects.aspect_sets import current_aspects, versions_of
 from judging.methods.options import OFFLINE
 from judging.methods.sc2.record import TableRow, winning_rows
-from judging.methods.tasks import find_task, task_of
+from judging.methods.task_files import find_task, task_of
 from judging.models import Judge, Judgment, TableMaking
 from judging.review.comparing import vote_table
 

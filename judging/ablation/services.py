@@ -9,13 +9,13 @@ from django.db import transaction
 
 from annotation.models import Batch, Study
 from annotation.studies.services import validate
-from judging.ablation.configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations, judge_of
+from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations, judge_of
 from judging.aspects.aspect_sets import latest_aspects
 from judging.calls.dry_run import CallKindEstimate
 from judging.core.checks import require_same
 from judging.core.errors import BadSettings
 from judging.core.pricing import total_cost
-from judging.methods.tasks import task_of
+from judging.methods.task_files import task_of
 from judging.models import Endpoint, Judge, JudgeRun
 from judging.runs.estimates import RunEstimate, SharedCalls, estimate
 from judging.runs.judges import MOST_REPEATS, check_judge

@@ -17,7 +17,7 @@ from judging.core.errors import BadSettings
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
 from judging.methods.sc2.distilling import Distilling, Material, alike, distil, storable
-from judging.methods.tasks import find_task, task_of
+from judging.methods.task_files import find_task, task_of
 from judging.models import AspectSet, Endpoint
 
 PAIRS = 50  # default number to distil from, as in the paper

@@ -13,7 +13,7 @@ from judging.core.errors import JudgingError
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs.stopping import WORKER_STOP
 from judging.methods.sc2.distilling import prompt_versions
-from judging.methods.tasks import task_of
+from judging.methods.task_files import task_of
 from judging.models import AspectSet, Endpoint
 
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from judging.calls.cases import CallState
 from judging.calls.dry_run import CallKindEstimate, DryCall, estimates_by_kind, measure_call, next_calls, stored_replies
-from judging.calls.reading import MAX_SAMPLES, marked_refusal, read_reply, worded_refusal
 from judging.calls.requests import Requests
+from judging.calls.results import MAX_SAMPLES, marked_refusal, read_reply, worded_refusal
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.core.pricing import cost_of

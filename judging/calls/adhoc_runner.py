@@ -18,8 +18,8 @@ from asgiref.sync import async_to_sync, sync_to_async
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T, read_into, refusal_in
 from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import CallState, StoredAnswer, Usage, unanswered
-from judging.calls.reading import MAX_SAMPLES
 from judging.calls.requests import Request, Requests
+from judging.calls.results import MAX_SAMPLES
 from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, cached_rows, write_answers
 from judging.core.constants import FAILURES_IN_A_ROW
 from judging.core.errors import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from judging.calls.reading import MAX_SAMPLES, Reading, marked_refusal, parsed, read_reply, unparsed, worded_refusal
 from judging.calls.requests import Request
+from judging.calls.results import MAX_SAMPLES, Reading, marked_refusal, parsed, read_reply, unparsed, worded_refusal
 from judging.core.errors import UnparsedVerdict
 from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting
 from judging.models import Judgment

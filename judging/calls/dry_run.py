@@ -10,8 +10,8 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judging.calls.reading import read_reply
 from judging.calls.requests import Requests
+from judging.calls.results import read_reply
 from judging.calls.store import REPLY_FIELDS, cached_rows
 from judging.core.errors import UnparsedVerdict
 from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.types import Verdict
 from judging.methods import Outcome, Presentation
-from judging.methods.tasks import task_of
+from judging.methods.task_files import task_of
 from judging.models import Judge, Judgment
 
 AB, BA = Judgment.Order.AB, Judgment.Order.BA

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from judging.calls.cases import CallState, Case, Cell, StoredAnswer
-from judging.calls.reading import MAX_SAMPLES, Reading
 from judging.calls.requests import Request, Requests
+from judging.calls.results import MAX_SAMPLES, Reading
 from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows
 from judging.methods import AskingMethod, Reply, Setting
 from judging.models import Judgment

@@ -11,7 +11,7 @@ from django.utils import timezone
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.made_tables import TablePublication, publication_of, store_makings
 from judging.calls.presentations import in_study_order, task_for
-from judging.calls.reading import Reading
+from judging.calls.results import Reading
 from judging.core.bulk_sql import chunked, insert_rows, update_rows
 from judging.methods import Method, Setting
 from judging.models import Completion, JudgeRun, Judgment

@@ -19,14 +19,14 @@ from django.utils import timezone
 from annotation.core.errors import AnnotationError
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted, ProcedureRunner
 from judging.calls.cases import CallState, StoredAnswer, Usage
-from judging.calls.reading import read_reply
+from judging.calls.results import read_reply
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings, CallFailed, CapReached, RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.endpoints.retrying import RetryingClient
-from judging.generation.answers import SHOWN, read_text
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
+from judging.generation.sampled_text import SHOWN, read_text
 from judging.generation.services import SampleRequests, calls_of
 from judging.generation.store import (
     Draw,

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from annotation.importing.generations import store_generations
 from judging.calls.cases import CallState, Usage, add_counts
-from judging.calls.reading import marked_refusal, read_reply
+from judging.calls.results import marked_refusal, read_reply
 from judging.core.errors import RunStopped, UnparsedVerdict
-from judging.generation.answers import SHOWN, SampledText
+from judging.generation.sampled_text import SHOWN, SampledText
 from judging.methods import Reply
 from judging.models import GenerationRun
 

@@ -12,7 +12,7 @@ from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, 
 from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
 from judging.methods.prompted import Preparation, PromptedMethod
 from judging.methods.prompts import load_prompt
-from judging.methods.tasks import Example, bulleted, find_task, words_for
+from judging.methods.task_files import Example, bulleted, find_task, words_for
 
 LONGEST_ASPECT = 200
 

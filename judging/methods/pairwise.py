@@ -11,8 +11,8 @@ from judging.methods.logprobs import shares_at, tokens_in
 from judging.methods.parsers import FIRST, SECOND
 from judging.methods.prompted import WITH_LOGPROBS, Preparation, PromptedMethod
 from judging.methods.prompts import load_prompt
-from judging.methods.reading import read_text
-from judging.methods.tasks import words_for
+from judging.methods.scores import read_text
+from judging.methods.task_files import words_for
 
 
 @register

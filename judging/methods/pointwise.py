@@ -10,8 +10,8 @@ from judging.methods.options import check_options
 from judging.methods.parsers import VERSION
 from judging.methods.prompted import WITH_LOGPROBS
 from judging.methods.prompts import load_prompt
-from judging.methods.reading import read_score, weighted_score
-from judging.methods.tasks import find_task, words_for
+from judging.methods.scores import read_score, weighted_score
+from judging.methods.task_files import find_task, words_for
 
 
 @register

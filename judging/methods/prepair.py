@@ -9,8 +9,8 @@ from dataclasses import replace
 from judging.methods.base import Call, Presentation, Setting, register
 from judging.methods.prompted import Preparation, PromptedMethod
 from judging.methods.prompts import load_prompt
-from judging.methods.reading import read_critique
-from judging.methods.tasks import words_for
+from judging.methods.scores import read_critique
+from judging.methods.task_files import words_for
 
 
 def critique_call(shown: Presentation, text: str, *, criteria: str = "") -> Call:

@@ -12,7 +12,7 @@ from judging.methods.logprobs import shares_of
 from judging.methods.options import check_options
 from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
 from judging.methods.prompts import PAIR, Prompt, load_prompt, make_prompt
-from judging.methods.tasks import find_task, words_for
+from judging.methods.task_files import find_task, words_for
 
 VERDICTS = {FIRST: Verdict.A, SECOND: Verdict.B, TIE: Verdict.TIE}
 TOP_LOGPROBS = 20

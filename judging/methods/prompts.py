@@ -1,7 +1,7 @@
 """Prompt files: loading, checking placeholders, and rendering with words and fenced texts.
 
 A method's file defines what is shown, what is asked, and the answer format. How a task's texts are called, and what
-makes one better, is in the task's file (`judging.methods.tasks`).
+makes one better, is in the task's file (`judging.methods.task_files`).
 """
 
 import hashlib

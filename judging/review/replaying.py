@@ -8,8 +8,8 @@ from typing import Any
 from annotation.models import Pair
 from judging.calls.cases import Case, Cell, StoredAnswer
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
-from judging.calls.reading import marked_refusal, read_reply, worded_refusal
 from judging.calls.requests import Requests, setting_of
+from judging.calls.results import marked_refusal, read_reply, worded_refusal
 from judging.core.errors import CallFailed, JudgingError, UnparsedVerdict
 from judging.endpoints.chat_answers import UNUSABLE, read_answer
 from judging.methods import AskingMethod, Call, Outcome, Presentation, Reply, find_method

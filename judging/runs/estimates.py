@@ -25,7 +25,7 @@ from judging.calls.requests import Requests, setting_of
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of
 from judging.methods import AskingMethod, find_method
-from judging.methods.tasks import task_of
+from judging.methods.task_files import task_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import pairs_of, repeats_and_questions

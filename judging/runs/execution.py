@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from asgiref.sync import async_to_sync
 from django.utils.translation import gettext as _
 
-from judging.calls.reading import parsed
 from judging.calls.requests import setting_of
+from judging.calls.results import parsed
 from judging.calls.store import PendingWrites, Result, stamp_of, write
 from judging.core.errors import CapReached, JudgingError, RunBusy, RunStopped, StatusChanged
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client

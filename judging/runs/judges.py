@@ -13,7 +13,7 @@ from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods import AskingMethod, Method, find_method, method_names
 from judging.methods.prompted import check_wording
-from judging.methods.tasks import TASKS
+from judging.methods.task_files import TASKS
 from judging.models import Endpoint, Judge, PromptFile
 
 MOST_REPEATS = 100

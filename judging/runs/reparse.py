@@ -8,8 +8,8 @@ from django.utils import timezone
 from judging.calls.cases import Case, StoredAnswer
 from judging.calls.made_tables import store_makings
 from judging.calls.procedure_pool import ProcedurePool
-from judging.calls.reading import unparsed
 from judging.calls.requests import Requests, cache_key, setting_of
+from judging.calls.results import unparsed
 from judging.calls.store import Result, Stamp, result_values, stamp_of
 from judging.core.bulk_sql import update_rows
 from judging.endpoints.chat_answers import UNUSABLE

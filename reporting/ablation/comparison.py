@@ -22,7 +22,7 @@ from analysis.table_checks import check_table
 from analysis.types import FloatArray, IntArray
 from annotation.core.version import VERSION
 from annotation.models import Study
-from judging.ablation.configurations import PARTS, REFERENCE, JudgeConfiguration, parts_of, sort_key
+from judging.ablation.judge_configurations import PARTS, REFERENCE, JudgeConfiguration, parts_of, sort_key
 from judging.ablation.round_arrays import (
     JudgedRounds,
     MadeTable,

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from judging.ablation.configurations import PAPER, ROUNDS, Axes
+from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes
 from judging.ablation.services import Ablation
 from judging.core.errors import BadSettings
 from judging.methods.options import OFFLINE, ONLINE

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from judging.ablation.configurations import JudgeConfiguration, judge_of, sc2
+from judging.ablation.judge_configurations import JudgeConfiguration, judge_of, sc2
 from judging.models import JudgeRun, Judgment
 from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import make_endpoint, make_study, pairs_in

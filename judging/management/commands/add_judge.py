@@ -9,7 +9,7 @@ from annotation.management.commands._base import TandemCommand
 from judging.endpoints.services import find_endpoint
 from judging.management.commands._runs import add_param
 from judging.methods import find_method, method_names
-from judging.methods.tasks import TASKS
+from judging.methods.task_files import TASKS
 from judging.models import Judge, PromptFile
 from judging.runs.judges import REPEATED_TEMPERATURE, add_judge
 from judging.wordings.prompt_files import find_prompt

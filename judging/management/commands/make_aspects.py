@@ -24,7 +24,7 @@ from judging.jobs.stopping import StopFlag
 from judging.management.commands._runs import add_param, text_of
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
-from judging.methods.tasks import bulleted
+from judging.methods.task_files import bulleted
 from judging.models import AspectSet
 
 BY = "command line"

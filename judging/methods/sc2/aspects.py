@@ -8,7 +8,7 @@ from judging.methods.answers import THINKING
 from judging.methods.base import Call, Presentation, Reply
 from judging.methods.direct import read_aspects
 from judging.methods.prompts import load_prompt
-from judging.methods.tasks import words_for
+from judging.methods.task_files import words_for
 
 PROMPT = "sc2-aspects.v1.txt"
 MOST = 8  # aspects of a generated list

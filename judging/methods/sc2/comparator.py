@@ -11,7 +11,7 @@ from judging.methods.prompts import load_prompt
 from judging.methods.sc2.bracket import Decision
 from judging.methods.sc2.record import TableRow
 from judging.methods.sc2.tables import format_table
-from judging.methods.tasks import words_for
+from judging.methods.task_files import words_for
 
 PROMPT = "sc2-comparator.v1.txt"
 LONGEST_REASON = 2000

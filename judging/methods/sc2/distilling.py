@@ -18,7 +18,7 @@ from judging.methods.base import Call, Reply
 from judging.methods.direct import LONGEST_ASPECT, read_aspects
 from judging.methods.options import MOST_ASPECTS
 from judging.methods.prompts import load_prompt
-from judging.methods.tasks import bulleted, find_task
+from judging.methods.task_files import bulleted, find_task
 
 EXTRACT, MERGE = "aspects-extract.v1.txt", "aspects-merge.v1.txt"
 FIVE = 5

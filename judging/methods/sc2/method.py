@@ -17,7 +17,7 @@ from judging.methods.sc2.bracket import SCHEMES, TOURNAMENT, Bracket, Decision, 
 from judging.methods.sc2.comparator import PROMPT as COMPARATOR
 from judging.methods.sc2.comparator import comparator_call
 from judging.methods.sc2.record import AspectChoice, Record, TableRow, TableSample, swap_sides, winning_rows
-from judging.methods.tasks import find_task
+from judging.methods.task_files import find_task
 
 MOST_DUELS = 1000  # per verdict: as many as there are sample numbers in a repeat
 FEWEST_LEFT = 2  # readable tables needed where several were drawn, since one alone can't be compared

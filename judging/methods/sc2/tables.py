@@ -12,7 +12,7 @@ from judging.methods.base import Call, Presentation, Reply
 from judging.methods.prompts import load_prompt
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
-from judging.methods.tasks import words_for
+from judging.methods.task_files import words_for
 
 PROMPT = "sc2-table.v1.txt"
 CELLS = ("only_a", "both", "only_b")

@@ -16,7 +16,7 @@ from annotation.core.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand
 from annotation.models import Study
 from annotation.studies.services import find_study
-from judging.ablation.configurations import PAPER, PARTS, ROUNDS, Axes
+from judging.ablation.judge_configurations import PAPER, PARTS, ROUNDS, Axes
 from judging.ablation.services import (
     FEWER_CALLS,
     SEED,

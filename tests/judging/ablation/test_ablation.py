@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from annotation.models import Study
-from judging.ablation.configurations import (
+from judging.ablation.judge_configurations import (
     LONGEST_NAME,
     PAPER,
     PARTS,
@@ -28,7 +28,7 @@ from judging.ablation.round_arrays import ablation_judges, judged_rounds, made_t
 from judging.ablation.services import Ablation, estimate_ablation, queue_ablation, rows_of, start_row
 from judging.core.errors import BadSettings
 from judging.jobs.stopping import StopFlag
-from judging.methods.tasks import task_of
+from judging.methods.task_files import task_of
 from judging.models import AspectSet, Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute

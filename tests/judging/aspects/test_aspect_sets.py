@@ -27,7 +27,7 @@ from judging.core.errors import BadSettings, RunStopped, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
 from judging.methods.sc2.distilling import prompt_versions
-from judging.methods.tasks import find_task
+from judging.methods.task_files import find_task
 from judging.models import AspectSet, Completion, Endpoint
 from tests.fakes import Body, ScriptedClient, StandIn, chat_completion
 from tests.judging.builders import make_endpoint, make_study, no_sleep

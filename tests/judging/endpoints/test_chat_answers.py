@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judging.calls.reading import marked_refusal, unparsed
+from judging.calls.results import marked_refusal, unparsed
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import UNUSABLE, read_answer
 from judging.methods import Reply

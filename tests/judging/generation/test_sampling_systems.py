@@ -22,12 +22,12 @@ from judging.calls.adhoc_runner import Interrupted
 from judging.calls.requests import sample_seed
 from judging.core.errors import AccessDenied, BadSettings, CapReached, RejectedCall, RunStopped, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
-from judging.generation.answers import read_text
 from judging.generation.engine import TextSampler, sample
 from judging.generation.estimates import estimate_generating
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import TEMPLATES, find_template, own_template
 from judging.generation.sampled_systems import run_by_system, temperatures_of
+from judging.generation.sampled_text import read_text
 from judging.generation.services import Sampling, build_run, start_generating
 from judging.generation.store import SamplingTotals
 from judging.jobs.stopping import StopFlag

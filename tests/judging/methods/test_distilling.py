@@ -11,7 +11,7 @@ from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Reply
 from judging.methods.sc2 import distilling
 from judging.methods.sc2.distilling import Distilled, Material, Named, alike, grouped, read_list, tally
-from judging.methods.tasks import TASKS
+from judging.methods.task_files import TASKS
 from tests.judging.methods.procedures import content, read
 
 FIVE = "- accuracy\n- coverage\n- order\n- brevity\n- clear wording"

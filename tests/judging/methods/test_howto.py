@@ -12,7 +12,7 @@ from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply, base, find_method, method_names, parsers, prompts
 from judging.methods.parsers import PARSERS
 from judging.methods.prompted import offer_for
-from judging.methods.tasks import TASKS
+from judging.methods.task_files import TASKS
 from judging.models import Completion, Judge, Judgment
 from tests.fakes import StandIn
 from tests.judging.builders import make_study

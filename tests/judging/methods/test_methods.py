@@ -13,7 +13,7 @@ from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods import AskingMethod, Call, Outcome, Presentation, Reply, Setting, find_method, method_names
 from judging.methods.direct import FewShot
 from judging.methods.prompts import fence_for
-from judging.methods.tasks import TASKS, Example, find_task
+from judging.methods.task_files import TASKS, Example, find_task
 from tests.judging.methods.procedures import asking, content, play, shown
 
 A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE

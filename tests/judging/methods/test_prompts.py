@@ -11,7 +11,7 @@ from judging.methods import Outcome, PromptedMethod, Reply, Setting, find_method
 from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
 from judging.methods.sc2 import distilling
-from judging.methods.tasks import TASKS, find_task
+from judging.methods.task_files import TASKS, find_task
 from tests.judging.methods.procedures import asking, content, play, shown
 
 FILES = sorted((FOLDER / "methods").glob("*.txt"))

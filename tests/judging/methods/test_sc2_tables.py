@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.calls.reading import LONGEST_ANSWER
+from judging.calls.results import LONGEST_ANSWER
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.sc2.aspects import most_central, read_list

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from analysis.types import Verdict
-from judging.calls import reading
-from judging.calls.reading import MAX_SAMPLES
+from judging.calls import results
+from judging.calls.results import MAX_SAMPLES
 from judging.core.constants import FAILURES_IN_A_ROW
 from judging.core.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
 from judging.jobs.stopping import StopFlag
@@ -283,6 +283,6 @@ def test_numbers_that_are_none_lose_no_answer() -> None:
 
 
 def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LONGEST_ANSWER", 100)
+    monkeypatch.setattr(results, "LONGEST_ANSWER", 100)
     judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())
     assert "at most 100 are read" in Judgment.objects.get().failure

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.types import Verdict
 from judging.calls.cases import StoredAnswer
-from judging.calls.reading import parsed
 from judging.calls.requests import Request
+from judging.calls.results import parsed
 from judging.calls.store import PendingWrites, Result, Stamp, write, write_answers
 from judging.core.errors import BadSettings
 from judging.endpoints.chat_answers import Answer

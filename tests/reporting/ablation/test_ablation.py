@@ -20,7 +20,7 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Pair, Study
-from judging.ablation.configurations import JudgeConfiguration, judge_of, sc2
+from judging.ablation.judge_configurations import JudgeConfiguration, judge_of, sc2
 from judging.jobs.stopping import StopFlag
 from judging.models import AspectSet, Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
 from judging.runs.execution import execute

@@ -9,7 +9,7 @@ from judging.core.errors import BadSettings
 from judging.methods.parsers import NOUNS
 from judging.methods.prompted import offer_for
 from judging.methods.prompts import FOLDER
-from judging.methods.tasks import TASKS, find_task, task_of
+from judging.methods.task_files import TASKS, find_task, task_of
 
 PUBLIC = "summarization summarization-concise dialogue harmless ranking translation instruction chat ordering free"
 

@@ -9,7 +9,7 @@ from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.direct import read_aspects
 from judging.methods.logprobs import shares_of
-from judging.methods.reading import read_critique, read_score, read_text, weighted_score
+from judging.methods.scores import read_critique, read_score, read_text, weighted_score
 
 
 @pytest.mark.parametrize(

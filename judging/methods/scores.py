@@ -1,4 +1,4 @@
-"""Reading replies other than verdicts: texts for later prompts, and scores."""
+"""Reading replies other than verdicts: scores, and texts for later prompts."""
 
 import re
 from dataclasses import dataclass
