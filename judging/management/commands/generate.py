@@ -6,7 +6,6 @@ generate STUDY --show lists what was sampled.
 """
 
 import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,16 @@ from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
 from judging.core.errors import CapReached
-from judging.core.pricing import check_cap, cost_line, money
+from judging.core.pricing import check_cap
 from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample
-from judging.generation.estimates import GenerationEstimate, estimate_generating
+from judging.generation.estimates import estimate_generating
 from judging.generation.instances import InstanceCounts, InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import TEMPLATES, Wording, default_template, find_template, own_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
 from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
 from judging.generation.store import SamplingTotals
+from judging.generation.text import estimate_lines, run_summary, summary
 from judging.jobs.stopping import StopFlag
 from judging.management.commands._runs import add_param, instance_ids, text_of
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
@@ -198,43 +198,3 @@ def text_or_file(given: str) -> str:
     except OSError:  # a text that is longer than any name
         is_file = False
     return (text_of(given) if is_file or looks_like_one else given).strip()
-
-
-def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) -> str:
-    """Format the outcome as one line."""
-    parts = [f"{totals.stored:,} instances got {run.samples} texts each"]
-    if there := counts.there + totals.there:
-        parts.append(f"{there:,} unchanged")
-    if totals.left_out:
-        parts.append(f"{len(totals.left_out):,} left out")
-    if counts.without_source:
-        parts.append(f"{counts.without_source:,} have no source to ask about")
-    if totals.cut:
-        parts.append(f"{totals.cut:,} texts ended at the length limit")
-    cost = f", cost {money(totals.usage.cost, run.currency)}" if totals.calls else ""
-    return f"{run.name}: {', '.join(parts)}; cached {totals.cached}, calls {totals.calls}{cost}"
-
-
-def run_summary(run: GenerationRun, instances: int) -> str:
-    """Say what a run has come to over all sessions."""
-    cost = f", cost {money(run.cost, run.currency)}" if run.calls else ""
-    return f"{instances:,} instances have its texts; calls {run.calls:,}{cost}"
-
-
-def estimate_lines(found: GenerationEstimate, cap: Decimal | None) -> list[str]:
-    """Format an estimate; one above the cap says so."""
-    counts = found.instances
-    lines = [
-        f"instances: {counts.chosen:,} chosen, {counts.there:,} have such texts, {counts.without_source:,} have no "
-        f"source; {counts.open:,} to ask about",
-        f"calls: {found.calls:,}; answers already there: {found.cached:,}",
-    ]
-    if not found.calls:
-        return lines
-    how = "as texts so far" if found.learned else "a guess"
-    return [
-        *lines,
-        f"tokens: about {found.prompt_tokens:,} sent (by the number of characters) and {found.completion_tokens:,} "
-        f"written ({found.answer_tokens:,} a text, {how})",
-        cost_line(found.cost, found.currency, total=found.cost, cap=cap),
-    ]

@@ -4,7 +4,6 @@ make_aspects STUDY --show | --set FILE; all with [--format json|text]
 """
 
 import sys
-from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -15,10 +14,10 @@ from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.distillation import distil
-from judging.calls.adhoc import ProcedureEstimate
+from judging.aspects.text import as_dict, estimate_lines, origin_of
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
 from judging.core.errors import CapReached
-from judging.core.pricing import cost_line, money
+from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.jobs.stopping import StopFlag
 from judging.management.commands._runs import add_param, text_of
@@ -138,43 +137,3 @@ def _lines(path: str) -> list[str]:
     """Read a list, one entry a line, a dash before it or not."""
     text = text_of(path)
     return [line.strip().removeprefix("- ") for line in text.splitlines()]
-
-
-def as_dict(version: AspectSet) -> dict[str, Any]:
-    """Return a version for JSON."""
-    return {
-        "name": str(version),
-        "task": version.task,
-        "version": version.version,
-        "aspects": version.aspects,
-        "made_by": version.made_by,
-        "created_at": version.created_at.isoformat(),
-    }
-
-
-def origin_of(version: AspectSet) -> str:
-    """Say in a line where a version comes from."""
-    made = version.made_by
-    if made.get("how") == "edited":
-        return f"edited from {made['from']} by {made['by']}"
-    if made.get("how") == "distilled":
-        lost = f", {made['lost']} lost" if made["lost"] else ""
-        filled = f", {made['filled']} filled in by frequency" if made["filled"] else ""
-        return (
-            f"distilled by {made['model']} at {made['endpoint']} from {made['pairs']} pairs of {made['study']} "
-            f"(seed {made['seed']}; {made['texts']} texts{lost}{filled})"
-        )
-    return "of unknown origin"
-
-
-def estimate_lines(found: ProcedureEstimate, cap: Decimal | None = None) -> list[str]:
-    """Format a forecast; one above the cap says so."""
-    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
-    said = [f"calls: about {found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {found.cached:,}"]
-    if not found.calls:
-        return said
-    return [
-        *said,
-        f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written (by the number of characters)",
-        cost_line(found.cost, found.currency, total=found.cost, cap=cap),
-    ]
