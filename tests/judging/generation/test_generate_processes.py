@@ -57,8 +57,10 @@ def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path
     (folder / "sources.jsonl").write_text("\n".join(lines), encoding="utf-8")
     made = Installation(folder)
     migrated.take(folder / "tandem.sqlite3") or made.run("migrate", "-v0")
-    made.run("import_sources", str(folder / "sources.jsonl"), "--study", "tea")
-    made.run("add_endpoint", "local", "--base-url", running.base_url, "--model", "small")
+    made.run_all(
+        ("import_sources", str(folder / "sources.jsonl"), "--study", "tea"),
+        ("add_endpoint", "local", "--base-url", running.base_url, "--model", "small"),
+    )
     return folder
 
 

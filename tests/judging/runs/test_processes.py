@@ -48,6 +48,11 @@ class Installation:
         assert process.returncode == 0, err
         return out
 
+    def run_all(self, *commands: tuple[str, ...]) -> None:
+        """Run commands that succeed, one after the other in one process."""
+        calls = "".join(f"call_command(*{command!r})\n" for command in commands)
+        self.run("shell", "-c", f"from django.core.management import call_command\n{calls}")
+
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Read the database from outside."""
         connection = sqlite3.connect(self.folder / "tandem.sqlite3", timeout=20)
@@ -76,9 +81,11 @@ def template(tmp_path_factory: pytest.TempPathFactory, server: StandIn) -> Path:
     (folder / "study.jsonl").write_text("\n".join(lines), encoding="utf-8")
     installation = Installation(folder)
     migrated.take(folder / "tandem.sqlite3") or installation.run("migrate", "-v0")
-    installation.run("import_study", str(folder / "study.jsonl"), "--study", "tea")
-    installation.run("add_endpoint", "local", "--base-url", server.base_url, "--model", "small")
-    installation.run("add_judge", "judy", "--method", "direct", "--endpoint", "local")
+    installation.run_all(
+        ("import_study", str(folder / "study.jsonl"), "--study", "tea"),
+        ("add_endpoint", "local", "--base-url", server.base_url, "--model", "small"),
+        ("add_judge", "judy", "--method", "direct", "--endpoint", "local"),
+    )
     return folder
 
 
