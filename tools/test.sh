@@ -9,6 +9,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work.
+processors=$(getconf _NPROCESSORS_ONLN)
+[ "$processors" -le 4 ] || processors=4
 on_postgres="engine and django_db"
 if [ "${1:-}" = --all ]; then
     on_postgres=django_db
@@ -17,7 +20,7 @@ elif [ "${1:-}" = --fast ]; then
     shift
     sh tools/venv.sh dev
     . tools/test_environment.sh
-    .venv/bin/python -m pytest -n 2 -m "not slow" --ignore=tests/browser "$@"
+    .venv/bin/python -m pytest -n "$processors" -m "not slow" --ignore=tests/browser "$@"
     exit
 fi
 sh tools/setup_tests.sh
@@ -26,9 +29,9 @@ sh tools/setup_tests.sh
 
 status=0
 echo "== every test, on SQLite =="
-.venv/bin/python -m pytest -n 2 --dist loadgroup "$@" || status=1
+.venv/bin/python -m pytest -n $((processors + 1)) --dist loadgroup "$@" || status=1
 
 echo "== the tests of \"$on_postgres\", on PostgreSQL =="
 .venv/bin/python tools/with_postgres.py \
-    .venv/bin/python -m pytest -n 2 -m "$on_postgres" --ignore=tests/browser "$@" || status=1
+    .venv/bin/python -m pytest -n "$processors" -m "$on_postgres" --ignore=tests/browser "$@" || status=1
 exit "$status"

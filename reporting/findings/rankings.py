@@ -23,7 +23,7 @@ OPPONENTS_CAUTION = (
 DISCONNECTED_NOTE = "the groups were never compared, not even through a third system: rates say nothing across them"
 MEASURES: tuple[tuple[str, str, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]], ...] = (
     ("win_rate", "a tie is half a win", win_rate, win_sums),
-    ("win_loss_rate", "a tie is a win for neither system", win_loss_rate, win_loss_sums),
+    ("win_loss_rate", "a tie is a comparison that nobody won", win_loss_rate, win_loss_sums),
 )
 
 
