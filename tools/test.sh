@@ -9,9 +9,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work.
-processors=$(getconf _NPROCESSORS_ONLN)
-[ "$processors" -le 4 ] || processors=4
+count_processors() { .venv/bin/python -c 'import os; print(min(os.cpu_count() or 1, 4))'; }
 on_postgres="engine and django_db"
 if [ "${1:-}" = --all ]; then
     on_postgres=django_db
@@ -20,15 +18,17 @@ elif [ "${1:-}" = --fast ]; then
     shift
     sh tools/venv.sh dev
     . tools/test_environment.sh
-    .venv/bin/python -m pytest -n "$processors" -m "not slow" --ignore=tests/browser "$@"
+    .venv/bin/python -m pytest -n "$(count_processors)" -m "not slow" --ignore=tests/browser "$@"
     exit
 fi
 sh tools/setup_tests.sh
 
 . tools/test_environment.sh
 
+processors=$(count_processors)
 status=0
 echo "== every test, on SQLite =="
+# Browsers, servers and commands in processes of their own leave a processor waiting: one worker more keeps it at work.
 .venv/bin/python -m pytest -n $((processors + 1)) --dist loadgroup "$@" || status=1
 
 echo "== the tests of \"$on_postgres\", on PostgreSQL =="
