@@ -38,7 +38,7 @@ class Annotator(models.Model):
     excluded = models.BooleanField(default=False, help_text="Left out of findings; nothing is deleted.")
     exclusion_reason = models.CharField(max_length=300, blank=True)
     withdrawn_at = models.DateTimeField(
-        null=True, blank=True, help_text="Took consent back: no later export or finding holds anything of theirs."
+        null=True, blank=True, help_text="Withdrew consent: later exports and findings hold none of their data."
     )
     erased_at = models.DateTimeField(
         null=True,

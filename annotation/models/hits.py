@@ -95,7 +95,7 @@ class Hit(models.Model):
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="hits")
     matchup = models.ForeignKey(Matchup, on_delete=models.PROTECT, related_name="hits")
     position = models.PositiveIntegerField(help_text="Seeded random place in the queue.")
-    external_id = models.CharField(max_length=200, blank=True, help_text="The HIT's name where it was imported from.")
+    external_id = models.CharField(max_length=200, blank=True, help_text="The HIT's id in the imported file.")
     inclusion_probability = models.FloatField(null=True, blank=True)
     pairs = models.ManyToManyField(Pair, through="HitPair", related_name="hits")
 
@@ -144,7 +144,7 @@ class Slot(models.Model):
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="slots")
     number = models.PositiveIntegerField()
     position = models.PositiveIntegerField(help_text="The HIT's place in the queue.")
-    arm = models.CharField(max_length=50, blank=True, help_text="Kept for raters of this arm; empty: for anybody.")
+    arm = models.CharField(max_length=50, blank=True, help_text="Reserved for raters of this arm; empty: for any.")
     assignment = models.OneToOneField(
         "annotation.Assignment", null=True, blank=True, on_delete=models.SET_NULL, related_name="slot"
     )

@@ -41,8 +41,8 @@ class Assignment(models.Model):
     class State(models.TextChoices):
         CLAIMED = "claimed", "Claimed"
         SUBMITTED = "submitted", "Submitted"
-        EXPIRED = "expired", "Ran out"
-        RETURNED = "returned", "Given back"
+        EXPIRED = "expired", "Lease expired"
+        RETURNED = "returned", "Returned"
 
     class Purpose(models.TextChoices):
         """Only ratings hold a slot and enter rating sets; the others assess the rater."""
@@ -76,7 +76,7 @@ class Assignment(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     locked_at = models.DateTimeField(null=True, blank=True, help_text="When the first votes were closed to changes.")
     submitted_at = models.DateTimeField(null=True, blank=True)
-    late = models.BooleanField(default=False, help_text="Submitted after its time had run out.")
+    late = models.BooleanField(default=False, help_text="Submitted after its lease had expired.")
     pay_due = models.DecimalField(
         max_digits=8, decimal_places=2, null=True, blank=True, help_text="Settled at submission."
     )

@@ -33,13 +33,13 @@ class Channel(models.Model):
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="channels")
     batch = models.ForeignKey(
-        Batch, null=True, blank=True, on_delete=models.CASCADE, related_name="channels", help_text="Only this one."
+        Batch, null=True, blank=True, on_delete=models.CASCADE, related_name="channels", help_text="Empty: any batch."
     )
     kind = models.CharField(max_length=12, choices=channel_kinds)
     name = models.CharField(max_length=100)
     is_open = models.BooleanField(default=False)
     options: models.JSONField[Any, Any] = models.JSONField(
-        default=dict, blank=True, help_text="The adapter's settings. Never a secret: those are named, not stored."
+        default=dict, blank=True, help_text="The adapter's settings. Secrets are named, not stored."
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -105,7 +105,7 @@ class Submission(models.Model):
     )
     external_id = models.CharField(max_length=200)
     state = models.CharField(max_length=15, choices=State.choices, default=State.STARTED)
-    code = models.CharField(max_length=100, blank=True, help_text="Which end it was sent to.")
+    code = models.CharField(max_length=100, blank=True, help_text="Completion code that the rater was given.")
     details: models.JSONField[Any, Any] = models.JSONField(default=dict, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -129,7 +129,7 @@ class PlatformAction(models.Model):
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="actions")
     submission = models.ForeignKey(Submission, null=True, blank=True, on_delete=models.CASCADE, related_name="actions")
     kind = models.CharField(max_length=30)
-    key = models.CharField(max_length=100, help_text="What makes it the same request.")
+    key = models.CharField(max_length=100, help_text="Identifies the request, so that it is sent once.")
     payload: models.JSONField[Any, Any] = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempts = models.PositiveSmallIntegerField(default=0)

@@ -23,10 +23,10 @@ class Measured(models.Model):
         max_length=LONGEST_MODEL,
         blank=True,
         default="",
-        help_text="What reads the texts; empty for a similarity of words.",
+        help_text="Encoder of the texts; empty for a lexical similarity.",
     )
     model_fingerprint = models.CharField(
-        max_length=64, blank=True, default="", help_text="Of the model's weights: tells two of one name apart."
+        max_length=64, blank=True, default="", help_text="Hash of the model's weights."
     )
     samples = models.PositiveIntegerField(
         null=True, blank=True, help_text="Generations drawn of each system; empty for all that there are."
@@ -79,13 +79,13 @@ class SeparabilityRun(Measured):
     group = models.CharField(max_length=60, help_text="configuration, study, or constants")
     low = models.FloatField(help_text="Smallest alignment of the normalisation group: becomes 0.")
     high = models.FloatField(help_text="Largest alignment of the normalisation group: becomes 1.")
-    texts_sha256 = models.CharField(max_length=64, help_text="Of all texts that went in: tells when to compute again.")
+    texts_sha256 = models.CharField(max_length=64, help_text="Hash of all input texts: shows an outdated run.")
     short = models.PositiveIntegerField(
         default=0, help_text="Matchups with fewer generations, or cross pairs, than were to be drawn: all were taken."
     )
-    computed_at = models.DateTimeField(default=timezone.now, help_text="When it was asked for last.")
+    computed_at = models.DateTimeField(default=timezone.now, help_text="When it was last requested.")
     seconds = models.FloatField(
-        null=True, blank=True, help_text="That the computation took which last changed it, with all its configurations."
+        null=True, blank=True, help_text="Of the last computation that changed it, all configurations."
     )
     software_version = models.CharField(max_length=40)
 
@@ -107,7 +107,7 @@ class RawAlignment(models.Model):
     """Mean similarities of one matchup, and the digest of its texts."""
 
     digest = models.CharField(
-        max_length=64, blank=True, default="", help_text="Of the measure and the texts: tells when to compute again."
+        max_length=64, blank=True, default="", help_text="Hash of measure and texts: shows an outdated value."
     )
     self_a = models.FloatField(null=True, help_text="Empty when A has a single generation.")
     self_b = models.FloatField(null=True, help_text="Empty when B has a single generation.")
@@ -167,12 +167,12 @@ class SeparabilityJob(models.Model):
         FAILED = "failed"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="separability_jobs")
-    asked = models.JSONField(help_text="For what: similarity, model, group, samples, and so on.")
+    asked = models.JSONField(help_text="Options of the request: similarity, model, group, samples, and so on.")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
-    done = models.PositiveIntegerField(default=0, help_text="Matchups that have their alignments.")
+    done = models.PositiveIntegerField(default=0, help_text="Matchups whose alignments are computed.")
     total = models.PositiveIntegerField(default=0)
     message = models.TextField(blank=True, default="", help_text="Why it failed.")
-    executor = models.CharField(max_length=80, blank=True, default="", help_text="The process that works on it.")
+    executor = models.CharField(max_length=80, blank=True, default="", help_text="The process that executes it.")
     attempts = models.PositiveIntegerField(default=0)
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"

@@ -138,9 +138,7 @@ class Study(models.Model):
         help_text="Names of the arms of a two-stage study: none, table:VARIANT, placebo:VARIANT.",
     )
     arm_unit = models.CharField(max_length=10, choices=ArmUnit.choices, default=ArmUnit.RATER)
-    balance_arms = models.BooleanField(
-        default=True, help_text="Keep each HIT's places evenly for the raters of every arm."
-    )
+    balance_arms = models.BooleanField(default=True, help_text="Divide each HIT's slots evenly among its raters' arms.")
     reason_min_length = models.PositiveSmallIntegerField(
         default=20, help_text="Characters that a reason for a changed choice must have at least."
     )
@@ -163,7 +161,7 @@ class Study(models.Model):
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="Expected; shown before consent."
     )
     pay_late = models.BooleanField(
-        default=False, help_text="Pay also for a HIT that came in after its time, when another rater has its place."
+        default=False, help_text="Pay also for a HIT submitted after its lease expired, even if its slot is filled."
     )
     keep_personal_days = models.PositiveSmallIntegerField(
         null=True,
@@ -187,7 +185,7 @@ class Study(models.Model):
     repeat_block_below = models.FloatField(null=True, blank=True, validators=SHARE)
     seed = models.PositiveIntegerField(default=new_seed)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    archived_at = models.DateTimeField(null=True, blank=True, help_text="Nothing of it is given out any more.")
+    archived_at = models.DateTimeField(null=True, blank=True, help_text="An archived study gives out no HITs.")
 
     objects = StudyQuerySet.as_manager()
 
@@ -266,7 +264,7 @@ class Event(models.Model):
         REJECTED = "rejected", gettext_lazy("Work rejected")
         ACCEPTED = "accepted", gettext_lazy("Rejected work accepted again")
         RELEASED = "released", gettext_lazy("Claim released")
-        UNBLOCKED = "unblocked", gettext_lazy("Rater let go on")
+        UNBLOCKED = "unblocked", gettext_lazy("Rater unblocked")
         MESSAGE = "message", gettext_lazy("Message sent")
         ARCHIVED = "archived", gettext_lazy("Study archived")
         RESTORED = "restored", gettext_lazy("Study taken out of the archive")

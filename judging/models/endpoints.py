@@ -18,20 +18,20 @@ class Endpoint(models.Model):
     requests_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: no limit.")
     tokens_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: no limit.")
     price_prompt = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True, help_text="For a million prompt tokens; empty: unknown."
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million prompt tokens; empty: unknown."
     )
     price_completion = models.DecimalField(
         max_digits=12,
         decimal_places=6,
         null=True,
         blank=True,
-        help_text="For a million tokens written; empty: unknown.",
+        help_text="Per million completion tokens; empty: unknown.",
     )
     batch_discount = models.FloatField(
         default=0.5, help_text="Share of the price that is paid for calls through the provider's Batch API."
     )
     currency = models.CharField(max_length=3, default="USD")
-    supports = models.JSONField(default=dict, blank=True, help_text="What the last test of it found.")
+    supports = models.JSONField(default=dict, blank=True, help_text="Features found by the last test.")
     tested_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -71,7 +71,7 @@ class JudgeRun(models.Model):
     pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these of the pairs; empty: all.")
     filter_key = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the filter; empty without one.")
     tables_as = models.CharField(
-        max_length=40, blank=True, help_text="Variant under which the tables of its judgments are handed on to people."
+        max_length=40, blank=True, help_text="Variant under which people are shown the tables of its judgments."
     )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
@@ -106,10 +106,10 @@ class RunWorker(models.Model):
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="workers")
     executor = models.CharField(max_length=200, unique=True, help_text="Machine, process and a random part.")
     started_at = models.DateTimeField(default=timezone.now)
-    heartbeat_at = models.DateTimeField(default=timezone.now, help_text="Alive while this is fresh.")
-    in_flight = models.PositiveIntegerField(default=0, help_text="Calls that it may have under way at the same time.")
+    heartbeat_at = models.DateTimeField(default=timezone.now, help_text="The worker is alive while this is recent.")
+    in_flight = models.PositiveIntegerField(default=0, help_text="Limit of its calls in flight.")
     reserved = models.DecimalField(
-        max_digits=14, decimal_places=8, default=0, help_text="Money that it may spend until its next heartbeat."
+        max_digits=14, decimal_places=8, default=0, help_text="Budget that it may spend until its next heartbeat."
     )
 
     class Meta:
@@ -164,7 +164,7 @@ class Completion(models.Model):
     response = models.JSONField(default=dict)
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
-    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, help_text="At the price of its day.")
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, help_text="At the prices of that day.")
     latency_ms = models.FloatField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -211,7 +211,7 @@ class Judgment(models.Model):
         max_digits=14, decimal_places=8, null=True, help_text="Of the calls made for this cell; empty: unknown."
     )
     worker = models.ForeignKey(
-        RunWorker, null=True, blank=True, on_delete=models.SET_NULL, related_name="cells", help_text="Who fills it now."
+        RunWorker, null=True, blank=True, on_delete=models.SET_NULL, related_name="cells", help_text="Worker on it now."
     )
     completions = models.ManyToManyField(Completion, blank=True, related_name="judgments")
     prompt_version = models.CharField(max_length=160, blank=True)

@@ -22,7 +22,7 @@ class TableMaking(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="makings",
-        help_text="The winning table where it was handed on, to be shown to people.",
+        help_text="The winning table, where it is to be shown to people.",
     )
     record = models.JSONField()
 
