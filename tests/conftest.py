@@ -1,6 +1,7 @@
 """What holds for every test: no socket leaves this machine, each run has its own database, and draws are repeatable."""
 
 import base64
+import gc
 import ipaddress
 import os
 import random
@@ -17,6 +18,7 @@ from django.test import override_settings
 from hypothesis import settings
 
 from tests import migrated
+from tests.flush import quick_flush
 from tools.find_chromium import find_chromium
 
 # `make test-llm` and `make test-models` name these: they take models of 130 and 100 MB, and minutes.
@@ -152,20 +154,32 @@ def django_db_modify_db_settings(
 
 
 @pytest.fixture(scope="session")
-def django_db_keepdb(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> bool:
-    """Start from the migrated database of an earlier run, if no migration has changed since."""
+def django_db_keepdb(
+    request: pytest.FixtureRequest, django_db_blocker: Any, django_db_modify_db_settings: None
+) -> bool:
+    """Start from a migrated database."""
+    test = connection.settings_dict["TEST"]
     if connection.vendor == "sqlite":
-        return migrated.take(Path(connection.settings_dict["TEST"]["NAME"]))
+        migrated.copy_file(Path(test["NAME"]))
+        return True
+    with django_db_blocker.unblock():
+        test["TEMPLATE"] = migrated.template(connection)
     return bool(request.config.getvalue("reuse_db"))
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_keepdb: bool) -> Iterator[None]:
-    """Keep the database for later runs, if it had to be migrated."""
-    if connection.vendor == "sqlite" and not django_db_keepdb:
-        migrated.keep(Path(connection.settings_dict["TEST"]["NAME"]))
-    yield
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Empty the database in milliseconds after a test that commits."""
+    with django_db_blocker.unblock(), quick_flush():
+        yield
     connection.close()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make, and less often: thousands of tests and modules stay until the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` picks its tests

@@ -1,44 +1,78 @@
-"""A migrated SQLite database, kept between runs: to migrate an empty one takes ten seconds of a processor."""
+"""Migrated databases to start from: to migrate an empty one takes ten seconds of a processor.
 
+The first process that needs one makes it, and the others wait for it. Later runs find it, until a migration changes.
+"""
+
+import fcntl
 import hashlib
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import quote
 
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 
-FOLDER = Path(__file__).parent.parent / ".pytest_cache" / "migrated"
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".pytest_cache" / "migrated"
 
 
 @cache
-def kept_file() -> Path:
-    """Return where the database is kept that today's migrations make, whether it was made yet or not."""
-    digest = hashlib.sha256(version("django").encode())
+def digest() -> str:
+    """Return what differs between the databases of different migrations."""
+    found = hashlib.sha256(version("django").encode())
     for _, migration in sorted(MigrationLoader(None).disk_migrations.items()):
-        digest.update(Path(str(sys.modules[type(migration).__module__].__file__)).read_bytes())
-    return FOLDER / f"{digest.hexdigest()[:16]}.sqlite3"
+        found.update(Path(str(sys.modules[type(migration).__module__].__file__)).read_bytes())
+    return found.hexdigest()[:16]
 
 
-def take(target: Path) -> bool:
-    """Copy the kept database to `target`, if there is one; tell whether there is."""
-    if not kept_file().exists():
-        return False
-    shutil.copy(kept_file(), target)
-    return True
+def copy_file(target: Path) -> None:
+    """Make `target` a copy of a migrated SQLite database."""
+    kept = FOLDER / f"{digest()}.sqlite3"
+    with one_at_a_time():
+        if not kept.exists():
+            for old in FOLDER.glob("*.sqlite3*"):
+                old.unlink()
+            new = kept.with_suffix(".part.sqlite3")
+            migrate(f"sqlite:///{new}")
+            with closing(sqlite3.connect(new)) as migrated:
+                migrated.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            new.rename(kept)
+    shutil.copy(kept, target)
 
 
-def keep(source: Path) -> None:
-    """Keep a copy of a database that has just been migrated, in place of those of other migrations."""
+def template(connection: BaseDatabaseWrapper) -> str:
+    """Return the name of a migrated PostgreSQL database on the server of the connection."""
+    name = f"tandem_migrated_{digest()}"
+    given = connection.settings_dict
+    login = f"{quote(given['USER'])}:{quote(given['PASSWORD'])}@{given['HOST']}:{given['PORT']}"
+    with one_at_a_time(), connection._nodb_cursor() as cursor:  # as Django makes its test databases
+        cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+        if cursor.fetchone() is None:
+            cursor.execute(f"DROP DATABASE IF EXISTS {name}_part")
+            cursor.execute(f"CREATE DATABASE {name}_part")
+            migrate(f"postgres://{login}/{name}_part")
+            cursor.execute(f"ALTER DATABASE {name}_part RENAME TO {name}")
+    return name
+
+
+def migrate(url: str) -> None:
+    """Migrate a database in a process of its own: this one's connection has its own."""
+    command = [sys.executable, "manage.py", "migrate", "--run-syncdb", "--verbosity", "0"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "DATABASE_URL": url}, check=True)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other process is in this block."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    mine = FOLDER / f"{os.getpid()}.part"
-    with closing(sqlite3.connect(source)) as migrated, closing(sqlite3.connect(mine)) as copy:
-        migrated.backup(copy)
-    for old in FOLDER.glob("*.sqlite3"):
-        if old != kept_file():
-            old.unlink(missing_ok=True)
-    mine.replace(kept_file())
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

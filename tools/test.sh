@@ -32,6 +32,6 @@ echo "== every test, on SQLite =="
 .venv/bin/python -m pytest -n $((processors + 1)) --dist loadgroup "$@" || status=1
 
 echo "== the tests of \"$on_postgres\", on PostgreSQL =="
-.venv/bin/python tools/with_postgres.py \
+.venv/bin/python tools/with_postgres.py --in-memory \
     .venv/bin/python -m pytest -n "$processors" -m "$on_postgres" --ignore=tests/browser "$@" || status=1
 exit "$status"

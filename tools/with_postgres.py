@@ -1,9 +1,10 @@
 """Run a command with a temporary PostgreSQL: DATABASE_URL names it, and it is removed when the command ends.
 
-usage: with_postgres.py COMMAND [ARGUMENT ...]      exit code: the command's
+usage: with_postgres.py [--in-memory] COMMAND [ARGUMENT ...]      exit code: the command's
        with_postgres.py --check                     only say whether PostgreSQL is installed
 
-The server keeps its data in a temporary folder, listens on loopback with a random password, and does not fsync.
+The server keeps its data in a temporary folder (with --in-memory, of a file system in memory if there is one with
+enough space, where tables are emptied several times as fast), listens on loopback with a random password, and does not fsync.
 PostgreSQL refuses to run as root, so root runs it as the user `postgres`, or else `nobody`.
 """
 
@@ -37,6 +38,7 @@ FOLDERS = (
 # Autovacuum would collect statistics of tables emptied by rolled-back tests, which leads to bad query plans.
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off", "max_connections=200")
 STARTING_SECONDS = 60.0
+MEMORY, MEMORY_NEEDED = Path("/dev/shm"), 4 * 1024**3  # noqa: S108  # a folder with a name of its own is made in it
 
 
 class PostgresFailed(Exception):
@@ -53,7 +55,7 @@ class Programs:
 
 def main(arguments: list[str]) -> int:
     """Run the command line; return the exit code."""
-    if not arguments:
+    if arguments in ([], ["--in-memory"]):
         print(__doc__, file=sys.stderr)
         return 2
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -62,8 +64,9 @@ def main(arguments: list[str]) -> int:
         programs = find_programs()
         if arguments == ["--check"]:
             return 0
-        with server(programs) as url:
-            return run(arguments, url)
+        in_memory = arguments[0] == "--in-memory"
+        with server(programs, parent=memory() if in_memory else None) as url:
+            return run(arguments[in_memory:], url)
     except PostgresFailed as failure:
         print(failure, file=sys.stderr)
         return 1
@@ -114,11 +117,16 @@ def newest_first(pattern: str) -> list[Path]:
     return sorted(found, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))], reverse=True)
 
 
+def memory() -> Path | None:
+    """Return a folder in memory with space for a cluster, if there is one."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_NEEDED else None
+
+
 @contextmanager
-def server(programs: Programs) -> Iterator[str]:
-    """Make a database cluster, serve it during the `with` block, then remove it; yields its URL."""
+def server(programs: Programs, *, parent: Path | None = None) -> Iterator[str]:
+    """Make a database cluster in `parent`, serve it during the `with` block, then remove it; yields its URL."""
     owner = unprivileged_owner()
-    folder = Path(tempfile.mkdtemp(prefix="tandem-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="tandem-postgres-", dir=parent))
     try:
         if owner is not None:
             os.chown(folder, owner.pw_uid, owner.pw_gid)

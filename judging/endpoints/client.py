@@ -23,6 +23,7 @@ from httpx2 import Response
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAioHttpClient
 from openai._vendor.httpx_aiohttp import AiohttpTransport
 
+from annotation.core.tls import tls_context
 from judging.core.errors import CallFailed, EndpointRefused, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
     Answer,
@@ -101,7 +102,7 @@ class OpenAIClient:
             follow_redirects=False,
             trust_env=False,
             timeout=self.timeout,
-            transport=CheckedTransport(trust_env=False, limits=DEFAULT_CONNECTION_LIMITS),
+            transport=CheckedTransport(verify=tls_context(), trust_env=False, limits=DEFAULT_CONNECTION_LIMITS),
         )
         self.client = AsyncOpenAI(
             base_url=endpoint.base_url,

@@ -27,8 +27,9 @@ pathlib.Path(sys.argv[1]).write_text(json.dumps([os.environ["DATABASE_URL"], fol
 WAIT = "import signal; signal.pause()"
 
 
-def command(*arguments: str, folder: Path) -> list[str]:
-    return [sys.executable, str(TOOLS / "with_postgres.py"), sys.executable, "-c", *arguments, str(folder / "asked")]
+def command(*arguments: str, folder: Path, options: tuple[str, ...] = ()) -> list[str]:
+    script = [sys.executable, str(TOOLS / "with_postgres.py"), *options]
+    return [*script, sys.executable, "-c", *arguments, str(folder / "asked")]
 
 
 def told(folder: Path) -> tuple[str, Path]:
@@ -57,7 +58,8 @@ def test_database_is_not_open_to_those_without_its_password(tmp_path: Path) -> N
         "try: psycopg.connect(host=a.hostname, port=a.port, user=a.username, password='wrong', dbname='postgres')\n"
         "except psycopg.OperationalError: sys.exit(5)\n"
     )
-    ran = subprocess.run(command(without, folder=tmp_path), capture_output=True, text=True, check=False)
+    in_memory = command(without, folder=tmp_path, options=("--in-memory",))
+    ran = subprocess.run(in_memory, capture_output=True, text=True, check=False)
     assert ran.returncode == 5, ran.stderr
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
+from annotation.core.tls import tls_context
 from annotation.recruitment.prolific.site import ProlificSettings, address_problem
 
 Json = dict[str, Any]
@@ -149,7 +150,9 @@ class ProlificClient:
         headers = {"Authorization": f"Token {self._token()}"} if with_token else {}
         trouble = ProlificUnreachable("", may_have_worked=False)
         timeout = httpx2.Timeout(self.seconds, connect=HASTY_CONNECT if self.hasty else self.seconds)
-        with httpx2.Client(base_url=self.given.api, timeout=timeout, trust_env=False, headers=headers) as client:
+        with httpx2.Client(
+            base_url=self.given.api, timeout=timeout, verify=tls_context(), trust_env=False, headers=headers
+        ) as client:
             for number in range(self.tries):
                 wanted = None
                 try:

@@ -56,7 +56,7 @@ def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path
     lines = [json.dumps({"instance_id": f"i{number}", "source": f"Talk {number}."}) for number in range(INSTANCES)]
     (folder / "sources.jsonl").write_text("\n".join(lines), encoding="utf-8")
     made = Installation(folder)
-    migrated.take(folder / "tandem.sqlite3") or made.run("migrate", "-v0")
+    migrated.copy_file(folder / "tandem.sqlite3")
     made.run_all(
         ("import_sources", str(folder / "sources.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", running.base_url, "--model", "small"),
