@@ -3,12 +3,12 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import AnnotationError
 from annotation.core.file_bounds import MOST_BYTES
@@ -16,10 +16,17 @@ from annotation.core.file_bounds import MOST_BYTES
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
 
+Argument = Callable[[Any], object]  # adds itself to a parser, or to a group of one
+
+
 class TandemCommand(BaseCommand):
-    """A command that ends with a domain error's message and a non-zero status."""
+    """A command that declares its arguments, and ends with a domain error's message and a non-zero status."""
 
     requires_migrations_checks = True
+    arguments: Sequence[Argument] = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        _add_all(parser, self.arguments)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run; show domain errors without a stack trace."""
@@ -54,6 +61,21 @@ class TandemCommand(BaseCommand):
             self.say(line)
 
 
+def argument(*names: str, **settings: Any) -> Argument:
+    """Declare an argument, with the parameters of `ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def group(title: str, *arguments: Argument) -> Argument:
+    """Declare arguments that stand under a heading of their own in the help."""
+    return lambda parser: _add_all(parser.add_argument_group(title), arguments)
+
+
+def one_of(*arguments: Argument, required: bool = False) -> Argument:
+    """Declare arguments of which one is given, or if not `required`, at most one."""
+    return lambda parser: _add_all(parser.add_mutually_exclusive_group(required=required), arguments)
+
+
 def read_file(path: str) -> tuple[bytes, str]:
     """Return a file's bytes and name.
 
@@ -67,6 +89,11 @@ def read_file(path: str) -> tuple[bytes, str]:
     if len(data) > MOST_BYTES:
         raise CommandError(f"{path} is larger than {MOST_BYTES // 2**20:,} MB; split it")
     return data, Path(path).name
+
+
+def _add_all(parser: Any, arguments: Iterable[Argument]) -> None:
+    for add in arguments:
+        add(parser)
 
 
 def _as_text(value: Any) -> str:

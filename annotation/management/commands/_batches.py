@@ -1,22 +1,16 @@
 """Shared by the commands about batches: options, selections, and batches as JSON."""
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
 from annotation.batches.sampling import SelectionSpec, ids_of
 from annotation.core.errors import UnknownName
-from annotation.management.commands._base import read_file
+from annotation.management.commands._base import argument, read_file
 from annotation.models import Batch, Study
 from annotation.studies.services import find_study
 
 SELECT = "all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE (one id a line)"
-
-
-def add_batch(parser: ArgumentParser) -> None:
-    """Declare study and batch."""
-    parser.add_argument("study", metavar="STUDY")
-    parser.add_argument("--batch", required=True, metavar="NAME")
+BATCH = (argument("study", metavar="STUDY"), argument("--batch", required=True, metavar="NAME"))
 
 
 def batch_of(options: Mapping[str, Any]) -> Batch:

@@ -1,24 +1,25 @@
 """Shared by commands about raters: options for a rater, or one of their HITs."""
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
 from annotation.core.errors import UnknownName
+from annotation.management.commands._base import argument, one_of
 from annotation.models import Annotator, Assignment
 from annotation.studies.services import find_study
 
-
-def add_target(parser: ArgumentParser) -> None:
-    """Declare the study, and the rater or the assignment."""
-    parser.add_argument("study", metavar="STUDY")
-    whom = parser.add_mutually_exclusive_group(required=True)
-    whom.add_argument("--rater", metavar="CODE", help="everything of this rater")
-    whom.add_argument(
-        "--assignment",
-        metavar="KEY",
-        help="this one HIT of a rater, by the key in exports (--assignment=KEY if it begins with a dash)",
-    )
+TARGET = (
+    argument("study", metavar="STUDY"),
+    one_of(
+        argument("--rater", metavar="CODE", help="everything of this rater"),
+        argument(
+            "--assignment",
+            metavar="KEY",
+            help="this one HIT of a rater, by the key in exports (--assignment=KEY if it begins with a dash)",
+        ),
+        required=True,
+    ),
+)
 
 
 def target_of(options: Mapping[str, Any]) -> Annotator | Assignment:

@@ -1,14 +1,19 @@
 """The scope of a role, as an option of commands: one study, one group, or everywhere."""
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.management.commands._base import argument, one_of
 from annotation.members.groups import find_group
 from annotation.models import ResearchGroup, Study
 from annotation.models.members import MAIN_GROUP, Role, main_group
 from annotation.studies.services import find_study
+
+SCOPE = one_of(
+    argument("--study", metavar="SLUG", help="in this study only"),
+    argument("--group", metavar="SLUG", help=f"in all studies of this group (default: {MAIN_GROUP}, without --study)"),
+)
 
 
 @dataclass(frozen=True)
@@ -22,15 +27,6 @@ class RoleScope:
         if self.study is not None:
             return f"study {self.study}"
         return f"group {self.group}" if self.group is not None else "all studies"
-
-
-def add_scope(parser: ArgumentParser) -> None:
-    """Declare the options."""
-    scope = parser.add_mutually_exclusive_group()
-    scope.add_argument("--study", metavar="SLUG", help="in this study only")
-    scope.add_argument(
-        "--group", metavar="SLUG", help=f"in all studies of this group (default: {MAIN_GROUP}, without --study)"
-    )
 
 
 def scope_of(options: Mapping[str, Any], role: str = "") -> RoleScope:

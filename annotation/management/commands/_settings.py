@@ -1,24 +1,29 @@
 """Options of several commands: a study's settings, and the output format."""
 
-from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
 from django.forms import BooleanField
 
+from annotation.management.commands._base import argument, group
 from annotation.models.studies import TaskKind
 from annotation.studies.settings_form import BOOLEAN_WORDS, StudySettingsForm
 
+FORMAT = argument("--format", choices=["text", "json"], default="text", help="json: one document and nothing else")
+NEW_STUDY = group(  # an existing study keeps its own settings
+    "for a new study",
+    argument("--title", help="for researchers; raters never see it"),
+    argument("--task", choices=TaskKind.values, help="what the systems were asked to do"),
+    argument("--question", help="what raters are asked of each pair"),
+)
 _SETTINGS = ("title", "task", "question")
 
 
-def add_study_settings(parser: ArgumentParser) -> None:
-    """Declare the settings of a new study; an existing study keeps its own."""
-    group = parser.add_argument_group("for a new study")
-    group.add_argument("--title", help="for researchers; raters never see it")
-    group.add_argument("--task", choices=TaskKind.values, help="what the systems were asked to do")
-    group.add_argument("--question", help="what raters are asked of each pair")
+def add_base_url(parser: CommandParser) -> None:
+    """Declare the server's address, which a setting names by default."""
+    parser.add_argument("--base-url", default=settings.BASE_URL, help="address of the server (default: BASE_URL)")
 
 
 def study_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -45,10 +50,3 @@ def _setting(item: str) -> tuple[str, str]:
     if isinstance(field, BooleanField) and value.lower() not in BOOLEAN_WORDS:
         raise CommandError(f"{item}: the value must be true or false")
     return name, value
-
-
-def add_format(parser: ArgumentParser) -> None:
-    """Declare the output format."""
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="json: one document and nothing else"
-    )

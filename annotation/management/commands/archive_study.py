@@ -1,28 +1,24 @@
-"""Put a study into the archive, or take it out, from a shell."""
+"""`archive_study STUDY [--restore]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._settings import add_format
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._settings import FORMAT
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`archive_study STUDY [--restore]`."""
-
     help = "Put a study into the archive: nothing of it is given out any more, and it can still be read and exported."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument("--restore", action="store_true", help="take it out again")
-        parser.add_argument("--reason", default="", help="kept in the study's log")
-        add_format(parser)
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument("--restore", action="store_true", help="take it out again"),
+        argument("--reason", default="", help="kept in the study's log"),
+        FORMAT,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Archive or restore the study, and print its state."""
         study = find_study(options["study"])
         act = restore_study if options["restore"] else archive_study
         changed = act(study=study, reason=options["reason"])

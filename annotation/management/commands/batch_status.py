@@ -1,28 +1,24 @@
-"""Show a batch's progress."""
+"""`batch_status STUDY --batch NAME [--format text|json]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.utils import timezone
 
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._batches import add_batch, batch_of
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._batches import BATCH, batch_of
 from annotation.models import Batch
 from annotation.monitoring.batch_status import BatchStatus, batch_status
 
 
 class Command(TandemCommand):
-    """`batch_status STUDY --batch NAME [--format text|json]`."""
-
     help = "Count a batch's slots, its ratings per pair, and what must not be there: duplicates."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        add_batch(parser)
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+    arguments = (
+        *BATCH,
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Count and print."""
         status = batch_status(batch_of(options), timezone.now())
         if options["format"] == "json":
             self.say_json(status.as_json())

@@ -1,10 +1,9 @@
-"""Compute how distinguishable two systems are on each instance."""
+"""`compute_separability SLUG --similarity bertscore-length --model small --samples 5`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from analysis import similarity
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.separability.jobs import SeparabilityRequest
 from annotation.separability.measure import default_similarity
 from annotation.separability.services import ignored_texts_notice
@@ -13,37 +12,32 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`compute_separability SLUG --similarity bertscore-length --model small --samples 5`."""
-
     help = "Compute the separability of every matchup of a study, from all pairs of its generations."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study", metavar="SLUG")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="SLUG"),
+        argument(
             "--similarity",
             help=f"one of {', '.join(similarity.names())} (default: bertscore-length if a model is installed, "
             "else rouge1-length)",
-        )
-        parser.add_argument("--model", default="", help="what reads the texts, for a similarity that needs a model")
-        parser.add_argument(
+        ),
+        argument("--model", default="", help="what reads the texts, for a similarity that needs a model"),
+        argument(
             "--group",
             default="configuration",
             help="what alignments are min-max normalised over: configuration (default), study, or MIN,MAX",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--samples", type=int, metavar="K", help="draw K generations of each system (default: all that there are)"
-        )
-        parser.add_argument(
-            "--cross", type=int, metavar="C", help="draw C pairs of A and B for each instance (default: all)"
-        )
-        parser.add_argument("--seed", type=int, metavar="S", help="of the draws (default: 0)")
-        parser.add_argument("--dataset", default="", metavar="D", help="only this data set")
-        parser.add_argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only these two systems")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+        ),
+        argument("--cross", type=int, metavar="C", help="draw C pairs of A and B for each instance (default: all)"),
+        argument("--seed", type=int, metavar="S", help="of the draws (default: 0)"),
+        argument("--dataset", default="", metavar="D", help="only this data set"),
+        argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only these two systems"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute and store, and print the results."""
         study = find_study(options["study"])
         name = options["similarity"]
         if name is None:

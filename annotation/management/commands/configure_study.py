@@ -1,46 +1,40 @@
-"""Change a study's settings from a shell."""
+"""`configure_study STUDY protocol=two-stage arms=none,table:c8 reason_min_length=20 [--reason TEXT]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._settings import add_format, named_settings
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._settings import FORMAT, named_settings
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.services import find_study, save_settings, set_families
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
 
 
 class Command(TandemCommand):
-    """`configure_study STUDY protocol=two-stage arms=none,table:c8 reason_min_length=20 [--reason TEXT]`."""
-
     help = "Change a study's settings: texts for raters, protocol, pay and checks; an empty value clears a setting."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument(
             "values",  # not "settings", which is an option that every command has
             nargs="*",
             metavar="NAME=VALUE",
             help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}",
-        )
-        parser.add_argument(
-            "--reason", default="", help="why; needed once rating has begun, and shown with the results"
-        )
-        parser.add_argument(
+        ),
+        argument("--reason", default="", help="why; needed once rating has begun, and shown with the results"),
+        argument(
             "--family",
             action="append",
             default=[],
             metavar="SYSTEM=FAMILY",
             help="the family of a system's model, as on judges: do judges prefer their own? Again for another system",
-        )
-        add_format(parser)
+        ),
+        FORMAT,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Validate the values as the settings page does, store them, and print what changed."""
         study = find_study(options["study"])
         if not options["values"] and not options["family"]:
             raise CommandError("nothing to change: give NAME=VALUE, or --family SYSTEM=FAMILY")

@@ -1,33 +1,29 @@
-"""Make a batch after the pattern of another one."""
+"""`copy_batch STUDY --batch NAME --to NAME [--dataset NAME] [--systems A B] [--seed S] [--launch]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.batches.changes import copy_batch
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._batches import add_batch, batch_of, document
-from annotation.management.commands._settings import add_format
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._batches import BATCH, batch_of, document
+from annotation.management.commands._settings import FORMAT
 from annotation.models import Batch
 from annotation.studies.configurations import configuration
 
 
 class Command(TandemCommand):
-    """`copy_batch STUDY --batch NAME --to NAME [--dataset NAME] [--systems A B] [--seed S] [--launch]`."""
-
     help = "Make a batch after the pattern of another one, of the same or another data set and systems."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        add_batch(parser)
-        parser.add_argument("--to", required=True, metavar="NAME", help="name of the new batch")
-        parser.add_argument("--dataset", help="default: the same")
-        parser.add_argument("--systems", nargs=2, metavar=("A", "B"), help="default: the same")
-        parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
-        parser.add_argument("--launch", action="store_true", help="open it at once; else it is a draft")
-        add_format(parser)
+    arguments = (
+        *BATCH,
+        argument("--to", required=True, metavar="NAME", help="name of the new batch"),
+        argument("--dataset", help="default: the same"),
+        argument("--systems", nargs=2, metavar=("A", "B"), help="default: the same"),
+        argument("--seed", type=int, help="recorded; drawn when not given"),
+        argument("--launch", action="store_true", help="open it at once; else it is a draft"),
+        FORMAT,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the copy and print a summary."""
         batch = batch_of(options)
         systems = options["systems"] or (batch.system_a.name, batch.system_b.name)
         target = configuration(batch.study, dataset=options["dataset"] or batch.dataset, systems=tuple(systems))

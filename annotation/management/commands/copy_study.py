@@ -1,33 +1,27 @@
-"""Copy a study from a shell."""
+"""`copy_study STUDY --to SLUG [--with-instances]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.importing.new_studies import copy_study
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._settings import add_format
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._settings import FORMAT
 from annotation.members.groups import find_group
 from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`copy_study STUDY --to SLUG [--with-instances]`."""
-
     help = "Make a study with the settings of another one; its ratings, batches and raters are never copied."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument("--to", required=True, metavar="SLUG", help="short name of the copy")
-        parser.add_argument("--title", default="", help="of the copy (default: the same one)")
-        parser.add_argument("--group", metavar="SLUG", help="the group that it belongs to (default: the study's own)")
-        parser.add_argument(
-            "--with-instances", action="store_true", help="also systems, texts, pairs and comparison tables"
-        )
-        add_format(parser)
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument("--to", required=True, metavar="SLUG", help="short name of the copy"),
+        argument("--title", default="", help="of the copy (default: the same one)"),
+        argument("--group", metavar="SLUG", help="the group that it belongs to (default: the study's own)"),
+        argument("--with-instances", action="store_true", help="also systems, texts, pairs and comparison tables"),
+        FORMAT,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the copy and print a summary."""
         study = find_study(options["study"])
         copy = copy_study(
             study=study,

@@ -1,53 +1,49 @@
-"""Make a batch of HITs."""
+"""`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S [--draft] …`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.batches.services import create_batch, notices_of
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument, group
 from annotation.management.commands._batches import SELECT, document, selection_of
-from annotation.management.commands._settings import add_format
+from annotation.management.commands._settings import FORMAT
 from annotation.models import Batch
 from annotation.studies.presets import batch_defaults
 from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S [--draft] …`."""
-
     help = "Choose instances of one data set and two systems, and publish them as HITs."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument("--name", required=True)
-        parser.add_argument("--dataset", required=True)
-        parser.add_argument("--systems", required=True, nargs=2, metavar=("A", "B"))
-        parser.add_argument("--pairs", type=int, help="pairs per HIT (default: the study's)")
-        parser.add_argument("--raters", type=int, help="raters per HIT (default: the study's)")
-        parser.add_argument("--select", help=f"{SELECT} (default: as the study's template says, else all)")
-        parser.add_argument(
-            "--similarity", help="which separability to choose by, or a run's label (default: computed last)"
-        )
-        parser.add_argument("--seed", type=int, help="recorded; drawn when not given")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument("--name", required=True),
+        argument("--dataset", required=True),
+        argument("--systems", required=True, nargs=2, metavar=("A", "B")),
+        argument("--pairs", type=int, help="pairs per HIT (default: the study's)"),
+        argument("--raters", type=int, help="raters per HIT (default: the study's)"),
+        argument("--select", help=f"{SELECT} (default: as the study's template says, else all)"),
+        argument("--similarity", help="which separability to choose by, or a run's label (default: computed last)"),
+        argument("--seed", type=int, help="recorded; drawn when not given"),
+        argument(
             "--lease-minutes", type=int, default=60, help="how long a HIT stays claimed without a sign of its rater"
-        )
-        parser.add_argument("--max-hits-per-rater", type=int, help="of this batch (default: no limit but the study's)")
-        parser.add_argument("--draft", action="store_true", help="give out nothing until the batch is launched")
-        parser.add_argument(
+        ),
+        argument("--max-hits-per-rater", type=int, help="of this batch (default: no limit but the study's)"),
+        argument("--draft", action="store_true", help="give out nothing until the batch is launched"),
+        argument(
             "--purpose",
             default=Batch.Purpose.RATING,
             choices=Batch.Purpose.values,
             help="rating; or qualification or gold, of instances whose gold prefers one of the two systems",
-        )
-        checks = parser.add_argument_group("hidden checks, of a batch for rating")
-        checks.add_argument("--gold-rate", type=float, default=0.0, help="share of a rater's HITs that are gold HITs")
-        checks.add_argument("--repeat-rate", type=float, default=0.0, help="share that repeat an earlier HIT")
-        add_format(parser)
+        ),
+        group(
+            "hidden checks, of a batch for rating",
+            argument("--gold-rate", type=float, default=0.0, help="share of a rater's HITs that are gold HITs"),
+            argument("--repeat-rate", type=float, default=0.0, help="share that repeat an earlier HIT"),
+        ),
+        FORMAT,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the batch and print a summary."""
         given = None if options["select"] is None else selection_of(options["select"], options["similarity"])
         study = find_study(options["study"])
         plan = batch_defaults(study)

@@ -1,45 +1,42 @@
-"""Make a study from a shell."""
+"""`create_study SLUG --template paper-004 [--title …] [--set NAME=VALUE …] [--group SLUG] [--file FILE]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.new_studies import create_study, settings_of
-from annotation.management.commands._base import TandemCommand, read_file
-from annotation.management.commands._settings import add_format, named_settings
+from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._settings import FORMAT, named_settings
 from annotation.members.groups import find_group
 from annotation.models import Study
 from annotation.models.members import main_group
 from annotation.studies.presets import BLANK, TEMPLATES, batch_defaults, find_template
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
 
+TITLES = "; ".join(f"{one.name}: {one.title}" for one in TEMPLATES.values())
+
 
 class Command(TandemCommand):
-    """`create_study SLUG --template paper-004 [--title …] [--set NAME=VALUE …] [--group SLUG] [--file FILE]`."""
-
     help = "Make a study, from a template or from nothing, with its first file or without."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("study", metavar="SLUG")
-        titles = "; ".join(f"{one.name}: {one.title}" for one in TEMPLATES.values())
-        parser.add_argument("--template", default=BLANK, help=f"one of {', '.join(TEMPLATES)} ({titles})")
-        parser.add_argument("--title", help="for researchers; raters never see it")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="SLUG"),
+        argument("--template", default=BLANK, help=f"one of {', '.join(TEMPLATES)} ({TITLES})"),
+        argument("--title", help="for researchers; raters never see it"),
+        argument(
             "--set",
             action="append",
             default=[],
             dest="values",
             metavar="NAME=VALUE",
             help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}; may be given several times",
-        )
-        parser.add_argument("--group", metavar="SLUG", help="the group that it belongs to (default: the main one)")
-        parser.add_argument("--file", help="a study file: instances and generations (JSON Lines or CSV)")
-        parser.add_argument("--dataset", default=DEFAULT_DATASET, help="data set of the file's lines that name none")
-        add_format(parser)
+        ),
+        argument("--group", metavar="SLUG", help="the group that it belongs to (default: the main one)"),
+        argument("--file", help="a study file: instances and generations (JSON Lines or CSV)"),
+        argument("--dataset", default=DEFAULT_DATASET, help="data set of the file's lines that name none"),
+        FORMAT,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Validate the settings as the page does, make the study, and print the next steps."""
         template = find_template(options["template"])
         given = {"title": options["title"] or options["study"], **named_settings(options["values"])}
         begun = template.study()

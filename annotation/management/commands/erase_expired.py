@@ -1,28 +1,22 @@
-"""Delete personal data past its retention period."""
+"""`erase_expired [--dry-run]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.utils import timezone
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.retention import SIGN_IN_DAYS, Expired, erase_expired, erase_traces, expired_studies
 
 
 class Command(TandemCommand):
-    """`erase_expired [--dry-run]`."""
-
     help = (
         "Delete who raters are in studies whose time for keeping that is over (keep_personal_days), sessions that ran "
         f"out and failed sign-ins of more than {SIGN_IN_DAYS} days ago. A worker does this every hour."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the option."""
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+    arguments = (argument("--dry-run", action="store_true", help="only say what would be deleted"),)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Delete, and print the studies."""
         now = timezone.now()
         if options["dry_run"]:
             for one in expired_studies(now):

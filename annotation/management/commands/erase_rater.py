@@ -1,38 +1,32 @@
-"""Erase a rater."""
+"""`erase_rater KEY [--study STUDY] [--keep-ratings] [--dry-run]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.utils import timezone
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import Erased, due_to, erase_person, erase_rater, find_raters
 from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`erase_rater KEY [--study STUDY] [--keep-ratings] [--dry-run]`."""
-
     help = (
         "Delete what is held about a rater, who is withdrawn: account, platform ids, messages, votes. It can't be taken "
         "back. Payments and answers to the consent text stay, under the rater's code."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument(
+    arguments = (
+        argument(
             "key",
             metavar="KEY",
             help="the rater's code (one study), or account name or platform id (all their studies)",
-        )
-        parser.add_argument("--study", metavar="STUDY", help="in this study only")
-        parser.add_argument(
-            "--keep-ratings", action="store_true", help="only who they are; what they rated stays in results"
-        )
-        parser.add_argument("--dry-run", action="store_true", help="only say who would be deleted where")
+        ),
+        argument("--study", metavar="STUDY", help="in this study only"),
+        argument("--keep-ratings", action="store_true", help="only who they are; what they rated stays in results"),
+        argument("--dry-run", action="store_true", help="only say who would be deleted where"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Erase, and print the result."""
         study = find_study(options["study"]) if options["study"] else None
         raters = find_raters(options["key"], study)
         if options["dry_run"]:

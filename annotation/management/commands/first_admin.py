@@ -1,28 +1,21 @@
-"""Print a sign-in link for the first site admin."""
+"""`first_admin`: what `make run` runs before it serves."""
 
-from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
-
 from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._settings import add_base_url
 from annotation.members.first_admin import NAME, first_admin_link, has_site_admin
 
 
 class Command(TandemCommand):
-    """`first_admin`: what `make run` runs before it serves."""
-
     help = (
         "Print a link that signs the first site admin in, to a terminal only, since output that goes elsewhere is kept. "
         "Print nothing when there is a site admin."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("--base-url", default=settings.BASE_URL, help="address of the server (default: BASE_URL)")
+    arguments = (add_base_url,)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the link, or how to get one."""
         if has_site_admin():
             return
         terminal = next((stream for stream in (self.stdout, self.stderr) if stream.isatty()), None)

@@ -1,37 +1,33 @@
-"""Give a user a role."""
+"""`grant USER --role annotator|researcher|study-admin|admin [--study SLUG | --group SLUG]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
 
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._scope import add_scope, scope_of
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._scope import SCOPE, scope_of
 from annotation.members.accounts import grant_role
 from annotation.models.members import Role
 
 
 class Command(TandemCommand):
-    """`grant USER --role annotator|researcher|study-admin|admin [--study SLUG | --group SLUG]`."""
-
     help = (
         "Give a user a role in one study or in all studies of a group; the user is made, without a password, when "
         "missing."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("user")
-        parser.add_argument("--role", required=True, choices=Role.values)
-        add_scope(parser)
-        parser.add_argument(
+    arguments = (
+        argument("user"),
+        argument("--role", required=True, choices=Role.values),
+        SCOPE,
+        argument(
             "--any-account",
             action="store_true",
             help="also to an account that joined through a channel, whose owner is unknown",
-        )
+        ),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Grant the role, and print how the user signs in."""
         role = options["role"]
         scope = scope_of(options, role)
         before = User.objects.filter(username=options["user"]).first()

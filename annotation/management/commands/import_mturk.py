@@ -1,41 +1,38 @@
-"""Import Mechanical Turk batch results."""
+"""`import_mturk FILE --study SLUG --system-1 NAME --system-2 NAME --dataset NAME`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.importing.formats.mturk import DEFAULT_COLUMNS
 from annotation.importing.mturk_results import import_mturk
-from annotation.management.commands._base import TandemCommand, read_file
-from annotation.management.commands._settings import add_study_settings, study_settings
+from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._settings import NEW_STUDY, study_settings
+
+KNOWN = ", ".join(f"{field}={column.replace('%', '%%')}" for field, column in DEFAULT_COLUMNS.items())
 
 
 class Command(TandemCommand):
-    """`import_mturk FILE --study SLUG --system-1 NAME --system-2 NAME --dataset NAME`."""
-
     help = "Read the results CSV of an MTurk batch: instances, pairs and ratings, turned from screen to study order."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("file")
-        parser.add_argument("--study", required=True, metavar="SLUG")
-        parser.add_argument("--system-1", required=True, metavar="NAME", help="the one whose Input.id is 1; becomes A")
-        parser.add_argument("--system-2", required=True, metavar="NAME", help="the one whose Input.id is 2; becomes B")
-        parser.add_argument("--dataset", required=True, metavar="NAME")
-        parser.add_argument("--batch", metavar="NAME", help="name of the batch that the ratings go to")
-        known = ", ".join(f"{field}={column.replace('%', '%%')}" for field, column in DEFAULT_COLUMNS.items())
-        parser.add_argument(
+    arguments = (
+        argument("file"),
+        argument("--study", required=True, metavar="SLUG"),
+        argument("--system-1", required=True, metavar="NAME", help="the one whose Input.id is 1; becomes A"),
+        argument("--system-2", required=True, metavar="NAME", help="the one whose Input.id is 2; becomes B"),
+        argument("--dataset", required=True, metavar="NAME"),
+        argument("--batch", metavar="NAME", help="name of the batch that the ratings go to"),
+        argument(
             "--column",
             action="append",
             default=[],
             metavar="FIELD=COLUMN",
-            help=f"name a column otherwise; {{j}} is the pair's number; defaults: {known}",
-        )
-        add_study_settings(parser)
+            help=f"name a column otherwise; {{j}} is the pair's number; defaults: {KNOWN}",
+        ),
+        NEW_STUDY,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         study, stored, ratings = import_mturk(
             data=data,

@@ -1,6 +1,5 @@
-"""Import ratings that were collected elsewhere."""
+"""`import_ratings FILE --study SLUG`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -8,29 +7,24 @@ from django.core.management.base import CommandError
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.rating_files import import_ratings, import_votes
 from annotation.importing.ratings import StoredRatings
-from annotation.management.commands._base import TandemCommand, read_file
-from annotation.management.commands._settings import add_study_settings, study_settings
+from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._settings import NEW_STUDY, study_settings
 from annotation.models import Study
 
 
 class Command(TandemCommand):
-    """`import_ratings FILE --study SLUG`."""
-
     help = "Read long-form ratings of a study's pairs, or (--texts) votes with a winner together with their texts."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("file")
-        parser.add_argument("--study", required=True, metavar="SLUG")
-        parser.add_argument(
-            "--scripted", action="store_true", help="the raters are programs; label them wherever shown"
-        )
-        parser.add_argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here")
-        parser.add_argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)")
-        add_study_settings(parser)
+    arguments = (
+        argument("file"),
+        argument("--study", required=True, metavar="SLUG"),
+        argument("--scripted", action="store_true", help="the raters are programs; label them wherever shown"),
+        argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here"),
+        argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)"),
+        NEW_STUDY,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         if options["texts"] is None:
             study, ratings = import_ratings(data=data, name=name, slug=options["study"], scripted=options["scripted"])

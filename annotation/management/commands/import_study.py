@@ -1,6 +1,5 @@
-"""Import a study file, labelled outputs or preference pairs."""
+"""`import_study FILE --study SLUG`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -9,36 +8,33 @@ from annotation.core.lines import is_csv
 from annotation.importing import study_files
 from annotation.importing.formats.labelled import FIELDS, detect_form
 from annotation.importing.formats.study_file import DEFAULT_DATASET
-from annotation.management.commands._base import TandemCommand, read_file
-from annotation.management.commands._settings import add_study_settings, study_settings
+from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._settings import NEW_STUDY, study_settings
 
 STUDY = "study"
 
 
 class Command(TandemCommand):
-    """`import_study FILE --study SLUG`."""
-
     help = (
         "Read instances and generations into a study, which is made when it is new: a study file (JSON Lines, or a wide "
         "CSV), labelled outputs (input, output_1, output_2, label) or preference pairs (prompt, chosen, rejected)."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("file")
-        parser.add_argument("--study", required=True, metavar="SLUG")
-        parser.add_argument("--dataset", default="", help="data set of lines that name none")
-        parser.add_argument("--form", choices=[STUDY, *FIELDS], help="of the file (default: that of its first record)")
-        parser.add_argument(
+    arguments = (
+        argument("file"),
+        argument("--study", required=True, metavar="SLUG"),
+        argument("--dataset", default="", help="data set of lines that name none"),
+        argument("--form", choices=[STUDY, *FIELDS], help="of the file (default: that of its first record)"),
+        argument(
             "--tag", action="append", default=[], help="of the instances of labelled outputs and preference pairs"
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--side-seed", type=int, default=0, help="of the draw which output a preference pair's chosen text becomes"
-        )
-        add_study_settings(parser)
+        ),
+        NEW_STUDY,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         form = options["form"] or (None if is_csv(name) else detect_form(data)) or STUDY
         given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}

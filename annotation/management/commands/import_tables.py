@@ -1,24 +1,20 @@
-"""Import comparison tables."""
+"""`import_tables FILE --study SLUG`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.importing.tables import import_tables
-from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._base import TandemCommand, argument, read_file
 
 
 class Command(TandemCommand):
-    """`import_tables FILE --study SLUG`."""
-
     help = "Read comparison tables (JSON Lines) of a study's pairs."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("file")
-        parser.add_argument("--study", required=True, metavar="SLUG")
+    arguments = (
+        argument("file"),
+        argument("--study", required=True, metavar="SLUG"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import the file and print a summary."""
         data, name = read_file(options["file"])
         study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
         if not added:

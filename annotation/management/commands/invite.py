@@ -1,17 +1,16 @@
-"""Make one-time links for raters."""
+"""`invite STUDY --count N [--format json|csv|text]`, or `invite STUDY --rater CODE` for one who can't get in."""
 
 import csv
 import json
-from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument, one_of
+from annotation.management.commands._settings import add_base_url
 from annotation.models import Batch, Study
 from annotation.recruitment.channels import channel_of_rater, invitation_channel
 from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, reissue
@@ -19,28 +18,27 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`invite STUDY --count N [--format json|csv|text]`, or `invite STUDY --rater CODE` for one who can't get in."""
-
     help = "Make nameless raters and print a one-time link for each. The links can't be printed again."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study", metavar="STUDY")
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--count", type=int, metavar="N", help=f"how many new raters, 1 to {MOST_LINKS:,}")
-        what.add_argument("--rater", metavar="CODE", help="a new link for this rater, who has lost the old way in")
-        parser.add_argument("--batch", metavar="NAME", help="they rate this batch only (default: every open batch)")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY"),
+        one_of(
+            argument("--count", type=int, metavar="N", help=f"how many new raters, 1 to {MOST_LINKS:,}"),
+            argument("--rater", metavar="CODE", help="a new link for this rater, who has lost the old way in"),
+            required=True,
+        ),
+        argument("--batch", metavar="NAME", help="they rate this batch only (default: every open batch)"),
+        argument(
             "--days",
             type=int,
             help=f"how long a link can be used, 1 to {LONGEST_DAYS} (default {VALID_DAYS}); with --rater it is one",
-        )
-        parser.add_argument("--base-url", default=settings.BASE_URL, help="address of the server (default: BASE_URL)")
-        parser.add_argument("--format", choices=("text", "csv", "json"), default="text")
+        ),
+        add_base_url,
+        argument("--format", choices=("text", "csv", "json"), default="text"),
+    )
 
     @transaction.atomic  # a refused count leaves no channel behind
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the links and print them."""
         study = find_study(options["study"])
         common = {"base_url": options["base_url"], "at": timezone.now()}
         if options["rater"] is not None:

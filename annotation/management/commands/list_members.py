@@ -1,29 +1,25 @@
-"""List members and their roles."""
+"""`list_members [--study SLUG | --group SLUG] [--format text|json]`."""
 
 import json
-from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
 
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._scope import add_scope, scope_of
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._scope import SCOPE, scope_of
 from annotation.members.memberships import grants_in
 from annotation.models.members import Role
 
 
 class Command(TandemCommand):
-    """`list_members [--study SLUG | --group SLUG] [--format text|json]`."""
-
     help = "List who holds which role in a study (those of its group included) or in a group, and the site admins."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        add_scope(parser)
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+    arguments = (
+        SCOPE,
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """List them."""
         scope = scope_of(options)
         grants = list(grants_in(study=scope.study, group=scope.group))
         if scope.study is not None:

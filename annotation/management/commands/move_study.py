@@ -1,25 +1,21 @@
-"""Move a study to another group."""
+"""`move_study STUDY --group SLUG`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.members.groups import find_group, move_study
 from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`move_study STUDY --group SLUG`."""
-
     help = "Move a study to another group: its researchers and study admins are that group's from now on."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study")
-        parser.add_argument("--group", required=True, metavar="SLUG")
+    arguments = (
+        argument("study"),
+        argument("--group", required=True, metavar="SLUG"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Move the study, and print the number of ended roles."""
         study, group = find_study(options["study"]), find_group(options["group"])
         if study.group_id == group.pk:
             self.say(f"study {study} is in group {group} already")

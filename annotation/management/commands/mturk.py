@@ -1,4 +1,4 @@
-"""Publish HITs on Mechanical Turk, sync, decide on assignments, and pay."""
+"""`mturk ACTION STUDY …`; every action can be retried after a failure."""
 
 import json
 from typing import Any
@@ -15,8 +15,6 @@ from annotation.recruitment.mturk.sync import sync
 
 
 class Command(TandemCommand):
-    """`mturk ACTION STUDY …`; every action can be retried after a failure."""
-
     help = (
         "Offer a study's HITs on Mechanical Turk (publish), learn what workers submitted (sync), approve or reject it, "
         "pay a bonus, give raters a qualification (qualify), take HITs down (expire). Prints one JSON document. Every "
@@ -24,7 +22,6 @@ class Command(TandemCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the actions and their options."""
         subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for name, text in (
             ("publish", "make HITs for all slots that are neither filled nor offered"),
@@ -61,7 +58,6 @@ class Command(TandemCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the action, and print the result; pending or refused requests give a non-zero status."""
         channel = channel_of(options, Channel.Kind.MTURK, "MTurk")
         document = _run(channel, options)
         self.say(json.dumps(document, ensure_ascii=False))

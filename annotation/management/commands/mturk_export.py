@@ -1,13 +1,12 @@
-"""Export a batch for Mechanical Turk's requester site."""
+"""`mturk_export STUDY --batch NAME --to FOLDER`: `hits.csv` and `template.html`."""
 
 import json
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.recruitment.mturk.export import LONGEST_PAGE, export_batch
 from annotation.studies.services import find_study
 
@@ -15,21 +14,18 @@ CSV, PAGE = "hits.csv", "template.html"
 
 
 class Command(TandemCommand):
-    """`mturk_export STUDY --batch NAME --to FOLDER`: `hits.csv` and `template.html`."""
-
     help = (
         "Write a draft or paused batch as a CSV and a page for MTurk's requester site, which needs no server. "
         "Prints one JSON document. Read the results back with mturk_import."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument("--batch", required=True, metavar="NAME")
-        parser.add_argument("--to", required=True, metavar="FOLDER", help="made if it isn't there")
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument("--batch", required=True, metavar="NAME"),
+        argument("--to", required=True, metavar="FOLDER", help="made if it isn't there"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the two files and print a summary."""
         sheet = export_batch(study=find_study(options["study"]), name=options["batch"])
         folder = Path(options["to"])
         try:

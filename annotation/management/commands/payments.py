@@ -1,27 +1,23 @@
-"""List the pay due to a study's raters."""
+"""`payments STUDY [--format csv|json] [--platforms]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
 from annotation.core.spreadsheet import csv_lines
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    """`payments STUDY [--format csv|json] [--platforms]`."""
-
     help = "List what is owed to each rater whom the study itself pays; with --platforms also those of platforms."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument("--format", choices=["csv", "json"], default="csv")
-        parser.add_argument("--platforms", action="store_true", help="also raters whom Prolific or MTurk pays")
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument("--format", choices=["csv", "json"], default="csv"),
+        argument("--platforms", action="store_true", help="also raters whom Prolific or MTurk pays"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the pay due to each rater."""
         study = find_study(options["study"])
         rows = payment_rows(payments_of(study, platforms=options["platforms"]))
         if options["format"] == "json":

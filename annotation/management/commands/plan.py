@@ -1,22 +1,14 @@
-"""Plan a study's size."""
+"""`plan STUDY --width W [--measure win-rate|consistency] [--pairs 1,3,5] [--raters 1,2,3,5] … [--format json]`."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument, group
 from annotation.planning.pilots import RATERS, Assumptions, PlannedMeasure, PlanSpec
 from annotation.planning.plans import plan
 from annotation.planning.text import as_text
 from annotation.studies.services import find_study
 
-_ASSUMED = {
-    "assume_win_rate": "win_rate",
-    "assume_tie_share": "tie_share",
-    "assume_consistency_sd": "consistency_sd",
-    "assume_icc_instance": "instance",
-    "assume_icc_pair": "pair",
-    "assume_icc_rater": "rater",
-}
 _PRICES = {
     "pay_per_hit": "pay_per_hit",
     "minutes_per_hit": "minutes_per_hit",
@@ -28,73 +20,77 @@ _PRICES = {
 }
 
 
-class Command(TandemCommand):
-    """`plan STUDY --width W [--measure win-rate|consistency] [--pairs 1,3,5] [--raters 1,2,3,5] … [--format json]`."""
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no list of whole numbers such as 1,3,5") from None
 
+
+class Command(TandemCommand):
     help = "Say how many instances, pairs and raters an interval of a wanted width takes, and what they cost."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("study", metavar="STUDY")
-        parser.add_argument("--width", type=float, required=True, help="upper less lower bound, between 0 and 1")
-        parser.add_argument(
-            "--measure", choices=list(PlannedMeasure), default=PlannedMeasure.WIN_RATE, type=PlannedMeasure
-        )
-        parser.add_argument("--level", type=float, default=0.95, help="of the interval (default 0.95)")
-        parser.add_argument("--dataset", help="needed, with --systems, where the study has several configurations")
-        parser.add_argument("--systems", nargs=2, metavar=("A", "B"))
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY"),
+        argument("--width", type=float, required=True, help="upper less lower bound, between 0 and 1"),
+        argument("--measure", choices=list(PlannedMeasure), default=PlannedMeasure.WIN_RATE, type=PlannedMeasure),
+        argument("--level", type=float, default=0.95, help="of the interval (default 0.95)"),
+        argument("--dataset", help="needed, with --systems, where the study has several configurations"),
+        argument("--systems", nargs=2, metavar=("A", "B")),
+        argument(
             "--pairs",
             type=_numbers,
             default=(),
             metavar="N,N",
             help="pairs per HIT (default 1,3,5; of consistency one number, the pilot's or the study's)",
-        )
-        parser.add_argument(
-            "--raters", type=_numbers, default=RATERS, metavar="R,R", help="raters per HIT (default 1,2,3,5)"
-        )
-        parser.add_argument("--finite", action="store_true", help="the study's instances are all there are")
-        parser.add_argument("--format", choices=["json", "text"], default="text")
-        self._add_variance(parser)
-        self._add_costs(parser)
-
-    def _add_variance(self, parser: ArgumentParser) -> None:
-        pilot = parser.add_argument_group("where the variance comes from: votes of a pilot, or assumptions")
-        pilot.add_argument(
-            "--pilot-batch",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="NAME",
-            help="whose votes to estimate from (default: all of the configuration)",
-        )
-        pilot.add_argument("--assume-win-rate", type=float, help="default 0.5")
-        pilot.add_argument("--assume-tie-share", type=float, help="default 0")
-        pilot.add_argument("--assume-consistency-sd", type=float, help="of single rating sets; default 0.45")
-        for name, share in (("instance", "0.1; of consistency 0.2"), ("pair", "0.05"), ("rater", "0.35")):
-            pilot.add_argument(
-                f"--assume-icc-{name}",
+        ),
+        argument("--raters", type=_numbers, default=RATERS, metavar="R,R", help="raters per HIT (default 1,2,3,5)"),
+        argument("--finite", action="store_true", help="the study's instances are all there are"),
+        argument("--format", choices=["json", "text"], default="text"),
+        group(
+            "where the variance comes from: votes of a pilot, or assumptions",
+            argument(
+                "--pilot-batch",
+                nargs="+",
+                action="extend",
+                default=[],
+                metavar="NAME",
+                help="whose votes to estimate from (default: all of the configuration)",
+            ),
+            argument("--assume-win-rate", type=float, help="default 0.5"),
+            argument("--assume-tie-share", type=float, help="default 0"),
+            argument("--assume-consistency-sd", type=float, help="of single rating sets; default 0.45"),
+            *(
+                argument(
+                    f"--assume-icc-{name}",
+                    type=float,
+                    help=f"share of the variance that comes from {name}s; default {share}",
+                )
+                for name, share in (("instance", "0.1; of consistency 0.2"), ("pair", "0.05"), ("rater", "0.35"))
+            ),
+        ),
+        group(
+            "costs; pay and minutes are those of the study unless given",
+            argument("--pay-per-hit", type=float, help="for a HIT of the study's number of pairs"),
+            argument("--minutes-per-hit", type=float),
+            argument(
+                "--source-share",
                 type=float,
-                help=f"share of the variance that comes from {name}s; default {share}",
-            )
-
-    def _add_costs(self, parser: ArgumentParser) -> None:
-        costs = parser.add_argument_group("costs; pay and minutes are those of the study unless given")
-        costs.add_argument("--pay-per-hit", type=float, help="for a HIT of the study's number of pairs")
-        costs.add_argument("--minutes-per-hit", type=float)
-        costs.add_argument(
-            "--source-share",
-            type=float,
-            help="share of a HIT's time for its source text (default: as in its characters)",
-        )
-        costs.add_argument("--judges", type=int, help="judges that rate every pair (default 0)")
-        costs.add_argument("--judge-calls-per-pair", type=float, help="of one judge, in one order (default 1)")
-        costs.add_argument("--judge-orders", type=int, choices=(1, 2), help="2: each pair in both orders (default 1)")
-        costs.add_argument("--judge-cost-per-call", type=float, help="in the study's currency")
+                help="share of a HIT's time for its source text (default: as in its characters)",
+            ),
+            argument("--judges", type=int, help="judges that rate every pair (default 0)"),
+            argument("--judge-calls-per-pair", type=float, help="of one judge, in one order (default 1)"),
+            argument("--judge-orders", type=int, choices=(1, 2), help="2: each pair in both orders (default 1)"),
+            argument("--judge-cost-per-call", type=float, help="in the study's currency"),
+        ),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute the plan and print it."""
-        assumed = {field: options[name] for name, field in _ASSUMED.items() if options[name] is not None}
+        assumed = {
+            name.removeprefix("assume_").removeprefix("icc_"): value
+            for name, value in options.items()
+            if name.startswith("assume_") and value is not None
+        }
         planned = plan(
             find_study(options["study"]),
             PlanSpec(
@@ -112,10 +108,3 @@ class Command(TandemCommand):
             ),
         )
         self.say_numbers(planned, options["format"], as_text)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no list of whole numbers such as 1,3,5") from None

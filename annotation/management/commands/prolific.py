@@ -1,4 +1,4 @@
-"""Sync submissions from Prolific, decide on them, and pay."""
+"""`prolific ACTION STUDY …`; every action can be retried after a failure."""
 
 import json
 from typing import Any
@@ -18,8 +18,6 @@ from annotation.recruitment.prolific.sync import sync
 
 
 class Command(TandemCommand):
-    """`prolific ACTION STUDY …`; every action can be retried after a failure."""
-
     help = (
         "Ask Prolific for the states of a study's submissions (sync), approve or reject one, pay a bonus for one, let a "
         "participant in from another browser (release). Prints one JSON document. Every one of them may be run again: "
@@ -27,7 +25,6 @@ class Command(TandemCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the actions and their options."""
         subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         add_channel(subparsers.add_parser("sync", help="ask Prolific for all submissions"), "Prolific")
         for name, text in (
@@ -50,7 +47,6 @@ class Command(TandemCommand):
                 )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the action, and print the result."""
         channel = channel_of(options, Channel.Kind.PROLIFIC, "Prolific")
         self.say(json.dumps(_run(channel, options), ensure_ascii=False))
 

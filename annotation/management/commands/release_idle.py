@@ -1,35 +1,31 @@
-"""Release the HITs of a batch whose raters have been idle."""
+"""`release_idle STUDY --batch NAME [--minutes N] [--reason TEXT] [--dry-run] [--format text|json]`."""
 
 import json
-from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._batches import add_batch, batch_of
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._batches import BATCH, batch_of
 from annotation.quality.exclusion import release_idle
 
 
 class Command(TandemCommand):
-    """`release_idle STUDY --batch NAME [--minutes N] [--reason TEXT] [--dry-run] [--format text|json]`."""
-
     help = "Free the slots of claims without a vote or an opened pair for some minutes; votes stay with their raters."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        add_batch(parser)
-        parser.add_argument(
+    arguments = (
+        *BATCH,
+        argument(
             "--minutes", type=int, default=LEAST_MINUTES, help=f"idle at least so long (default: {LEAST_MINUTES})"
-        )
-        parser.add_argument("--reason", default="", help="kept in the study's log")
-        parser.add_argument("--dry-run", action="store_true", help="only list who is idle, and for how long")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+        ),
+        argument("--reason", default="", help="kept in the study's log"),
+        argument("--dry-run", action="store_true", help="only list who is idle, and for how long"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Release the idle claims, unless it is a dry run, and print them."""
         batch, at, after = batch_of(options), timezone.now(), timedelta(minutes=options["minutes"])
         claims, released = idle_claims(batch, at, after), 0
         if not options["dry_run"]:

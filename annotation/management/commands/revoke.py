@@ -1,30 +1,26 @@
-"""Take a role from a user."""
+"""`revoke USER --role annotator|researcher|study-admin|admin [--study SLUG | --group SLUG]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from annotation.core.errors import AnnotationError, UnknownName
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._scope import add_scope, scope_of
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._scope import SCOPE, scope_of
 from annotation.members.groups import revoke_role
 from annotation.models.members import Role
 
 
 class Command(TandemCommand):
-    """`revoke USER --role annotator|researcher|study-admin|admin [--study SLUG | --group SLUG]`."""
-
     help = "Take a role that a user holds in one study or in all studies of a group; what they made stays."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("user")
-        parser.add_argument("--role", required=True, choices=Role.values)
-        add_scope(parser)
+    arguments = (
+        argument("user"),
+        argument("--role", required=True, choices=Role.values),
+        SCOPE,
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Revoke the role, and print the user's other roles."""
         role = options["role"]
         user = User.objects.filter(username=options["user"]).first()
         if user is None:

@@ -1,28 +1,25 @@
-"""Launch, pause or close a batch."""
+"""`set_batch STUDY --batch NAME --status open|paused|closed [--reason TEXT]`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from annotation.batches.services import set_batch_status
-from annotation.management.commands._base import TandemCommand
-from annotation.management.commands._batches import add_batch, batch_of
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._batches import BATCH, batch_of
 from annotation.models import Batch
 
 
 class Command(TandemCommand):
-    """`set_batch STUDY --batch NAME --status open|paused|closed [--reason TEXT]`."""
-
     help = "Launch a batch, pause it, close it, or open it again; claims already made may be finished."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        add_batch(parser)
-        states = [Batch.Status.OPEN, Batch.Status.PAUSED, Batch.Status.CLOSED]
-        parser.add_argument("--status", required=True, choices=[state.value for state in states])
-        parser.add_argument("--reason", default="", help="kept in the study's log")
+    arguments = (
+        *BATCH,
+        argument(
+            "--status", required=True, choices=[state for state in Batch.Status.values if state != Batch.Status.DRAFT]
+        ),
+        argument("--reason", default="", help="kept in the study's log"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Set the status and print it."""
         batch = batch_of(options)
         before = batch.status
         batch = set_batch_status(batch=batch, status=options["status"], reason=options["reason"])

@@ -2,29 +2,28 @@
 
 import json
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.batches.sampling import ids_of
-from annotation.management.commands._base import read_file
+from annotation.management.commands._base import Argument, argument, read_file
 from annotation.models import Study
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import find_batch
 
-
-def add_pairs(parser: ArgumentParser) -> None:
-    """Add the study argument, and the options that select pairs."""
-    parser.add_argument("study", metavar="STUDY", help="the study's slug")
-    parser.add_argument("--batch", metavar="NAME", help="only the pairs of this batch")
-    parser.add_argument("--dataset", default="", metavar="NAME", help="only pairs of this data set")
-    parser.add_argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems")
-    parser.add_argument(
+PAIRS = (  # the study, and which of its pairs
+    argument("study", metavar="STUDY", help="the study's slug"),
+    argument("--batch", metavar="NAME", help="only the pairs of this batch"),
+    argument("--dataset", default="", metavar="NAME", help="only pairs of this data set"),
+    argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems"),
+    argument(
         "--tag", action="append", default=[], metavar="TAG", help="only instances with this tag; again for another one"
-    )
-    parser.add_argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line")
+    ),
+    argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
+)
 
 
 def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,9 +41,9 @@ def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"batch": batch, "only": only}
 
 
-def add_param(parser: ArgumentParser, about: str) -> None:
-    """Add the option for parameters, which may be given several times."""
-    parser.add_argument("--param", type=parameter, action="append", default=[], metavar="KEY=VALUE", help=about)
+def param(about: str) -> Argument:
+    """Declare the option for parameters, which may be given several times."""
+    return argument("--param", type=parameter, action="append", default=[], metavar="KEY=VALUE", help=about)
 
 
 def parameter(text: str) -> tuple[str, Any]:

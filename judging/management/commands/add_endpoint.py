@@ -3,9 +3,9 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from judging.endpoints.services import add_endpoint, update_endpoint
 from judging.models import Endpoint
 
@@ -20,46 +20,58 @@ SETTINGS = {
 }
 
 
-class Command(TandemCommand):
-    """Store an OpenAI-compatible service and the model to ask there."""
+def header(text: str) -> tuple[str, str] | None:
+    """Read NAME:VALUE; an empty text stands for no header. Never repeats what was given: it may hold a secret."""
+    if not text.strip():
+        return None
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise argparse.ArgumentTypeError("expected NAME:VALUE")
+    return name.strip(), value.strip()
 
+
+def limit(text: str) -> int:
+    """Read a limit; 0 stands for none."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
+    return int(text)
+
+
+class Command(TandemCommand):
     help = (
         "Add an OpenAI-compatible endpoint. Its key stays in an environment variable; only the name is stored. Prices, "
         "limits and headers may be changed later, with --update; address, model and key may not: choose another name."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--base-url", metavar="URL", help="for example https://api.openai.com/v1")
-        parser.add_argument("--model", metavar="M", help="the model's name at that service")
-        parser.add_argument("--key-env", metavar="VAR", help="environment variable that holds the key")
-        parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for one call (default: 60)")
-        parser.add_argument(
+    arguments = (
+        argument("name", metavar="NAME"),
+        argument("--base-url", metavar="URL", help="for example https://api.openai.com/v1"),
+        argument("--model", metavar="M", help="the model's name at that service"),
+        argument("--key-env", metavar="VAR", help="environment variable that holds the key"),
+        argument("--timeout", type=float, metavar="SECONDS", help="for one call (default: 60)"),
+        argument(
             "--header",
             type=header,
             action="append",
             metavar="NAME:VALUE",
             help="sent with each call; env:VAR as the value reads a variable, which secrets must come from; with "
             "--update, these take the place of all headers, and --header '' leaves none",
-        )
-        parser.add_argument("--requests-per-minute", type=limit, metavar="N", help="0: no limit (default)")
-        parser.add_argument("--tokens-per-minute", type=limit, metavar="N", help="0: no limit (default)")
-        parser.add_argument("--price-prompt", metavar="X", help="for a million prompt tokens; '' if unknown (default)")
-        parser.add_argument("--price-completion", metavar="X", help="for a million tokens written")
-        parser.add_argument(
+        ),
+        argument("--requests-per-minute", type=limit, metavar="N", help="0: no limit (default)"),
+        argument("--tokens-per-minute", type=limit, metavar="N", help="0: no limit (default)"),
+        argument("--price-prompt", metavar="X", help="for a million prompt tokens; '' if unknown (default)"),
+        argument("--price-completion", metavar="X", help="for a million tokens written"),
+        argument(
             "--batch-discount",
             type=float,
             metavar="SHARE",
             help="share of the price that is paid through the provider's Batch API (default: 0.5)",
-        )
-        parser.add_argument("--currency", metavar="CODE", help="of the prices (default: USD)")
-        parser.add_argument(
-            "--update", action="store_true", help="change prices, limits, time-out or headers of an endpoint"
-        )
+        ),
+        argument("--currency", metavar="CODE", help="of the prices (default: USD)"),
+        argument("--update", action="store_true", help="change prices, limits, time-out or headers of an endpoint"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add or change the endpoint and say which."""
         given = {field: options[name] for name, field in SETTINGS.items() if options[name] is not None}
         for name in ("requests_per_minute", "tokens_per_minute"):
             if name in given:
@@ -87,20 +99,3 @@ class Command(TandemCommand):
                 )
             ]
             self.stdout.write(f"prices: {', '.join(parts)}")
-
-
-def header(text: str) -> tuple[str, str] | None:
-    """Read NAME:VALUE; an empty text stands for no header. Never repeats what was given: it may hold a secret."""
-    if not text.strip():
-        return None
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip():
-        raise argparse.ArgumentTypeError("expected NAME:VALUE")
-    return name.strip(), value.strip()
-
-
-def limit(text: str) -> int:
-    """Read a limit; 0 stands for none."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
-    return int(text)

@@ -3,11 +3,9 @@
 import json
 from typing import Any
 
-from django.core.management.base import CommandParser
-
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from judging.endpoints.services import find_endpoint
-from judging.management.commands._runs import add_param
+from judging.management.commands._runs import param
 from judging.methods import find_method, method_names
 from judging.methods.task_files import TASKS
 from judging.models import Judge, PromptFile
@@ -15,59 +13,64 @@ from judging.runs.judges import REPEATED_TEMPERATURE, add_judge
 from judging.wordings.prompt_files import find_prompt
 
 
-class Command(TandemCommand):
-    """Store an auto-rater: a method with its settings and the endpoint that it asks."""
+def options_of_methods() -> str:
+    """List the methods' options, each with the methods that have it."""
+    having: dict[str, list[str]] = {}
+    for name in method_names():
+        for option in find_method(name).options:
+            having.setdefault(option, []).append(name)
+    return "; ".join(f"{option} ({', '.join(names)})" for option, names in having.items())
 
+
+class Command(TandemCommand):
     help = "Add a judge. The same command again changes nothing; other settings need another name."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--method", required=True, metavar="METHOD", help=", ".join(method_names()))
-        parser.add_argument("--endpoint", metavar="NAME", help="which endpoint to ask; none for a baseline")
-        parser.add_argument(
+    arguments = (
+        argument("name", metavar="NAME"),
+        argument("--method", required=True, metavar="METHOD", help=", ".join(method_names())),
+        argument("--endpoint", metavar="NAME", help="which endpoint to ask; none for a baseline"),
+        argument(
             "--order",
             choices=Judge.OrderPolicy.values,
             default=Judge.OrderPolicy.RANDOM.value,
             help="which text is shown first: drawn for each pair (default), both orders, or always A's (ab) or B's (ba)",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--combine",
             choices=Judge.Combine.values,
             default=Judge.Combine.TIE.value,
             help="what both orders give together: a tie where they disagree (default), or the mean of their probabilities",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--task",
             choices=list(TASKS),
             default="",
             metavar="TASK",
             help=f"wording: {', '.join(TASKS)} (default: the study's)",
-        )
-        parser.add_argument("--family", default="", metavar="F", help="the model's family, as on systems")
-        parser.add_argument(
+        ),
+        argument("--family", default="", metavar="F", help="the model's family, as on systems"),
+        argument(
             "--repeats",
             type=int,
             default=1,
             metavar="N",
             help="ask each presentation N times; methods that ask at temperature 0 then ask at "
             f"{REPEATED_TEMPERATURE}, unless --param temperature says another",
-        )
-        parser.add_argument("--negated", action="store_true", help="ask the negated question as well: which is worse?")
-        parser.add_argument(
+        ),
+        argument("--negated", action="store_true", help="ask the negated question as well: which is worse?"),
+        argument(
             "--prompt",
             metavar="NAME[:VERSION]",
             help="a prompt file of your own; the latest version unless one is named",
-        )
-        add_param(
-            parser,
+        ),
+        param(
             "an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
             f"null leaves a default out. Options: {options_of_methods()}",
-        )
-        parser.add_argument("--seed", type=int, help="draws the orders and the samples (default: random, recorded)")
+        ),
+        argument("--seed", type=int, help="draws the orders and the samples (default: random, recorded)"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add the judge and say whether it is new."""
         same = ("name", "method", "order", "combine", "repeats", "negated", "task", "family", "seed")
         judge, is_new = add_judge(
             **{name: options[name] for name in same},
@@ -100,12 +103,3 @@ def prompt_named(name: str | None) -> PromptFile | None:
         return None
     plain, colon, version = name.partition(":")
     return find_prompt(f"{plain}.v{version.removeprefix('v')}" if colon else plain)
-
-
-def options_of_methods() -> str:
-    """List the methods' options, each with the methods that have it."""
-    having: dict[str, list[str]] = {}
-    for name in method_names():
-        for option in find_method(name).options:
-            having.setdefault(option, []).append(name)
-    return "; ".join(f"{option} ({', '.join(names)})" for option, names in having.items())

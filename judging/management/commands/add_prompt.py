@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
-
-from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._base import TandemCommand, argument, read_file
 from annotation.members.groups import find_group
 from judging.methods.parsers import PARSERS
 from judging.wordings.prompt_files import add_prompt
@@ -13,21 +11,16 @@ from judging.wordings.prompt_text import read_prompt
 
 
 class Command(TandemCommand):
-    """Keep a wording of a researcher's own, checked before any call is made."""
-
     help = "Add a prompt file for judges. The same again changes nothing; another text becomes the name's next version."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("file", metavar="FILE", help="the wording, UTF-8; a head may say name and parser")
-        parser.add_argument(
-            "--name", default="", metavar="NAME", help="default: what the head says, or the file's name"
-        )
-        parser.add_argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(PARSERS)}")
-        parser.add_argument("--group", default="", metavar="G", help="whose it is (default: for all groups)")
+    arguments = (
+        argument("file", metavar="FILE", help="the wording, UTF-8; a head may say name and parser"),
+        argument("--name", default="", metavar="NAME", help="default: what the head says, or the file's name"),
+        argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(PARSERS)}"),
+        argument("--group", default="", metavar="G", help="whose it is (default: for all groups)"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add the wording and say which version it is."""
         data, file_name = read_file(options["file"])
         given = read_prompt(data)
         prompt, is_new = add_prompt(

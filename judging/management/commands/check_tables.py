@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from analysis.table_checks import SUPPORTED
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.proportions import Proportion
 from judging.embeddings.services import Embedder
@@ -15,32 +15,27 @@ from judging.tables.services import check_tables
 
 
 class Command(TandemCommand):
-    """Check a study's comparison tables by vectors of an endpoint's embedding model."""
-
     help = (
         "Compare each cell of a study's comparison tables with the nearest sentence of the text that it is about, by the "
         "cosine of their vectors. Tables that were checked with this model are skipped, so the command can be stopped and repeated."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("study", metavar="STUDY", help="the study's slug")
-        parser.add_argument("--endpoint", required=True, metavar="NAME")
-        parser.add_argument(
-            "--model", required=True, metavar="MODEL", help="the endpoint's name for its embedding model"
-        )
-        parser.add_argument("--variant", default="", metavar="V", help="only the tables of this variant")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY", help="the study's slug"),
+        argument("--endpoint", required=True, metavar="NAME"),
+        argument("--model", required=True, metavar="MODEL", help="the endpoint's name for its embedding model"),
+        argument("--variant", default="", metavar="V", help="only the tables of this variant"),
+        argument(
             "--threshold",
             type=float,
             default=SUPPORTED,
             metavar="T",
             help=f"cosine from which on a cell counts as supported ({SUPPORTED}); what is high depends on the model",
-        )
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+        ),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, store and print what was found for each variant."""
         study = find_study(options["study"])
         tables = study.tables.filter(variant=options["variant"]) if options["variant"] else study.tables.all()
         if not tables.exists():

@@ -6,12 +6,10 @@
 from decimal import Decimal
 from typing import Any
 
-from django.core.management.base import CommandParser
-
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.pricing import cost_line
-from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands._runs import PAIRS, pairs_of
 from judging.management.commands.run_judge import parse_money
 from judging.models import JudgeRun
 from judging.runs.estimates import RunEstimate, estimate
@@ -19,21 +17,18 @@ from judging.runs.judges import find_judge
 
 
 class Command(TandemCommand):
-    """Say what a judge's run would take: calls, tokens, money."""
-
     help = "Estimate what a run would take, before anything is asked. Answers that are stored already cost nothing."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        add_pairs(parser)
-        parser.add_argument("--judge", required=True, metavar="NAME")
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many presentations")
-        parser.add_argument("--max-cost", metavar="M", help="say whether it would take more than this")
-        parser.add_argument("--batch-api", action="store_true", help="at the price of the provider's Batch API")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+    arguments = (
+        *PAIRS,
+        argument("--judge", required=True, metavar="NAME"),
+        argument("--limit", type=int, metavar="N", help="at most so many presentations"),
+        argument("--max-cost", metavar="M", help="say whether it would take more than this"),
+        argument("--batch-api", action="store_true", help="at the price of the provider's Batch API"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the estimate."""
         study = find_study(options["study"])
         judge = find_judge(options["judge"])
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS

@@ -1,7 +1,6 @@
 """export_tables STUDY [--variant V] [--output FILE|-] [--with-makings]"""
 
 import tempfile
-from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,30 +8,27 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.importing.tables import table_lines
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.tables.figures import makings_of
 
 
 class Command(TandemCommand):
-    """Write a study's comparison tables as JSON Lines, which `import_tables` reads."""
-
     # Among the judges' commands: how a table was made is theirs to know.
     help = "Write a study's comparison tables as JSON Lines, one a line, in the order of the pairs; A and B as in the study."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Name the options."""
-        parser.add_argument("study", metavar="STUDY", help="the study's slug")
-        parser.add_argument("--variant", default="", metavar="V", help="only the tables of this variant")
-        parser.add_argument("--output", default="-", metavar="FILE", help="where to; - (the default) is the terminal")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY", help="the study's slug"),
+        argument("--variant", default="", metavar="V", help="only the tables of this variant"),
+        argument("--output", default="-", metavar="FILE", help="where to; - (the default) is the terminal"),
+        argument(
             "--with-makings",
             action="store_true",
             help="add how each table was made: all that were drawn, the bracket, the winner",
-        )
+        ),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the file, whole or not at all, and say how many tables it holds."""
         study = find_study(options["study"])
         more = makings_of if options["with_makings"] else None
         if options["variant"] and not study.tables.filter(variant=options["variant"]).exists():

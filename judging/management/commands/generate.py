@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted
@@ -27,7 +27,7 @@ from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_ru
 from judging.generation.store import SamplingTotals
 from judging.generation.text import estimate_lines, run_summary, summary
 from judging.jobs.stopping import StopFlag
-from judging.management.commands._runs import add_param, instance_ids, text_of
+from judging.management.commands._runs import instance_ids, param, text_of
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
 from judging.models import GenerationRun
@@ -37,50 +37,45 @@ FILE_ENDINGS = (".txt", ".md", ".prompt")
 
 
 class Command(TandemCommand):
-    """Sample the texts of a system for a study's instances, here and now."""
-
     help = (
         "Have a model write the texts of a system: several of each instance, from its source. The same command again "
         "resumes, and asks nothing twice; other settings need another system name."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("study", metavar="STUDY", help="the study's slug")
-        parser.add_argument("--system", metavar="NAME", help="the system that the texts become those of")
-        parser.add_argument("--endpoint", metavar="NAME", help="who writes them")
-        parser.add_argument("--show", action="store_true", help="list the systems that were sampled, with all settings")
-        parser.add_argument("--samples", type=int, default=SAMPLES, metavar="K", help=f"of each instance ({SAMPLES})")
-        parser.add_argument("--temperature", type=float, default=TEMPERATURE, metavar="T", help=f"({TEMPERATURE})")
-        parser.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling (the endpoint's own)")
-        parser.add_argument("--max-tokens", type=int, metavar="N", help="longest text (the endpoint's own)")
-        parser.add_argument("--seed", type=int, default=0, metavar="S", help="draws a seed for each call (0)")
-        parser.add_argument(
+    arguments = (
+        argument("study", metavar="STUDY", help="the study's slug"),
+        argument("--system", metavar="NAME", help="the system that the texts become those of"),
+        argument("--endpoint", metavar="NAME", help="who writes them"),
+        argument("--show", action="store_true", help="list the systems that were sampled, with all settings"),
+        argument("--samples", type=int, default=SAMPLES, metavar="K", help=f"of each instance ({SAMPLES})"),
+        argument("--temperature", type=float, default=TEMPERATURE, metavar="T", help=f"({TEMPERATURE})"),
+        argument("--top-p", type=float, metavar="P", help="nucleus sampling (the endpoint's own)"),
+        argument("--max-tokens", type=int, metavar="N", help="longest text (the endpoint's own)"),
+        argument("--seed", type=int, default=0, metavar="S", help="draws a seed for each call (0)"),
+        argument(
             "--template",
             metavar="NAME|FILE",
             help=f"what is asked: {', '.join(TEMPLATES)}, or a file with $source in it (by the study's kind)",
-        )
-        parser.add_argument("--system-prompt", default="", metavar="FILE|TEXT", help="goes before it (none)")
-        add_param(parser, "sent with each call, as presence_penalty=0.5; null leaves one out, as seed=null")
-        parser.add_argument(
+        ),
+        argument("--system-prompt", default="", metavar="FILE|TEXT", help="goes before it (none)"),
+        param("sent with each call, as presence_penalty=0.5; null leaves one out, as seed=null"),
+        argument(
             "--keep-refusals",
             action="store_true",
             help="take an answer that declines in words for a text like any other",
-        )
-        parser.add_argument("--dataset", default="", metavar="D", help="only instances of this data set")
-        parser.add_argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line")
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many instances this time")
-        parser.add_argument(
-            "--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"
-        )
-        parser.add_argument("--max-cost", metavar="X", help="stop before the system has cost more than this")
-        parser.add_argument(
+        ),
+        argument("--dataset", default="", metavar="D", help="only instances of this data set"),
+        argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
+        argument("--limit", type=int, metavar="N", help="at most so many instances this time"),
+        argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
+        argument("--max-cost", metavar="X", help="stop before the system has cost more than this"),
+        argument(
             "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"
-        )
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+        ),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Show, estimate, or sample."""
         study = find_study(options["study"])
         if options["show"]:
             self.show(study, options)

@@ -1,27 +1,23 @@
-"""Read judgments that were made elsewhere."""
+"""`import_judgments FILE --study SLUG`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, read_file
+from annotation.management.commands._base import TandemCommand, argument, read_file
 from judging.importing.services import import_judgments
 
 
 class Command(TandemCommand):
-    """`import_judgments FILE --study SLUG`."""
-
     help = (
         "Read verdicts that judges gave elsewhere on a study's pairs: CSV with instance, pair, judge, order (ab or ba), "
         "verdict (a, tie, b, or empty: unparsed), or LLMBar's table of published verdicts."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("file")
-        parser.add_argument("--study", required=True, metavar="SLUG")
+    arguments = (
+        argument("file"),
+        argument("--study", required=True, metavar="SLUG"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import the file and print the counts."""
         data, name = read_file(options["file"])
         study, stored = import_judgments(data=data, name=name, slug=options["study"])
         if stored.unread:

@@ -7,9 +7,9 @@ import sys
 from itertools import chain
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument, one_of
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
@@ -20,7 +20,7 @@ from judging.core.errors import CapReached
 from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.jobs.stopping import StopFlag
-from judging.management.commands._runs import add_param, text_of
+from judging.management.commands._runs import param, text_of
 from judging.management.commands.run_judge import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, parse_money, stopping_on_signals
 from judging.management.meter import Meter
 from judging.methods.task_files import bulleted
@@ -31,40 +31,39 @@ MOST_IN_FLIGHT = 1000
 
 
 class Command(TandemCommand):
-    """Distil the aspects that a study's texts are compared under, show their versions, or set them by hand."""
-
     help = (
         "Have a model distil the aspects that comparison tables go through, from a sample of a study's pairs. The same "
         "command again asks nothing; with --show it lists the versions, with --set it stores a list of your own."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("study")
-        ways = parser.add_mutually_exclusive_group(required=True)
-        ways.add_argument("--endpoint", metavar="NAME", help="distil them there")
-        ways.add_argument("--show", action="store_true", help="list the versions, the latest first")
-        ways.add_argument(
-            "--set", metavar="FILE", help="store this list, one aspect a line, as the next version (-: stdin)"
-        )
-        parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})")
-        parser.add_argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)")
-        add_param(parser, "sent with each call, as max_tokens=300; may be given several times")
-        parser.add_argument("--max-cost", metavar="M", help="stop before it has cost more than this")
-        parser.add_argument(
+    arguments = (
+        argument("study"),
+        one_of(
+            argument("--endpoint", metavar="NAME", help="distil them there"),
+            argument("--show", action="store_true", help="list the versions, the latest first"),
+            argument(
+                "--set", metavar="FILE", help="store this list, one aspect a line, as the next version (-: stdin)"
+            ),
+            required=True,
+        ),
+        argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})"),
+        argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)"),
+        param("sent with each call, as max_tokens=300; may be given several times"),
+        argument("--max-cost", metavar="M", help="stop before it has cost more than this"),
+        argument(
             "--in-flight",
             type=int,
             default=IN_FLIGHT,
             metavar="W",
             help=f"calls at the same time (default: {IN_FLIGHT})",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"
-        )
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+        ),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one of the three, and print what holds now."""
         study = find_study(options["study"])
         if options["estimate"] and not options["endpoint"]:
             raise CommandError("--estimate needs --endpoint: prices and stored answers are the endpoint's")

@@ -7,13 +7,14 @@
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
+from annotation.management.commands._base import argument, one_of
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import current_aspects
 from judging.endpoints.services import find_endpoint
-from judging.management.commands._runs import add_pairs, add_param, pairs_of
+from judging.management.commands._runs import PAIRS, pairs_of, param
 from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money
@@ -26,42 +27,39 @@ from judging.tables.making import TableSettings, build_tables_judge, default_var
 
 
 class Command(RunJudge):
-    """Make a comparison table of each pair, here and now, and hand it on to people's second stage."""
-
     help = (
         "Make comparison tables of a study's pairs: several are drawn for each, and the most consistent one is kept, "
         "with the verdict that the model comes to with it. The same command again resumes, and asks nothing twice."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        add_pairs(parser)
-        parser.add_argument("--endpoint", required=True, metavar="NAME")
-        how_many = parser.add_mutually_exclusive_group()
-        how_many.add_argument("--samples", type=int, metavar="N", help="tables drawn for each pair (default: 8)")
-        how_many.add_argument("--budget", type=int, metavar="B", help="as many as fit into so many calls a pair")
-        parser.add_argument("--scheme", choices=list(SCHEMES), default="tournament")
-        parser.add_argument(
+    arguments = (
+        *PAIRS,
+        argument("--endpoint", required=True, metavar="NAME"),
+        one_of(
+            argument("--samples", type=int, metavar="N", help="tables drawn for each pair (default: 8)"),
+            argument("--budget", type=int, metavar="B", help="as many as fit into so many calls a pair"),
+        ),
+        argument("--scheme", choices=list(SCHEMES), default="tournament"),
+        argument(
             "--aspects",
             choices=[ONLINE, OFFLINE],
             default=OFFLINE,
             help="drawn up for each pair, or the same for all: those of make_aspects, else the task's own (default)",
-        )
-        add_param(
-            parser,
+        ),
+        param(
             "a further option of the judge sc2, as aspect_samples=5, or else sent with each call, as max_tokens=900",
-        )
-        parser.add_argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)")
-        parser.add_argument("--judge", default="", metavar="NAME", help="name of the judge that makes them")
-        parser.add_argument("--seed", type=int, default=1, metavar="S")
-        parser.add_argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
-        parser.add_argument("--max-cost", metavar="X", help="stop before the run has cost more than this")
-        parser.add_argument("--limit", type=int, metavar="N", help="make so many tables this time")
-        parser.add_argument("--estimate", action="store_true", help="say what it would take, and ask nothing")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+        ),
+        argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)"),
+        argument("--judge", default="", metavar="NAME", help="name of the judge that makes them"),
+        argument("--seed", type=int, default=1, metavar="S"),
+        argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
+        argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+        argument("--limit", type=int, metavar="N", help="make so many tables this time"),
+        argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the tables; progress goes to stderr, the summary to stdout."""
         study = find_study(options["study"])
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError(f"--limit must be 1 or more, got {options['limit']}")

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
+from annotation.management.commands._base import argument
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import summary
 from judging.models import JudgeRun
@@ -12,24 +13,19 @@ from judging.runs.status import count_judgments
 
 
 class Command(RunJudge):
-    """Ask presentations of a finished run again whose questions got no answer, here and now."""
-
     help = (
         "Open presentations of a finished run again that were lost because the endpoint gave no answer, and ask these, "
         "and no others. The study's log keeps how many and when."
     )
     again = "run_judge with the same judge and pairs"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("run", type=int, metavar="RUN", help="the run's number, as in its page's address")
-        parser.add_argument(
-            "--unparsed", action="store_true", help="those unparsed of which a question never got an answer"
-        )
-        parser.add_argument("--errors", action="store_true", help="those that ended in an error")
+    arguments = (
+        argument("run", type=int, metavar="RUN", help="the run's number, as in its page's address"),
+        argument("--unparsed", action="store_true", help="those unparsed of which a question never got an answer"),
+        argument("--errors", action="store_true", help="those that ended in an error"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Open what was lost, say how much that is, and work on it."""
         if not (options["unparsed"] or options["errors"]):
             raise CommandError("say what is to be asked again: --unparsed, --errors or both")
         run = JudgeRun.objects.select_related("judge__endpoint", "study", "batch").filter(pk=options["run"]).first()

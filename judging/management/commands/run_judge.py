@@ -5,20 +5,20 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from types import FrameType
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
-from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands._runs import PAIRS, pairs_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
@@ -31,29 +31,26 @@ STOPPED_ELSEWHERE = 3
 
 
 class Command(TandemCommand):
-    """Run a judge here and now, on the pairs of a study, of one batch, or of a part of them."""
-
     help = (
         "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice; on another machine, "
         "at the same time, it shares the work."
     )
     again = "the same command"  # which resumes, for messages
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        add_pairs(parser)
-        parser.add_argument("--judge", required=True, metavar="NAME")
-        parser.add_argument(
+    arguments: Sequence[Argument] = (
+        *PAIRS,
+        argument("--judge", required=True, metavar="NAME"),
+        argument(
             "--in-flight", type=int, metavar="W", help="calls at the same time, of all that share the run (default: 8)"
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--batch-api", action="store_true", help="through the provider's Batch API: slower, and mostly cheaper"
-        )
-        parser.add_argument("--max-cost", metavar="X", help="stop before the run has cost more than this")
-        parser.add_argument("--limit", type=int, metavar="N", help="fill so many cells this time")
+        ),
+        argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+        argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the judge; progress goes to stderr, the summary to stdout."""
         study = find_study(options["study"])
         limit = options["limit"]
         if limit is not None and limit < 1:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.errors import UnknownJudge
 from judging.models import JudgeRun
@@ -15,22 +15,19 @@ from judging.runs.status import report_on, reports_by_procedure
 
 
 class Command(TandemCommand):
-    """Print the outcomes and usage of a judge's runs on a study, or of all its runs by procedure."""
-
     help = (
         "Count the outcomes and usage of a judge's runs on a study. Without --judge: all runs, and sums for each "
         "procedure. Calls are answers fetched; cached ones cost none. A cost is null as long as a part of it is unknown."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("study", metavar="STUDY", help="the study's slug")
-        parser.add_argument("--judge", metavar="NAME")
-        parser.add_argument("--batch", metavar="NAME", help="only the run on this batch")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+    arguments = (
+        argument("study", metavar="STUDY", help="the study's slug"),
+        argument("--judge", metavar="NAME"),
+        argument("--batch", metavar="NAME", help="only the run on this batch"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the counts."""
         study = find_study(options["study"])
         runs = JudgeRun.objects.filter(study=study).select_related("judge__endpoint", "batch").order_by("pk")
         if options["batch"]:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from judging.endpoints.features import supported_by
 from judging.endpoints.probing import probe_endpoint
 from judging.endpoints.services import find_endpoint
@@ -13,17 +13,14 @@ ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
 class Command(TandemCommand):
-    """Ask an endpoint a few questions and say what it supports."""
-
     help = "Test an endpoint with about ten short calls: what it supports, and why not. They cost what calls cost."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
+    arguments = (
+        argument("name", metavar="NAME"),
+        argument("--format", choices=["text", "json"], default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Test, store and print; the exit status tells whether it answers at all."""
         endpoint = probe_endpoint(find_endpoint(options["name"]))
         features = supported_by(endpoint)
         lines = [f"{one.name}: {ANSWERS[one.works]}{f' ({one.why})' if one.why else ''}" for one in features]

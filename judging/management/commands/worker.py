@@ -2,25 +2,21 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
 from django.utils.crypto import get_random_string
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from judging.worker import MaintenanceThread, TandemWorker
 
 
 class Command(TandemCommand):
-    """Do the queued work of every kind, until SIGTERM or Ctrl-C."""
-
     help = "Do queued work: judge runs and other long tasks. Several workers may run, on several machines."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Name the options."""
-        parser.add_argument("--interval", type=float, default=1.0, help="seconds between looks at an empty queue")
-        parser.add_argument("--batch", action="store_true", help="end when the queue is empty")
+    arguments = (
+        argument("--interval", type=float, default=1.0, help="seconds between looks at an empty queue"),
+        argument("--batch", action="store_true", help="end when the queue is empty"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Work until a stop signal."""
         worker = TandemWorker(
             queue_names=["*"],
             interval=options["interval"],

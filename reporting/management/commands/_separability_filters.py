@@ -1,24 +1,21 @@
 """Shared arguments of the separability commands."""
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
 from django.core.management import CommandError
 
+from annotation.management.commands._base import argument
 from reporting.separability.arrays import SeparabilityFilters
 
-
-def add_filter_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments that `filters_of` reads, and the format."""
-    parser.add_argument("slug", help="the study")
-    parser.add_argument("--dataset", default="", help="only this data set")
-    parser.add_argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems")
-    parser.add_argument(
-        "--similarity", default="", help="whose separability, or a run's label (default: computed last)"
-    )
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    parser.add_argument("--seed", type=int, default=0, help="of draws and resamples (default 0)")
+FILTERS = (  # what `filters_of` reads, and the format
+    argument("slug", help="the study"),
+    argument("--dataset", default="", help="only this data set"),
+    argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
+    argument("--similarity", default="", help="whose separability, or a run's label (default: computed last)"),
+    argument("--format", choices=["text", "json"], default="text"),
+    argument("--seed", type=int, default=0, help="of draws and resamples (default 0)"),
+)
 
 
 def filters_of(options: Mapping[str, Any], **more: Any) -> SeparabilityFilters:

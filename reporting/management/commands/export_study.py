@@ -1,12 +1,11 @@
 """`manage.py export_study`: a study's ratings and judgments as files."""
 
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.exports.files import KINDS, write_csv, write_jsonl
 
@@ -14,18 +13,15 @@ WRITERS = {"csv": write_csv, "jsonl": write_jsonl}
 
 
 class Command(TandemCommand):
-    """Write ratings and judgments in long form, one a row."""
-
     help = "Write a study's ratings and judgments, one a row, into a folder."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("slug", help="the study")
-        parser.add_argument("--format", choices=sorted(WRITERS), default="csv")
-        parser.add_argument("--out", required=True, type=Path, help="folder for the files; made when missing")
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--format", choices=sorted(WRITERS), default="csv"),
+        argument("--out", required=True, type=Path, help="folder for the files; made when missing"),
+    )
 
     def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
-        """Write each kind of row and say how many."""
         study = find_study(slug)
         try:
             out.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,12 @@
 """`manage.py judge_accuracy`: how often judges are right, on standard output."""
 
 import json
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.core.spreadsheet import csv_lines
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.accuracy import files
 from reporting.accuracy.accuracies import judge_accuracy
@@ -16,18 +15,15 @@ FORMATS = ("text", "json", "csv", "latex")
 
 
 class Command(TandemCommand):
-    """Print judges × subsets against the gold labels, as text for people, or as JSON, CSV or LaTeX."""
-
     help = "Print how often each judge is right, on every data set and tag of a study with gold labels."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("slug", help="the study")
-        parser.add_argument("--format", choices=FORMATS, default="text")
-        parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--format", choices=FORMATS, default="text"),
+        argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
+    )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        """Compute and print."""
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
         numbers = judge_accuracy(find_study(slug), seed=options["seed"])

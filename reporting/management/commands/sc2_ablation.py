@@ -6,14 +6,13 @@
 
 import json
 import sys
-from argparse import ArgumentParser
 from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.core.spreadsheet import csv_lines
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Study
 from annotation.studies.services import find_study
 from judging.ablation.judge_configurations import PAPER, PARTS, ROUNDS, Axes
@@ -30,7 +29,7 @@ from judging.ablation.services import (
 from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.jobs.stopping import StopFlag
-from judging.management.commands._runs import add_pairs, pairs_of
+from judging.management.commands._runs import PAIRS, pairs_of
 from judging.management.commands.run_judge import (
     STOPPED_BY_SIGNAL,
     STOPPED_ELSEWHERE,
@@ -54,36 +53,33 @@ RESUMES = "The same command resumes without repeating a call."
 
 
 class Command(TandemCommand):
-    """Run what an ablation still lacks, and print it; without an endpoint only print it."""
-
     help = (
         "Set ways of judging side by side: methods, schemes of inference, models of aspects, numbers of calls and of "
         "tables, over several rounds. With --endpoint it asks what is missing (the same command resumes, and asks "
         "nothing twice); with --estimate it says what that would take; else it prints what is there."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        add_pairs(parser)
-        parser.add_argument("--endpoint", default="", metavar="NAME", help="ask there; in a report: only what it said")
-        parser.add_argument("--estimate", action="store_true", help="say what it would take, and ask nothing")
-        parser.add_argument("--report", action="store_true", help="print what is there, and ask nothing")
-        parser.add_argument(
+    arguments = (
+        *PAIRS,
+        argument("--endpoint", default="", metavar="NAME", help="ask there; in a report: only what it said"),
+        argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
+        argument("--report", action="store_true", help="print what is there, and ask nothing"),
+        argument(
             "--part", action="append", choices=list(PARTS), help=f"again for another one (default: {', '.join(PAPER)})"
-        )
-        parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="R", help=f"default {ROUNDS}")
-        parser.add_argument("--samples", type=int, nargs="+", metavar="C", help="numbers of tables (default: 1 4 8)")
-        parser.add_argument("--scheme", nargs="+", choices=list(SCHEMES), metavar="S", help="default: all three")
-        parser.add_argument("--aspects", nargs="+", choices=[ONLINE, OFFLINE], metavar="A", help="default: both")
-        parser.add_argument("--budget", type=int, nargs="+", metavar="B", help="calls a verdict (default: 8 15 24)")
-        parser.add_argument("--shots", type=int, nargs="+", metavar="K", help="examples shown (default: 3 5)")
-        parser.add_argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
-        parser.add_argument("--max-cost", metavar="X", help="stop before all of it together has cost more than this")
-        parser.add_argument("--seed", type=int, default=SEED, help=f"of the judges (default {SEED})")
-        parser.add_argument("--format", choices=FORMATS, default="text")
+        ),
+        argument("--rounds", type=int, default=ROUNDS, metavar="R", help=f"default {ROUNDS}"),
+        argument("--samples", type=int, nargs="+", metavar="C", help="numbers of tables (default: 1 4 8)"),
+        argument("--scheme", nargs="+", choices=list(SCHEMES), metavar="S", help="default: all three"),
+        argument("--aspects", nargs="+", choices=[ONLINE, OFFLINE], metavar="A", help="default: both"),
+        argument("--budget", type=int, nargs="+", metavar="B", help="calls a verdict (default: 8 15 24)"),
+        argument("--shots", type=int, nargs="+", metavar="K", help="examples shown (default: 3 5)"),
+        argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
+        argument("--max-cost", metavar="X", help="stop before all of it together has cost more than this"),
+        argument("--seed", type=int, default=SEED, help=f"of the judges (default {SEED})"),
+        argument("--format", choices=FORMATS, default="text"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run and print; progress goes to stderr."""
         study = find_study(options["study"])
         asks = bool(options["endpoint"]) and not options["report"]
         if options["estimate"]:

@@ -1,33 +1,29 @@
 """`manage.py separability_advice`: which instances are worth a person's time, from separability and a pilot."""
 
-from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
-from reporting.management.commands._separability_filters import add_filter_arguments, filters_of
+from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable
 from reporting.separability.text import as_text
 
 
 class Command(TandemCommand):
-    """Print how distinguishable systems are, how consistency depends on it, and what leaving instances out saves."""
-
     help = "Print separability with scenarios, and the threshold below which ratings are mostly inconsistent."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        add_filter_arguments(parser)
-        parser.add_argument(
+    arguments = (
+        *FILTERS,
+        argument(
             "--threshold",
             choices=THRESHOLDS,
             default="half",
             help="from where on an alignment is high, for the scenarios: half of the normalised scale, or the median",
-        )
+        ),
+    )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        """Compute and print."""
         filters = filters_of(options, threshold=options["threshold"])
         numbers = distinguishable(find_study(slug), filters)
         self.say_numbers(numbers, options["format"], as_text)

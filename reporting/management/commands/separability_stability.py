@@ -1,38 +1,32 @@
 """`manage.py separability_stability`: how far separability moves with fewer samples, or another temperature."""
 
-from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.separability.measure import check_draws
 from annotation.studies.services import find_study
-from reporting.management.commands._separability_filters import add_filter_arguments, filters_of
+from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.stability import stabilities
 from reporting.separability.stability_text import as_text
 
 
 class Command(TandemCommand):
-    """Print the stability of separability, by similarities that need a model as well, and the temperatures."""
-
     help = "Print how far separability moves with fewer generations or cross pairs, and by temperature."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        add_filter_arguments(parser)
-        parser.add_argument(
-            "--model", default="", help="what reads the texts (default: found by the name that was recorded)"
-        )
-        parser.add_argument(
+    arguments = (
+        *FILTERS,
+        argument("--model", default="", help="what reads the texts (default: found by the name that was recorded)"),
+        argument(
             "--samples",
             nargs="+",
             type=int,
             default=[],
             metavar="K",
             help="only so many generations of each system (default: from 2 on)",
-        )
+        ),
+    )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        """Compute and print."""
         filters = filters_of(options)
         for samples in options["samples"]:
             check_draws(samples, None, None)

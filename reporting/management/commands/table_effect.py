@@ -1,12 +1,11 @@
 """`manage.py table_effect`: what comparison tables change in people's votes, on standard output."""
 
-from argparse import ArgumentParser
 from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand
+from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
 from reporting.table_effect.arrays import TableEffectFilters, second_votes
@@ -16,24 +15,19 @@ from reporting.table_effect.text import as_text
 
 
 class Command(TandemCommand):
-    """Print votes before and after comparison tables, by arm, as text for people or JSON for programs."""
-
     help = "Print what comparison tables change: scores before and after, flips, the arms side by side."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument("slug", help="the study")
-        parser.add_argument("--dataset", default="", help="only this data set")
-        parser.add_argument(
-            "--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"
-        )
-        parser.add_argument("--batch", action="append", default=[], help="only this batch; may be repeated")
-        parser.add_argument("--reasons", action="store_true", help="also list the reasons that people gave")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
-        parser.add_argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)")
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--dataset", default="", help="only this data set"),
+        argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
+        argument("--batch", action="append", default=[], help="only this batch; may be repeated"),
+        argument("--reasons", action="store_true", help="also list the reasons that people gave"),
+        argument("--format", choices=["text", "json"], default="text"),
+        argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
+    )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        """Compute and print."""
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
         if len(options["systems"]) > 2:
