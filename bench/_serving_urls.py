@@ -1,11 +1,11 @@
-"""All URLs, and the baseline: a bare view behind the same middleware that inserts one row."""
+"""All URLs, and the baseline: bare views behind the same middleware, one that hands out a pair, one that inserts a row."""
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from annotation.models import Event, Study
+from annotation.models import Event, Pair, Study
 from config.urls import urlpatterns as program
 
 
@@ -17,9 +17,18 @@ def bare(request: HttpRequest) -> HttpResponse:
     return HttpResponse(str(Event.objects.create(study_id=study, kind=Event.Kind.MESSAGE).pk))
 
 
+@login_required
+@require_POST
+def pair(request: HttpRequest) -> HttpResponse:
+    """Hand out the texts of a pair."""
+    texts = Pair.objects.filter(pk=int(request.POST["pair"]))
+    names = ("matchup__instance__source", "generation_a__text", "generation_b__text")
+    return JsonResponse(texts.values(*names).get())
+
+
 def study_key(request: HttpRequest) -> HttpResponse:
     """Return the key of the only study."""
     return HttpResponse(str(Study.objects.get().pk))
 
 
-urlpatterns = [path("bare/", bare), path("bare/study/", study_key), *program]
+urlpatterns = [path("bare/", bare), path("bare/pair/", pair), path("bare/study/", study_key), *program]

@@ -117,13 +117,14 @@ async def rate(me: Client) -> None:
                 return
             vote = {"csrfmiddlewaretoken": token(page), "pair_key": key, "choice": me.draw.choice(("left", "right"))}
             await timings.measure("vote", client.post(f"{hit}vote/", data=vote, headers={"HX-Request": "true"}))
-        submitting = client.post(f"{hit}submit/", data={"csrfmiddlewaretoken": token(page)})
+        form = {"csrfmiddlewaretoken": token(page)}
+        submitting = client.post(f"{hit}submit/", data=form, headers={"HX-Request": "true"})
         page = await timings.measure("submit → next HIT", submitting)
         hit = next_hit(page, hit)
 
 
 async def request_baseline(me: Client) -> None:
-    """Request the baseline page as often as a rater sends requests: three times for a submit, which is redirected twice."""
+    """Request the baseline page as often as a rater sends requests."""
     address = me.link.split("/login/")[0] + "/login/"
     await me.pause()
     while me.has_time():
@@ -132,14 +133,7 @@ async def request_baseline(me: Client) -> None:
             if not me.has_time():
                 return
             await me.timings.measure("vote", me.session.get(address))
-        await me.timings.measure("submit → next HIT", three_times(me.session, address))
-
-
-async def three_times(client: aiohttp.ClientSession, address: str) -> aiohttp.ClientResponse:
-    """Request a page three times, one after the other; return the last response."""
-    for _ in range(2):
-        await (await client.get(address)).read()
-    return await client.get(address)
+        await me.timings.measure("submit → next HIT", me.session.get(address))
 
 
 def token(page: str) -> str:

@@ -1,15 +1,17 @@
-"""Claims and votes per second by number of pairs, compared with a bare view.
+"""HITs per second by number of pairs, compared with a bare view.
 
     make bench-serving
 
-HITs have one pair, so a rater claims as often as they vote. Each rater's browser sends without a pause: the request for
-the next HIT (the claim), its page, a vote, the submission. The baseline, in the same run on the same server: as many
-browsers send a form to a view that inserts one row, behind the same middleware and as the same signed-in raters.
+HITs have one pair, and each rater's browser sends two requests a HIT without a pause: the vote, and the submission,
+whose answer is the next HIT. The baseline, in the same run on the same server, behind the same middleware and as the
+same signed-in raters: as many browsers ask a bare view for a pair, which it reads by its number, and send a form to
+another that inserts one row.
 """
 
 import asyncio
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,9 +45,9 @@ class RequestTimes:
     seconds: float = 0.0
     times: dict[str, list[float]] = field(default_factory=dict)
 
-    def rate(self, *steps: str) -> float:
-        """Requests of these kinds per second; of all kinds when none is named."""
-        return sum(len(self.times[step]) for step in steps or self.times) / self.seconds
+    def rate(self, step: str) -> float:
+        """Requests of this kind per second."""
+        return len(self.times[step]) / self.seconds
 
     def percentiles(self, step: str) -> tuple[float, float]:
         """Median and 95th percentile in milliseconds."""
@@ -62,44 +64,50 @@ class Browser:
     address: str
     study: str
     token: str
+    hit: str = ""
+    page: str = ""
 
-    async def ask(self, tally: RequestTimes, step: str, method: str, url: str, **what: object) -> tuple[str, str]:
-        """Send a request, record its time, and return the body and the redirect target."""
+    async def ask(
+        self, tally: RequestTimes, step: str, url: str, form: dict[str, str]
+    ) -> tuple[str, Mapping[str, str]]:
+        """Send a form as htmx does, record its time, and return the body and the headers."""
         begun = time.perf_counter()
-        async with self.session.request(method, url, allow_redirects=False, **what) as answer:  # type: ignore[arg-type]
+        async with self.session.post(url, data=form, headers={"HX-Request": "true"}) as answer:
             text = await answer.text()
-            if answer.status not in (200, 302):
+            if answer.status != 200:
                 raise SystemExit(f"{step}: {answer.status} {text[:300]}")
-            location = answer.headers.get("Location", "")
         tally.times.setdefault(step, []).append(1000 * (time.perf_counter() - begun))
-        return text, location
+        return text, answer.headers
+
+    async def begin(self) -> None:
+        """Get the first HIT, or the one that is open."""
+        async with self.session.get(f"{self.address}/rate/") as answer:
+            self.page, self.hit = await answer.text(), str(answer.url)
 
     async def rate(self, tally: RequestTimes, until: float) -> None:
-        """Claim, vote and submit until the time is over."""
+        """Vote and submit until the time is over."""
         while time.perf_counter() < until:
-            _, hit = await self.ask(tally, "claim", "GET", f"{self.address}/rate/")
-            if "/hit/" not in hit:
-                raise SystemExit(f"no HIT is free: {hit!r}")
-            hit = self.address + hit
-            page, _ = await self.ask(tally, "page", "GET", hit)
-            sent = {"csrfmiddlewaretoken": token(page), "pair_key": found(_PAIR, page), "choice": "left"}
+            if "/hit/" not in self.hit:
+                raise SystemExit(f"no HIT is free: {self.hit!r}")
+            sent = {"csrfmiddlewaretoken": token(self.page), "pair_key": found(_PAIR, self.page), "choice": "left"}
             client_report = {
-                "page": found(_PAGE, page),
+                "page": found(_PAGE, self.page),
                 "version": "0",
                 "active_seconds": "0.01",
                 "wall_seconds": "0.01",
             }
-            await self.ask(
-                tally, "vote", "POST", f"{hit}vote/", data={**sent, **client_report}, headers={"HX-Request": "true"}
-            )
-            form = {"csrfmiddlewaretoken": token(page), "times": f"{sent['pair_key']}:0.02:0.02"}
-            await self.ask(tally, "submit", "POST", f"{hit}submit/", data=form)
+            await self.ask(tally, "vote", f"{self.hit}vote/", {**sent, **client_report})
+            form = {"csrfmiddlewaretoken": sent["csrfmiddlewaretoken"], "times": f"{sent['pair_key']}:0.02:0.02"}
+            self.page, headers = await self.ask(tally, "submit", f"{self.hit}submit/", form)
+            self.hit = self.address + headers["HX-Push-Url"]
 
     async def insert(self, tally: RequestTimes, until: float) -> None:
-        """Send the bare view's form until the time is over."""
+        """Ask the bare view for a pair and send its form until the time is over."""
         form = {"csrfmiddlewaretoken": self.token, "study": self.study}
         while time.perf_counter() < until:
-            await self.ask(tally, "bare", "POST", f"{self.address}/bare/", data=form)
+            asked = {**form, "pair": str(random.randint(1, SIZES[0][0]))}
+            await self.ask(tally, "hand out", f"{self.address}/bare/pair/", asked)
+            await self.ask(tally, "insert", f"{self.address}/bare/", form)
 
 
 def found(pattern: re.Pattern[str], page: str) -> str:
@@ -115,6 +123,8 @@ async def compare(links: list[str], address: str, database: str, pairs: int) -> 
     most: dict[int, tuple[float, float]] = {}
     async with asyncio.timeout(3600):
         browsers = [await sign_in(link, address) for link in links]
+        for browser in browsers:
+            await browser.begin()
         for raters in RATERS:
             # Warm up: each process prepares queries and templates once.
             await together(browsers[:raters], "rate", 1.0, RequestTimes())
@@ -146,17 +156,17 @@ async def together(browsers: list[Browser], way: str, seconds: float, tally: Req
 
 
 def report(database: str, pairs: int, raters: int, ours: RequestTimes, baseline: RequestTimes) -> tuple[float, float]:
-    """Print one line, and return the 95th percentiles of a claim and of the bare view."""
-    claim, vote, bare = ours.percentiles("claim"), ours.percentiles("vote"), baseline.percentiles("bare")
+    """Print one line, and return the 95th percentiles of a submission and of the bare view."""
+    submit, vote, bare = ours.percentiles("submit"), ours.percentiles("vote"), baseline.percentiles("insert")
+    hits, pairs_handed = ours.rate("submit"), baseline.rate("insert")
     print(
         f"{database:<10} {pairs:>9,} pairs {raters:>2} raters: "
-        f"{ours.rate('claim', 'vote'):6.1f} claims + votes/s, "
-        f"claim p50 {claim[0]:6.1f} p95 {claim[1]:6.1f} ms, vote p50 {vote[0]:6.1f} p95 {vote[1]:6.1f} ms; "
-        f"{ours.rate():6.1f} requests/s, bare view {baseline.rate():6.1f} (p95 {bare[1]:5.1f} ms): "
-        f"ratio {ours.rate() / baseline.rate():.2f}",
+        f"{hits:6.1f} HITs/s, bare view {pairs_handed:6.1f}: ratio {hits / pairs_handed:.2f}; "
+        f"submission with the next HIT p50 {submit[0]:6.1f} p95 {submit[1]:6.1f} ms, "
+        f"vote p50 {vote[0]:6.1f} p95 {vote[1]:6.1f} ms, bare insert p50 {bare[0]:5.1f} p95 {bare[1]:5.1f} ms",
         flush=True,
     )
-    return claim[1], bare[1]
+    return submit[1], bare[1]
 
 
 @contextmanager
@@ -228,11 +238,11 @@ def measure(database: str, url_of: str) -> None:
     least, most = SIZES[0][0], SIZES[-1][0]
     for raters in RATERS:
         # The bare view does not depend on the number of pairs: its differences are noise of the machine.
-        claim, bare = (
+        submit, bare = (
             large / small for large, small in zip(slowest[most][raters], slowest[least][raters], strict=True)
         )
         where = f"at {most:,} pairs / at {least:,} pairs, {raters:>2} raters"
-        print(f"{database:<10} claim p95 {where}: {claim:.2f} (the bare view's {bare:.2f})")
+        print(f"{database:<10} submission p95 {where}: {submit:.2f} (the bare view's {bare:.2f})")
     sys.stdout.flush()
 
 

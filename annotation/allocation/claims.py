@@ -38,11 +38,16 @@ def _annotator_for_update(annotator: int, at: datetime) -> QuerySet[Annotator]:
     )
 
 
+def _expired(at: datetime) -> "QuerySet[Assignment, int]":
+    return Assignment.objects.expired(at).order_by().values_list("pk", flat=True)[:1]
+
+
 def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, Any]]:
     return Slot.objects.filter(pk=slot), {"assignment": assignment}
 
 
 _UNFINISHED, _LOCKED, _FILL_SLOT = Prepared(_unfinished), Prepared(_annotator_for_update), PreparedUpdate(_fill_slot)
+_ANY_EXPIRED = Prepared(_expired)
 _NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
 MOST_AHEAD = 100
 LONGEST_COMMENT = 2000
@@ -65,12 +70,31 @@ def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
     return claimed
 
 
+def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
+    """Claim as `claim_hit` within the caller's transaction, which has locked this annotator.
+
+    None if refused, or if expired claims are to be released first.
+    """
+    if _ANY_EXPIRED.all(at=at):
+        return None
+    try:
+        with transaction.atomic():  # undoes the draw of an arm where there is no HIT
+            return _claim_locked(annotator, at)
+    except (ConsentNeeded, ClaimRefused):
+        return None
+
+
 @transaction.atomic
 def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) -> Assignment | None:
     """Claim as `claim_hit`; None when expired claims are to be released first."""
     annotator = _locked(annotator, at)
     if stop_at_expired and annotator.any_expired:  # type: ignore[attr-defined]
         return None
+    return _claim_locked(annotator, at)
+
+
+def _claim_locked(annotator: Annotator, at: datetime) -> Assignment:
+    """Claim for an annotator who is locked."""
     if has_ended(annotator):
         raise ClaimRefused(no_work_reason(annotator, at))
     if not has_consented(annotator):

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.crypto import salted_hmac
+from django_htmx.http import HttpResponseClientRedirect
 
 from annotation.core.errors import AnnotationError, BadFile, OtherAccount, Unacceptable, UnknownName, UnknownStudy
 
@@ -25,6 +27,16 @@ _PRIVATE = b"\xfd"  # first byte of the IPv6 addresses that are not routed on th
 def is_htmx(request: HttpRequest) -> bool:
     """Tell whether htmx made the request, and gets a partial."""
     return bool(getattr(request, "htmx", False))
+
+
+def page_base(request: HttpRequest) -> str:
+    """Return the template that a page extends: for htmx, the main part alone."""
+    return "main.html" if is_htmx(request) else "base.html"
+
+
+def go_to(request: HttpRequest, address: str) -> HttpResponse:
+    """Redirect; for htmx, which would follow a redirect unseen, have the browser open the address."""
+    return HttpResponseClientRedirect(address) if is_htmx(request) else redirect(address)
 
 
 def error_text(error: AnnotationError) -> str:

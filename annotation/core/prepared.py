@@ -30,7 +30,7 @@ _FIRST_INT, _FIRST_TIME = 1_987_654_000, datetime(1901, 2, 3, 4, 5, 6, tzinfo=UT
 
 
 class Prepared(Generic[Row]):
-    """A SELECT with named parameters of type int, str or datetime, as annotated on `build`.
+    """A SELECT with named parameters of type int, float, str or datetime, as annotated on `build`.
 
     build : returns a queryset of model instances or of `values_list`. It is called once, with placeholders, so it must
             not depend on the values of its arguments.
@@ -237,7 +237,7 @@ def _with_places(sql: str, parameters: Iterable[Any], placeholders: dict[str, An
         if place[0] == "%%":
             return "%%"
         one = next(following)
-        if isinstance(one, int | str | datetime) and one in names:
+        if isinstance(one, int | float | str | datetime) and one in names:
             places.append(_Place(names[one]))
         elif isinstance(one, str):
             return _quoted(one)
@@ -262,11 +262,13 @@ def _filled(parameters: Iterable[Any], values: dict[str, Any]) -> list[Any]:
 def _placeholder(kind: Any, place: int) -> Any:
     if kind is int:
         return _FIRST_INT + place
+    if kind is float:
+        return _FIRST_INT + place + 0.5
     if kind is str:
         return f"placeholder {place} of a text"
     if kind is datetime:
         return _FIRST_TIME.replace(microsecond=place)
-    raise TypeError(f"a prepared query takes int, str and datetime, not {kind}")
+    raise TypeError(f"a prepared query takes int, float, str and datetime, not {kind}")
 
 
 def _stored(value: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Exists, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -12,7 +12,6 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.allocation.lease import attach_annotator, lock_with_annotator
 from annotation.annotators.consent import accepted
-from annotation.annotators.messages import unread_by
 from annotation.core.errors import OtherAccount
 from annotation.core.keys import owner_key
 from annotation.core.prepared import Prepared
@@ -29,25 +28,20 @@ def _own(key: str, user: int) -> QuerySet[Assignment]:
     return own.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version"))
 
 
-def _own_with_source(key: str, user: int) -> QuerySet[Assignment]:
-    with_source = _own(key, user).select_related("hit__matchup__instance")
-    return with_source.annotate(has_notes=Exists(unread_by(user)))
-
-
 def _locked(key: str, user: int) -> QuerySet[Assignment]:
     return lock_with_annotator(_own(key, user))
 
 
-_OWN, _OWN_WITH_SOURCE, _LOCKED = Prepared(_own), Prepared(_own_with_source), Prepared(_locked)
+_OWN, _LOCKED = Prepared(_own), Prepared(_locked)
 
 
-def own_assignment(request: HttpRequest, key: str, *, with_source: bool = False, lock: bool = False) -> Assignment:
+def own_assignment(request: HttpRequest, key: str, *, lock: bool = False) -> Assignment:
     """Return the signed-in annotator's own assignment; another's is a 404.
 
     lock : within a transaction, lock it, so that `lock_and_extend_lease` need not query it again
     Raises: OtherAccount when the form was rendered for another account, whose vote it holds.
     """
-    query = _LOCKED if lock else _OWN_WITH_SOURCE if with_source else _OWN
+    query = _LOCKED if lock else _OWN
     user = account_of(request)
     owner = request.POST.get("owner")
     if owner and owner != owner_key(user.pk):

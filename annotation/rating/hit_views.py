@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -13,17 +13,27 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from django_htmx.http import push_url
 
 from annotation.allocation.lease import require_open
-from annotation.core.errors import AnnotationError, ConsentNeeded, Unacceptable, VoteConflict, VotesMissing
-from annotation.core.http import is_htmx, skip_prefetch, status_of
+from annotation.core.errors import (
+    AnnotationError,
+    AssignmentClosed,
+    ConsentNeeded,
+    Unacceptable,
+    VoteConflict,
+    VotesMissing,
+)
+from annotation.core.http import go_to, is_htmx, page_base, skip_prefetch, status_of
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import is_taken
+from annotation.members.permissions import account_of
 from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.client_report import parse_times
 from annotation.rating.forms import VoteForm
+from annotation.rating.next_hit_views import claim_following, next_hit
 from annotation.rating.presenters import (
     Card,
     RejectedAnswer,
@@ -50,7 +60,7 @@ CLOSED_STATES = (Assignment.State.SUBMITTED, Assignment.State.RETURNED)
 @skip_prefetch
 def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Show a HIT: one source text and its pairs, each on the sides drawn for this annotator."""
-    assignment = own_assignment(request, assignment_key, with_source=True)
+    assignment = own_assignment(request, assignment_key)
     if assignment.state in CLOSED_STATES:
         return redirect("annotation:rate")
     try:
@@ -118,27 +128,52 @@ def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: i
 @never_cache
 @hit_form_view
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
-    """Submit the HIT and redirect to the next; when votes are missing, say which."""
+    """Submit the HIT and answer with the next one, or why there is none; when votes are missing, say which.
+
+    Without scripts the answer is a redirect.
+    """
     if votes := votes_in(request.POST):
         unlocked = own_assignment(request, assignment_key)
         stage = REVISED if unlocked.arm else FIRST
         rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=timezone.now())
         if rejected:
             return show_hit(request, unlocked, *rejected, code=code)
-    assignment = None
+    assignment = following = None
     try:
         with transaction.atomic():
             assignment = own_assignment(request, assignment_key, lock=True)
-            times = parse_times(request.POST.getlist("times"))
-            done = close_hit(assignment=assignment, at=timezone.now(), times=times)
+            times, now = parse_times(request.POST.getlist("times")), timezone.now()
+            done = close_hit(assignment=assignment, at=now, times=times)
+            following = claim_following(done, now) if is_htmx(request) else None
     except VotesMissing as refusal:
         if not refusal.places or assignment is None:
             raise
         return show_hit(request, assignment, missing=refusal.places, code=422)
-    _add_thanks(request, done)
+    except AssignmentClosed as refusal:
+        # The page sends this again when an answer has not reached it.
+        if not is_htmx(request) or assignment is None or assignment.state != Assignment.State.SUBMITTED:
+            raise
+        done = assignment
+        messages.info(request, str(refusal))
+    else:
+        _add_thanks(request, done)
+    return _go_on(request, done, following)
+
+
+def _go_on(request: HttpRequest, done: Assignment, following: Assignment | None) -> HttpResponse:
+    """Show what comes after a submitted HIT; without scripts, redirect to it."""
     if done.purpose == Assignment.Purpose.QUALIFICATION:
-        return redirect("annotation:feedback", done.key)
-    return redirect("annotation:rate")
+        return go_to(request, reverse("annotation:feedback", args=[done.key]))
+    if not is_htmx(request):
+        return redirect("annotation:rate")
+    found = following or next_hit(request)
+    if isinstance(found, HttpResponseRedirect):
+        return go_to(request, found.url)
+    if isinstance(found, HttpResponse):
+        return push_url(found, reverse("annotation:rate"))
+    found.annotator.user = account_of(request)
+    page = show_hit(request, found)
+    return push_url(page, reverse("annotation:hit", args=[found.key]))
 
 
 def show_hit(
@@ -152,12 +187,15 @@ def show_hit(
     require_open(assignment)
     now = timezone.now()
     if assignment.locked_at is None:
-        mark_shown(assignment=assignment, at=now)
-        context = first_page(assignment, now, *rejected)
+        displays = displays_of(assignment)
+        if any(display.shown_at is None for display in displays):
+            mark_shown(assignment=assignment, at=now)
+        context = first_page(assignment, now, displays, *rejected)
     else:
         opened = opened_display(assignment, rejected[0].key if rejected else request.GET.get("change", ""))
         context = second_page(assignment, now, opened, *rejected[:1])
-    return TemplateResponse(request, "annotation/rating/hit.html", {**context, "missing": missing}, status=code)
+    context |= {"missing": missing, "base": page_base(request), "scriptless": not is_htmx(request)}
+    return TemplateResponse(request, "annotation/rating/hit.html", context, status=code)
 
 
 def opened_display(assignment: Assignment, key: str = "") -> Display | None:

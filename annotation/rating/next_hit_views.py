@@ -1,4 +1,4 @@
-"""The view that leads an annotator to their next HIT, to a page that comes before it, or says why there is none."""
+"""The way to an annotator's next HIT, to a page that comes before it, or to the reason why there is none."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,15 +13,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.allocation.claims import claim_hit, has_work
+from annotation.allocation.claims import claim_at_once, claim_hit, has_work
 from annotation.allocation.no_work import has_ended, no_work_reason
 from annotation.annotators.consent import latest_consent
 from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
-from annotation.core.http import skip_prefetch
+from annotation.core.http import page_base, skip_prefetch
 from annotation.core.prepared import Prepared
+from annotation.hits.displays import mark_shown
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of, has_any_role
-from annotation.models import Annotator, Study
+from annotation.models import Annotator, Assignment, Study
 from annotation.models.members import Role
 from annotation.quality.qualification import qualification_status
 from annotation.rating.completion import completion_message_of
@@ -37,12 +38,12 @@ class _StudySearch:
     failed: list[Annotator] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
-    def try_study(self, user: User, study: Study, now: datetime) -> HttpResponse | None:
-        """Return a redirect to a HIT of this study or to what precedes it; None, with the reason kept, without one."""
+    def try_study(self, user: User, study: Study, now: datetime) -> Assignment | HttpResponse | None:
+        """Return a HIT of this study or a redirect to what precedes it; None, with the reason kept, without one."""
         known = study.annotator  # type: ignore[attr-defined]
         annotator = Annotator(pk=known, study=study) if known else annotator_for(user=user, study=study)
         try:
-            return redirect("annotation:hit", claim_hit(annotator=annotator, at=now).key)
+            return claim_hit(annotator=annotator, at=now)
         except (ConsentNeeded, ClaimRefused) as refusal:
             annotator = annotator_for(user=user, study=study)  # all its fields: a claim needs the pk only
             self.known.append(annotator)
@@ -86,7 +87,27 @@ def _studies(user: int) -> QuerySet[Study]:
     return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(mine=mine, annotator=F("mine__pk"))
 
 
-_STUDIES = Prepared(_studies)
+def _first_study(user: int) -> "QuerySet[Study, int]":
+    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).values_list("pk", flat=True)[:1]
+
+
+_STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
+
+
+def claim_following(submitted: Assignment, now: datetime) -> Assignment | None:
+    """Claim an annotator's next HIT within the transaction that has submitted the one before.
+
+    None where `next_hit` has to be asked after that transaction: it locks annotators of other studies and slots of
+    other HITs, in which it could meet another transaction that waits for this one, and knows why there is no HIT.
+    """
+    if submitted.late or submitted.purpose != Assignment.Purpose.RATING:  # has locked slots, or may release some
+        return None
+    if _FIRST_STUDY.first(user=submitted.annotator.user_id) != submitted.annotator.study_id:
+        return None
+    claimed = claim_at_once(annotator=submitted.annotator, at=now)
+    if claimed is not None:
+        mark_shown(assignment=claimed, at=now)
+    return claimed
 
 
 @login_required
@@ -95,20 +116,27 @@ _STUDIES = Prepared(_studies)
 @skip_prefetch
 def rate(request: HttpRequest) -> HttpResponse:
     """Lead an annotator to their current HIT, to a question that comes first, or to the next HIT."""
+    found = next_hit(request)
+    return redirect("annotation:hit", found.key) if isinstance(found, Assignment) else found
+
+
+def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
+    """Return an annotator's current or next HIT; without one the page that says why, or a redirect to what comes first."""
     user, now = account_of(request), timezone.now()
     studies = _STUDIES.all(user=user.pk)
     if not studies and not has_any_role(user, Role.ANNOTATOR):
         return render(request, "annotation/members/no_role.html", {"wanted": "annotator"}, status=403)
     search = _StudySearch()
     for study in studies:
-        if (response := search.try_study(user, study, now)) is not None:
-            return response
+        if (found := search.try_study(user, study, now)) is not None:
+            return found
     completion_message = search.completion_message(user, now)
     if search.failed and not search.declined and completion_message is None:
         return redirect("annotation:qualification", search.failed[0].study.key)  # explains the result
     stays = completion_message is None or not completion_message.leaves
     ended_studies = [annotator.study for annotator in search.known if has_ended(annotator)]
     context = {
+        "base": page_base(request),
         # A rater who is sent back to a platform gets no second instruction, such as to wait.
         "reason": _reason(search) if stays or search.declined or search.failed or ended_studies else "",
         "completion_message": completion_message,

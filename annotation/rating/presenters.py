@@ -11,11 +11,12 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
+from annotation.annotators.messages import unread_by
 from annotation.core.default_labels import translate_default
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
-from annotation.models import Assignment, Batch, Display, Flag, Hit, Rating
+from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating
 from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
 from annotation.rating.forms import PAIR_FLAGS
@@ -156,9 +157,10 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, object]:
     }
 
 
-def first_page(assignment: Assignment, now: datetime, *rejected: RejectedAnswer) -> dict[str, object]:
+def first_page(
+    assignment: Assignment, now: datetime, displays: Sequence[Display], *rejected: RejectedAnswer
+) -> dict[str, object]:
     """Return the context of the page in the first stage, without any comparison table."""
-    displays = displays_of(assignment)
     cards = [card_of(display, *rejected) for display in displays]
     return {**_page_context(assignment), "cards": cards, "status": status(assignment, now, displays)}
 
@@ -303,14 +305,23 @@ def _checks_expected(assignment: Assignment, batches: Sequence[Batch], given: Co
 
 
 def _page_context(assignment: Assignment) -> dict[str, object]:
+    found = _SOURCE.first(hit=assignment.hit_id, user=assignment.annotator.user_id)
+    source, has_notes = found or ("", True)
     return {
         **base_context(assignment),
-        "scriptless": True,  # until the script runs; partials are requested by scripts only
-        "source": source_of(assignment.hit),
+        "source": shown_text(source, rendered=assignment.hit.batch.study.render_markdown),
         "hit_place": hit_place(assignment),
         "may_return": assignment.purpose != QUALIFICATION,
-        "has_notes": getattr(assignment, "has_notes", True),  # if unknown, the template queries them
+        "has_notes": has_notes,
     }
+
+
+def _source(hit: int, user: int) -> "QuerySet[Instance, tuple[str, bool]]":
+    found = Instance.objects.filter(matchups__hits=hit).annotate(has_notes=Exists(unread_by(user))).order_by()
+    return found.values_list("source", "has_notes")
+
+
+_SOURCE = Prepared(_source)
 
 
 def source_of(hit: Hit) -> str:

@@ -36,8 +36,9 @@ def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
             return show_hit(request, assignment, *rejected, code=code)
     if assignment.state not in CLOSED_STATES and assignment.arm and (missing := places_without_vote(assignment)):
         return show_hit(request, assignment, missing=missing, code=422)
-    lock_first_votes(assignment=assignment, at=timezone.now(), times=parse_times(request.POST.getlist("times")))
-    return redirect("annotation:hit", assignment.key)
+    times = parse_times(request.POST.getlist("times"))
+    locked = lock_first_votes(assignment=assignment, at=timezone.now(), times=times)
+    return show_hit(request, locked) if is_htmx(request) else redirect("annotation:hit", locked.key)
 
 
 @never_cache

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -10,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.allocation.lease import LockedAssignment
 from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
-from annotation.core.prepared import Prepared, PreparedInsert
+from annotation.core.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.core.version import VERSION
 from annotation.models import Assignment, Display, Rating, VoteChange
 from annotation.quality.scoring import study_verdict
@@ -163,15 +164,12 @@ def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime
 
 def record_times(assignment: Assignment, stage: str, times: Mapping[str, ClientReport], at: datetime) -> None:
     """Raise the times of a stage's votes to those reported; the history keeps the times of each choice."""
-    changed = []
     for rating in _RATINGS.all(assignment=assignment.pk, stage=stage) if times else []:
         report = times.get(rating.display.pair.key, _NO_REPORT)
         earliest = earliest_start(assignment, rating.display, stage)
         active, wall = larger_times(rating, *report.seconds(earliest=earliest, received_at=at))
         if (active, wall) != (rating.active_seconds, rating.wall_seconds):
-            rating.active_seconds, rating.wall_seconds = active, wall
-            changed.append(rating)
-    Rating.objects.bulk_update(changed, ["active_seconds", "wall_seconds"])
+            _SET_TIMES.run(rating=rating.pk, active=active, wall=wall)
 
 
 def _ratings(assignment: int, stage: str) -> QuerySet[Rating]:
@@ -179,5 +177,9 @@ def _ratings(assignment: int, stage: str) -> QuerySet[Rating]:
     return found.select_related("display__pair")
 
 
+def _set_times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
+    return Rating.objects.filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
+
+
 _NO_REPORT = ClientReport()
-_RATINGS = Prepared(_ratings)
+_RATINGS, _SET_TIMES = Prepared(_ratings), PreparedUpdate(_set_times)

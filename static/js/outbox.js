@@ -1,12 +1,13 @@
 // No choice is lost: each is written into this browser before it is sent, and stays there until the server has answered.
 // Without this file the page still works: htmx saves the choices, and without htmx the forms do.
 
-const words = document.getElementById("hit").dataset;
-const PREFIX = `tandem:${words.owner}:`; // a shared computer may keep choices of several people
+const byId = (id) => document.getElementById(id);
+const words = byId("words").dataset;
+let hit = byId("hit").dataset; // the HIT in view, or the last one
+const PREFIX = `tandem:${hit.owner}:`; // a shared computer may keep choices of several people
 const SLOW = 2500; // ms after which the page says that a choice waits, and lets the rater continue
 const TIMEOUT = 15000;
 const LONGEST_PAUSE = 30000;
-const line = document.getElementById("outbox");
 
 const memory = new Map(); // what localStorage holds too, unless the browser refuses it
 const inFlight = new Map(); // key of a pair → id of the entry on its way
@@ -16,6 +17,7 @@ let pause = 1000;
 let timer = 0;
 let flushing = false;
 let wanted = ""; // id of the form to submit when no choice waits any more
+let unsent = ""; // why it waits although none does
 let leaving = false;
 
 // Without scripts a pair's fields belong to the form that ends the HIT; here each pair has a form of its own.
@@ -26,7 +28,6 @@ function separate(page) {
   }
   return page;
 }
-separate(document);
 
 // The entries
 
@@ -73,13 +74,17 @@ function say(form, text, state) {
 }
 
 function announce(form, text) {
-  document.getElementById("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
+  byId("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
 }
 
-const WAITS_FOR = { // what the rater has to do first
-  401: { text: words.signedOut, address: words.signInAddress, name: words.signIn },
-  consent: { text: words.consent, address: location.pathname, name: words.consentLink }, // it leads to the question
-};
+const signIn = () => `${words.signInAddress}?next=${hit.address}`;
+
+/** What the rater has to do first. */
+function duty(status) {
+  if (status === 401) return { text: words.signedOut, address: signIn(), name: words.signIn };
+  if (status === "consent") return { text: words.consent, address: hit.address, name: words.consentLink };
+  return { text: words.waiting };
+}
 
 function linkTo(address, name) {
   const link = document.createElement("a");
@@ -90,7 +95,7 @@ function linkTo(address, name) {
 }
 
 function sayWaiting(form, status) {
-  const { text, address, name } = WAITS_FOR[status] ?? { text: words.waiting };
+  const { text, address, name } = duty(status);
   if (!late.has(keyOf(form))) announce(form, words.waiting);
   late.add(keyOf(form));
   say(form, text, "waiting");
@@ -98,14 +103,18 @@ function sayWaiting(form, status) {
 }
 
 function tellElsewhere(...parts) {
-  const box = document.getElementById("refused");
+  const box = byId("refused");
+  if (!box) return; // there is no HIT any more
   box.replaceChildren(...parts);
   box.hidden = false;
 }
 
 function paint() {
+  const line = byId("outbox");
+  if (!line) return;
   const waiting = [...memory.keys()].filter((key) => late.has(key) || !formOf(key)).length;
-  const text = [waiting && words.queue.replace("{}", waiting), wanted && words.queueThen].filter(Boolean).join(" ");
+  const then = wanted && (unsent || words.queueThen);
+  const text = [waiting && words.queue.replace("{}", waiting), then].filter(Boolean).join(" ");
   line.textContent = text;
   line.hidden = !text;
 }
@@ -274,7 +283,7 @@ async function sendElsewhere(key, entry) {
   try {
     const answer = await fetch(entry.action, {
       method: "POST",
-      body: new URLSearchParams({ ...entry.fields, owner: words.owner }),
+      body: new URLSearchParams({ ...entry.fields, owner: hit.owner }),
       headers: { "HX-Request": "true", "X-CSRFToken": token() },
       redirect: "manual",
       signal: AbortSignal.timeout(TIMEOUT),
@@ -299,31 +308,50 @@ export function settled(form, answer = false) {
 }
 
 function goOn() {
-  const form = wanted && document.getElementById(wanted);
+  const form = wanted && byId(wanted);
   if (!form || here().length) return;
-  wanted = "";
+  wanted = unsent = "";
   form.requestSubmit();
 }
 
+// The end of a HIT or of its first stage: the answer holds what comes next, and takes this page's place
+
+// In the capture phase, before htmx.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("[data-leaves]")) return;
-  const { csrfmiddlewaretoken } = form.elements;
-  if (token() && csrfmiddlewaretoken) csrfmiddlewaretoken.value = token();
   if (!here().length && navigator.onLine && !leaving) {
     leaving = true; // and a second click sends nothing more
+    wanted = "";
     return;
   }
   event.preventDefault();
+  event.stopPropagation();
   if (leaving) return;
-  if (here().length) {
-    wanted = form.id;
-    flush();
+  wanted = form.id;
+  unsent = here().length ? "" : words.offline;
+  if (here().length) flush();
+  paint();
+}, true);
+
+const isPage = (xhr) => xhr.responseText.includes('id="main"');
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.requestConfig.elt.matches("[data-leaves]") && !isPage(detail.xhr)) detail.shouldSwap = false;
+});
+
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  const { requestConfig: { elt }, xhr } = detail;
+  if (!elt.matches("[data-leaves]") || detail.successful) return;
+  leaving = false;
+  const status = statusOf(detail);
+  const { text, address, name } = duty(status);
+  if (address) tellElsewhere(text, " ", linkTo(address, name));
+  else if (!isAnswer(status)) {
+    wanted = elt.id;
+    unsent = navigator.onLine ? words.submitWaits : words.offline;
+    later(xhr.getResponseHeader("Retry-After"));
     paint();
-  } else {
-    line.textContent = words.offline;
-    line.hidden = false;
-  }
+  } else if (!isPage(xhr)) tellElsewhere(messageOf(xhr.responseText, words.notSent));
 });
 
 addEventListener("beforeunload", (event) => {
@@ -334,7 +362,7 @@ addEventListener("pageshow", ({ persisted }) => {
   if (persisted) compare();
 });
 function now() {
-  if (!memory.size) return paint();
+  if (!memory.size && !wanted) return paint();
   pause = 1000;
   flush();
 }
@@ -353,13 +381,13 @@ addEventListener("focus", comeBack);
 document.addEventListener("visibilitychange", () => (document.hidden ? leave() : comeBack()));
 
 async function compare() {
-  if (leaving) return;
+  if (leaving || !byId("hit")) return;
   away = false;
   again = comparing;
   if (comparing) return;
   comparing = true;
   try {
-    const address = location.pathname === words.address ? location.pathname + location.search : words.address;
+    const address = location.pathname === hit.address ? location.pathname + location.search : hit.address;
     const answer = await fetch(address, { redirect: "manual", signal: AbortSignal.timeout(TIMEOUT) });
     if (answer.ok) update(separate(new DOMParser().parseFromString(await answer.text(), "text/html")));
     else if (answer.type === "opaqueredirect") tellElsewhere(words.wentOn, " ", linkTo(address, words.loadAgain));
@@ -376,7 +404,7 @@ function update(page) {
   const both = [...document.querySelectorAll("form[data-pair]")].map((form) => [form, page.getElementById(form.id)]);
   const changed = both.filter(([form, held]) => versionOf(form) !== versionOf(held) && !memory.has(keyOf(form)));
   const moved = ([form, held]) => !held || "second" in { ...form.dataset, ...held.dataset };
-  if (changed.some(moved)) return tellElsewhere(words.wentOn, " ", linkTo(words.address, words.loadAgain));
+  if (changed.some(moved)) return tellElsewhere(words.wentOn, " ", linkTo(hit.address, words.loadAgain));
   for (const [form, held] of changed) {
     held.querySelector(".saved").append(" ", words.elsewhere);
     window.htmx.swap(form, held.outerHTML, { swapStyle: "outerHTML", settleDelay: 0 });
@@ -412,15 +440,33 @@ inStorage((storage) => {
     else storage.removeItem(name);
   }
 });
-// Choices made before this script was loaded have not been sent.
-for (const form of document.querySelectorAll("form[data-pair]:not([data-second])")) {
-  const chosen = form.querySelector("input[name=choice]:checked");
-  if (chosen && !chosen.defaultChecked && !memory.has(keyOf(form))) note(form);
+
+/** Take up the HIT that has come, with the page or in the place of the one before. */
+function begin() {
+  leaving = false;
+  wanted = unsent = "";
+  pause = 1000;
+  separate(document);
+  hit = byId("hit")?.dataset ?? hit;
+  // Choices made before this script was loaded have not been sent.
+  for (const form of document.querySelectorAll("form[data-pair]:not([data-second])")) {
+    const chosen = form.querySelector("input[name=choice]:checked");
+    if (chosen && !chosen.defaultChecked && !memory.has(keyOf(form))) note(form);
+  }
+  for (const key of here()) {
+    restore(formOf(key), memory.get(key));
+    sayWaiting(formOf(key));
+  }
+  paint();
 }
-for (const key of here()) {
-  restore(formOf(key), memory.get(key));
-  sayWaiting(formOf(key));
+
+/** Call `start` now, and whenever a HIT has taken the place of another. */
+export function onHit(start) {
+  start();
+  document.addEventListener("htmx:load", ({ target }) => target.id === "main" && start());
 }
-paint();
-addEventListener("load", () => memory.size && flush());
-setInterval(() => memory.size && flush(), LONGEST_PAUSE); // in case its timer was lost
+
+onHit(begin);
+const sendAll = () => memory.size && flush();
+addEventListener("load", sendAll);
+setInterval(sendAll, LONGEST_PAUSE); // in case its timer was lost

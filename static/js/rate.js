@@ -1,16 +1,14 @@
 // The pair that the rater is at: it is marked, takes the keys, and its time is counted.
-import { settled } from "./outbox.js";
+import { onHit, settled } from "./outbox.js";
 
-const hit = document.getElementById("hit");
 const IDLE = 30000; // ms without input after which the rater counts as away
 const ASLEEP = 2000; // ms between two ticks of a second after which the machine is thought to have slept
 const KEPT = 14 * 24 * 3600 * 1000; // ms for which the times of another HIT are kept
 const MOST = 0.9; // the share of a card that is as good as all of it
 const TYPING = "textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=hidden])";
-const words = hit.dataset;
 const byId = (id) => document.getElementById(id);
-const dialog = byId("keys");
-const keysOn = byId("tool-keys");
+const words = byId("words").dataset;
+let assignment; // key of the HIT in view
 const cards = () => [...document.querySelectorAll("[data-card]")];
 const formIn = (card) => card?.querySelector("form[data-pair]");
 const chosenIn = (card) => card.querySelector("input[name=choice]:checked");
@@ -22,7 +20,7 @@ let seen = 0; // most pixels of it in view since
 
 /** What the bars at the window's edges leave free for pairs. */
 function readingArea() {
-  const pairs = hit.querySelector(".pairs").getBoundingClientRect();
+  const pairs = document.querySelector(".pairs").getBoundingClientRect();
   let [top, bottom] = [0, innerHeight];
   for (const bar of document.querySelectorAll(".source, #outbox, #hit-status")) {
     const box = bar.getBoundingClientRect();
@@ -65,6 +63,7 @@ function current() {
 
 /** Mark the current pair, and count its time from now on. */
 function look() {
+  if (!byId("hit")) return null;
   const card = current();
   for (const one of cards()) one.classList.toggle("current", one === card);
   const name = card && nameOf(formIn(card));
@@ -105,16 +104,15 @@ document.addEventListener("change", ({ isTrusted, target }) => {
 // Its time: every moment belongs to one pair, whichever tab of this browser the rater is in
 
 const TIMES = "tandem.times.";
-const BOOK = TIMES + words.assignment;
 const nameOf = (form) => form.dataset.pair + ("second" in form.dataset ? " 2" : "");
 let at = null; // name of the current pair
 let input = Date.now();
 let watched = false; // since the last look at the clock
-let memory = { until: Date.now(), input: 0, at: null, spent: {} }; // what storage holds too, unless the browser refuses it
+let memory; // what storage holds too, unless the browser refuses it
 
 function read() {
   try {
-    const book = JSON.parse(localStorage.getItem(BOOK));
+    const book = JSON.parse(localStorage.getItem(TIMES + assignment));
     return book?.spent ? book : memory;
   } catch {
     return memory;
@@ -124,7 +122,7 @@ function read() {
 function write(book) {
   memory = book;
   try {
-    localStorage.setItem(BOOK, JSON.stringify(book));
+    localStorage.setItem(TIMES + assignment, JSON.stringify(book));
   } catch {
     // Without storage a reload begins with what the server knows.
   }
@@ -294,21 +292,22 @@ async function pressAll() {
 let cameFrom = "";
 function openList() {
   cameFrom = document.activeElement.id;
-  dialog.showModal();
+  byId("keys").showModal();
 }
-// By its id: an answer of the server may have replaced it meanwhile.
-dialog.addEventListener("close", () => document.getElementById(cameFrom)?.focus({ preventScroll: true }));
-document.getElementById("tool-help").addEventListener("click", openList);
+// By its id: an answer of the server may have replaced it meanwhile. (This event does not bubble.)
+document.addEventListener("close", () => byId(cameFrom)?.focus({ preventScroll: true }), true);
+document.addEventListener("click", ({ target }) => target.closest?.("#tool-help") && openList());
 
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
   const held = event.ctrlKey || event.altKey || event.metaKey || (event.shiftKey && key !== "?");
   if (event.defaultPrevented || held || event.isComposing || event.repeat) return;
-  if (!keysOn.checked || dialog.open || target.closest?.(TYPING) || target.closest?.(".report")) return;
+  if (!byId("tool-keys")?.checked || byId("keys").open) return;
+  if (target.closest?.(TYPING) || target.closest?.(".report")) return;
   const value = CHOICES[key];
   const arrow = value && key.startsWith("Arrow");
   // Elsewhere the arrows scroll.
-  if (arrow && target !== document.body && (!target.closest("[data-card]") || target.closest("[role=region], .scroll"))) return;
+  if (arrow && !target.matches("body, h1") && (!target.closest("[data-card]") || target.closest("[role=region], .scroll"))) return;
   if (key === "Enter" && target.closest?.("a, button, summary")) return;
   if (key === "?") openList();
   else if (value || ["Enter", "Backspace", UNDO].includes(key)) {
@@ -328,6 +327,14 @@ document.addEventListener("htmx:afterSettle", (event) => {
   go(card ? (card.querySelector("[role=region]") ?? card.querySelector("h2")) : endOf());
 });
 
-openBook();
-count();
-look();
+let hits = 0;
+onHit(() => {
+  if (hits++) document.querySelector("h1").focus({ preventScroll: true }); // the button that had it is gone
+  if (!byId("hit")) return;
+  ({ assignment } = byId("hit").dataset);
+  [turned, seen, at, changed, pressed.length] = [null, 0, null, null, 0];
+  memory = { until: Date.now(), input: 0, at: null, spent: {} };
+  openBook();
+  count();
+  look();
+});

@@ -15,8 +15,8 @@ function localize() {
 }
 
 const byId = (id) => document.getElementById(id);
-const hit = byId("hit"); // on other pages there are only times
-const words = hit?.dataset ?? {};
+const words = byId("words")?.dataset;
+let hit; // the HIT in view; on other pages there are only times
 
 function remember(name, value, storage = localStorage) {
   try {
@@ -37,7 +37,7 @@ function remembered(name, storage = localStorage) {
 // Differences
 
 const MOST_CELLS = 4e6; // of the table below; longer texts are compared as sets of words
-const segmenter = window.Intl?.Segmenter && new Intl.Segmenter(words.language || undefined, { granularity: "word" });
+let segmenter = null; // for the language of the texts
 
 function wordsOf(node) {
   if (segmenter) return [...segmenter.segment(node.data)].filter((part) => part.isWordLike);
@@ -123,40 +123,37 @@ function showDifferences(on) {
 
 // The tools
 
-const differences = byId("tool-differences");
-const keys = byId("tool-keys");
-const size = byId("tool-size");
+const SWITCHES = { "tool-differences": "0", "tool-keys": "1" }; // and whether they are on unless the rater says so
+const nameOf = (tool) => tool.id.replace("tool-", "");
 
 function setSize() {
+  const { value } = byId("tool-size");
   document.documentElement.classList.remove("text-small", "text-large");
-  if (size.value) document.documentElement.classList.add(`text-${size.value}`);
+  if (value) document.documentElement.classList.add(`text-${value}`);
 }
 
 function setUpTools() {
-  differences.checked = remembered("differences") === "1";
-  keys.checked = remembered("keys") !== "0";
-  size.value = remembered("size") ?? "";
-  differences.addEventListener("change", () => {
-    remember("differences", differences.checked ? "1" : "0");
-    showDifferences(differences.checked);
-  });
-  keys.addEventListener("change", () => remember("keys", keys.checked ? "1" : "0"));
-  size.addEventListener("change", () => {
-    remember("size", size.value);
-    setSize();
-  });
+  for (const [id, usual] of Object.entries(SWITCHES)) byId(id).checked = (remembered(nameOf(byId(id))) ?? usual) === "1";
+  byId("tool-size").value = remembered("size") ?? "";
   setSize();
   byId("tools").hidden = false;
 }
 
+document.addEventListener("change", ({ target }) => {
+  if (!target.id.startsWith("tool-")) return;
+  remember(nameOf(target), target.id in SWITCHES ? (target.checked ? "1" : "0") : target.value);
+  if (target.id === "tool-size") setSize();
+  if (target.id === "tool-differences") showDifferences(target.checked);
+});
+
 // The source: a bar on a narrow screen
 
 function setUpSource() {
-  const source = hit.querySelector(".source");
-  const shown = remembered(`source.${words.assignment}`, sessionStorage);
+  const source = document.querySelector(".source");
+  const shown = remembered(`source.${hit.assignment}`, sessionStorage);
   source.open = shown ? shown === "1" : !matchMedia("(max-width: 900px)").matches;
   source.addEventListener("toggle", () => {
-    remember(`source.${words.assignment}`, source.open ? "1" : "0", sessionStorage);
+    remember(`source.${hit.assignment}`, source.open ? "1" : "0", sessionStorage);
   });
 }
 
@@ -175,7 +172,7 @@ function tellTimes() {
 // The reason of a second vote: needed for a change, kept while it is written, and for its writer only
 
 const DRAFTS = "tandem.reason.";
-const draftOf = (form) => `reason.${words.owner}.${words.assignment}.${form.dataset.pair}`;
+const draftOf = (form) => `reason.${hit.owner}.${hit.assignment}.${form.dataset.pair}`;
 
 function forget(unwanted) {
   try {
@@ -219,7 +216,8 @@ document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig
 
 function dress() {
   tellTimes();
-  if (differences.checked) showDifferences(true);
+  if (!hit) return;
+  if (byId("tool-differences").checked) showDifferences(true);
   for (const form of document.querySelectorAll("form[data-second]")) {
     const reason = form.elements.reason;
     reason.value ||= remembered(draftOf(form), sessionStorage) ?? "";
@@ -227,12 +225,19 @@ function dress() {
   }
 }
 
-localize();
-if (hit) {
-  setUpTools();
-  setUpSource();
-  setInterval(tellTimes, 5000);
-  forget((name) => !name.startsWith(`${DRAFTS}${words.owner}.`));
-  document.addEventListener("htmx:afterSwap", dress);
+/** Take up the HIT that has come, with the page or in the place of the one before. */
+function begin() {
+  hit = byId("hit")?.dataset;
+  if (hit) {
+    segmenter = window.Intl?.Segmenter && new Intl.Segmenter(hit.language || undefined, { granularity: "word" });
+    setUpTools();
+    setUpSource();
+    forget((name) => !name.startsWith(`${DRAFTS}${hit.owner}.`));
+  }
   dress();
 }
+
+begin();
+setInterval(tellTimes, 5000);
+document.addEventListener("htmx:load", ({ target }) => target.id === "main" && begin());
+document.addEventListener("htmx:afterSwap", dress);

@@ -163,7 +163,7 @@ class Rater:
             return await self.get(f"{self.address}/rate/")
         times = 2 if self.draw.random() < self.plan.double_submits else 1
         self.seen.steps["submitted twice" if times == 2 else "submitted"] += 1
-        pages = await asyncio.gather(*(self.post(f"{hit}submit/", html) for _ in range(times)))
+        pages = await asyncio.gather(*(self.submit(f"{hit}submit/", html) for _ in range(times)))
         return next((page for page in pages if _HIT.search(page[1])), None) or await self.get(f"{self.address}/rate/")
 
     async def vote(self, hit: str, key: str, pair: str, html: str) -> None:
@@ -199,11 +199,17 @@ class Rater:
         """Send a form once; when the response is lost, load the page that shows the current state."""
         return await self.ask("POST", url, {"csrfmiddlewaretoken": token(html), **fields})
 
-    async def ask(self, method: str, url: str, data: dict[str, str] | None = None) -> tuple[str, str]:
+    async def submit(self, url: str, html: str) -> tuple[str, str]:
+        """Submit a HIT; the answer holds the next one."""
+        return await self.ask("POST", url, {"csrfmiddlewaretoken": token(html)}, {"HX-Request": "true"})
+
+    async def ask(
+        self, method: str, url: str, data: dict[str, str] | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[str, str]:
         """Send a request and follow redirects; return the address and the page."""
         while True:
             try:
-                async with self.session.request(method, url, data=data) as answer:
+                async with self.session.request(method, url, data=data, headers=headers) as answer:
                     text = await answer.text()
                     self.seen.count_response()
                     if answer.status >= 500:
@@ -214,7 +220,7 @@ class Rater:
                 if url == self.link:  # the same browser may use its link again
                     pass
                 elif method == "POST":
-                    method, url, data = "GET", f"{self.address}/rate/", None
+                    method, url, data, headers = "GET", f"{self.address}/rate/", None, None
 
     def problem(self, what: str, status: int, text: str) -> None:
         """Record a response that must never occur."""

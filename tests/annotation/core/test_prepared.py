@@ -109,6 +109,23 @@ def test_what_is_the_same_each_time_is_written_into_the_query() -> None:
     assert "'open'" in plan.sql
 
 
+def test_an_update_sets_fractions_and_what_is_missing() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    rate(claim(make_annotator(study)))
+    rating = Rating.objects.first()
+    assert rating is not None
+
+    def times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
+        return Rating.objects.filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
+
+    update = PreparedUpdate(times)
+    for active, wall in ((0.25, 7.5), (None, 1987654002.5), (0.0, None)):
+        assert update.run(rating=rating.pk, active=active, wall=wall) == 1
+        rating.refresh_from_db()
+        assert (rating.active_seconds, rating.wall_seconds) == (active, wall)
+
+
 def test_a_query_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
@@ -134,10 +151,10 @@ def test_rows_are_locked_in_transactions_only(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_value_of_a_kind_that_has_no_stand_in_is_refused() -> None:
-    def broken(share: float) -> QuerySet[Batch]:
-        return Batch.objects.filter(gold_rate=share)
+    def broken(names: list[str]) -> QuerySet[Batch]:
+        return Batch.objects.filter(name__in=names)
 
-    with pytest.raises(TypeError, match="int, str and datetime"):
+    with pytest.raises(TypeError, match="int, float, str and datetime"):
         Prepared(broken)
 
 
