@@ -10,7 +10,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.batches.changes import extend_batch, refuse_growth, settings_of
 from annotation.batches.forecast import extension_forecast, forecast
@@ -18,7 +17,7 @@ from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, Select
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.core.http import attempt, error_text, is_htmx
-from annotation.members.permissions import MANAGERS, READERS, account_of, study_view
+from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
 from annotation.models import Batch, Study
 from annotation.rating import preview
 from annotation.studies.configurations import configurations
@@ -26,8 +25,7 @@ from annotation.studies.configurations import configurations
 NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_forecast.html"
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     """Make a batch, with a forecast beside the form; a link's query may preset the selection."""
     if request.method != "POST":
@@ -45,8 +43,7 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def choice(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the forecast for the form's present values: as a partial for htmx, or on the whole page."""
     data = request.POST if request.method == "POST" else request.GET
@@ -62,7 +59,6 @@ def choice(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_view(*MANAGERS)
-@require_safe
 def copy(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show the form for a new batch, with the settings of another."""
     batch = _batch(study, pk)
@@ -72,8 +68,7 @@ def copy(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     return render(request, NEW, {"study": study, "form": form, "pattern": batch, **_initial_forecast(form, study)})
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Give a batch more raters or more HITs; show a forecast first."""
     batch = _batch(study, pk)
@@ -122,8 +117,7 @@ def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
     return {"more_work": expected.work, "forecast": expected.hits}
 
 
-@study_view(*MANAGERS)
-@require_POST
+@study_view(*MANAGERS, methods=POST)
 def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Launch, pause, close or open a batch again."""
     batch = _batch(study, pk)
@@ -133,7 +127,6 @@ def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_view(*READERS)
 @never_cache
-@require_safe
 def preview_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show a HIT of a batch as its rater would see it, with disabled controls; nothing is recorded."""
     batch = _batch(study, pk)

@@ -7,13 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from annotation.core.errors import AnnotationError
 from annotation.members.forms import GroupForm, GroupNameForm, MemberForm
 from annotation.members.groups import create_group, rename_group
 from annotation.members.memberships import annotators, grants_in, groups_of, may_give_roles, readers, with_counts
-from annotation.members.permissions import MANAGERS, READERS, account_of, group_view, has_any_role
+from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, group_view, has_any_role
 from annotation.members.role_pages import NewLink, add, annotators_page, new_link, revoke
 from annotation.models import ResearchGroup
 
@@ -41,8 +41,7 @@ def groups_page(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@group_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@group_view(*READERS, methods=FORM)
 def group_page(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     """Show a group's members; its study admins grant roles."""
     may_manage = may_give_roles(account_of(request), group=group)
@@ -57,8 +56,7 @@ def group_page(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     return _page(request, group, MemberForm(), made=added) if added.url else redirect("annotation:group", group.slug)
 
 
-@group_view(*MANAGERS)
-@require_POST
+@group_view(*MANAGERS, methods=POST)
 def revoke_in_group(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     """Revoke a role in a group."""
     still_there = revoke(request, group=group)
@@ -66,15 +64,13 @@ def revoke_in_group(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
 
 
 @never_cache
-@group_view(*MANAGERS)
-@require_POST
+@group_view(*MANAGERS, methods=POST)
 def link_in_group(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     """Show a new sign-in link for a member who has never signed in."""
     return _page(request, group, MemberForm(), made=new_link(request, group=group))
 
 
-@group_view(*MANAGERS)
-@require_POST
+@group_view(*MANAGERS, methods=POST)
 def rename(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     """Rename a group; for site admins."""
     user = account_of(request)

@@ -1,13 +1,14 @@
 """Permissions of views: decorators and lookups by role."""
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_http_methods
 
 from annotation.members.memberships import groups_of
 from annotation.models import ResearchGroup, RoleGrant, Study
@@ -15,6 +16,8 @@ from annotation.models.members import Role, main_group
 
 READERS = (Role.RESEARCHER, Role.STUDY_ADMIN)
 MANAGERS = (Role.STUDY_ADMIN,)
+SAFE, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")  # methods that a view answers
+View = Callable[..., HttpResponse]
 
 
 def account_of(request: HttpRequest) -> User:
@@ -86,32 +89,24 @@ def find_group(user: Any, slug: str, *roles: str) -> ResearchGroup:
     return group
 
 
-def study_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+def study_view(*roles: str, methods: Sequence[str] = SAFE) -> Callable[[View], View]:
     """Decorate a view of one study: replaces the URL's slug by the `Study`, if the user has one of `roles`."""
-
-    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-        @login_required
-        @wraps(view)
-        def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
-            return view(request, find_study(request.user, slug, *roles), **kwargs)
-
-        return wrapped
-
-    return decorate
+    return partial(_view_of, find_study, roles, methods)
 
 
-def group_view(*roles: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+def group_view(*roles: str, methods: Sequence[str] = SAFE) -> Callable[[View], View]:
     """Decorate a view of one group: replaces the URL's slug by the `ResearchGroup`, if the user has one of `roles`."""
+    return partial(_view_of, find_group, roles, methods)
 
-    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-        @login_required
-        @wraps(view)
-        def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
-            return view(request, find_group(request.user, slug, *roles), **kwargs)
 
-        return wrapped
+def _view_of(find: Callable[..., Any], roles: Sequence[str], methods: Sequence[str], view: View) -> View:
+    @require_http_methods(methods)
+    @login_required
+    @wraps(view)
+    def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
+        return view(request, find(request.user, slug, *roles), **kwargs)
 
-    return decorate
+    return wrapped
 
 
 def groups_of_new_study(user: User) -> list[ResearchGroup]:

@@ -7,19 +7,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.members.forms import MemberForm, MoveStudyForm
 from annotation.members.groups import move_study
 from annotation.members.memberships import annotators, grants_in, readers
-from annotation.members.permissions import MANAGERS, account_of, study_view
+from annotation.members.permissions import FORM, MANAGERS, POST, account_of, study_view
 from annotation.members.role_pages import NewLink, add, annotators_page, new_link, revoke
 from annotation.models import Annotator, ResearchGroup, Study
 
 
 @never_cache
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def members(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the members of a study and its group, and grant roles in the study."""
     if request.method != "POST":
@@ -31,8 +29,7 @@ def members(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, MemberForm(), made=added) if added.url else redirect("annotation:members", study.slug)
 
 
-@study_view(*MANAGERS)
-@require_POST
+@study_view(*MANAGERS, methods=POST)
 def revoke_in_study(request: HttpRequest, study: Study) -> HttpResponse:
     """Revoke a role in a study."""
     still_there = revoke(request, study=study)
@@ -40,15 +37,13 @@ def revoke_in_study(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @never_cache
-@study_view(*MANAGERS)
-@require_POST
+@study_view(*MANAGERS, methods=POST)
 def link_in_study(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a new sign-in link for a member who has never signed in."""
     return _page(request, study, MemberForm(), made=new_link(request, study=study))
 
 
-@study_view(*MANAGERS)
-@require_POST
+@study_view(*MANAGERS, methods=POST)
 def move(request: HttpRequest, study: Study) -> HttpResponse:
     """Move a study to another group; for site admins."""
     user = account_of(request)

@@ -11,14 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
 from annotation.core.errors import AnnotationError, Unacceptable
 from annotation.core.http import status_of
 from annotation.core.spreadsheet import csv_lines
-from annotation.members.permissions import MANAGERS, READERS, account_of, may_manage, study_view
+from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Study
 from annotation.monitoring.annotator_summary import assignments_of, summary_of
 from annotation.monitoring.forms import EraseForm, LeaveOutForm, MessageForm, OptionalReasonForm
@@ -48,8 +47,7 @@ DECISIONS: dict[str, Callable[..., exclusion.Effect]] = {
 }
 
 
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS, methods=FORM)
 def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one annotator's work; study admins decide about it and send messages."""
     annotator = get_object_or_404(study.annotators.present().select_related("study", "user"), pk=pk)
@@ -116,7 +114,6 @@ def _key(text: str) -> str:
 
 
 @study_view(*MANAGERS)
-@require_safe
 def payments(request: HttpRequest, study: Study) -> HttpResponse:
     """Send the pay due to each rater as CSV; `?platforms=1` includes those paid by a platform."""
     rows = payment_rows(payments_of(study, platforms=request.GET.get("platforms") == "1"))

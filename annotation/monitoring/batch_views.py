@@ -15,13 +15,12 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators.messages import recipients, send_to_batch
 from annotation.batches.services import notices_of
 from annotation.core.http import is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
-from annotation.members.permissions import MANAGERS, READERS, account_of, may_manage, study_view
+from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Assignment, Batch, Hit, Slot, Study
 from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
 from annotation.monitoring.batch_figures import figures_of
@@ -38,7 +37,6 @@ SHARE_OF_TIME = 20  # counting takes at most a twentieth of the server's time
 
 
 @study_view(*READERS)
-@require_safe
 def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one batch."""
     batch = _find(study, pk)
@@ -64,7 +62,6 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 
 @study_view(*READERS)
-@require_safe
 def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Return the progress of a batch, in one query; 204 when it is unchanged."""
     batch = _find(study, pk)
@@ -74,7 +71,6 @@ def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 
 @study_view(*READERS)
-@require_safe
 def batch_figures(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Return time, money, raters and ratings per pair; 204 when they are unchanged."""
     batch = _find(study, pk)
@@ -83,8 +79,7 @@ def batch_figures(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     return _response(request, *_figures(request, batch, slots_of(batch, timezone.now())))
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def batch_message(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Send a message to all who have, or had, a HIT of the batch."""
     batch = _find(study, pk)
@@ -98,8 +93,7 @@ def batch_message(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     return render(request, "annotation/monitoring/batch_message.html", context, status=422 if form.is_bound else 200)
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def batch_idle(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """List the idle claims of the batch, and release them; `?minutes=` sets the least idle time."""
     batch, now = _find(study, pk), timezone.now()

@@ -9,9 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
-from annotation.members.permissions import READERS, account_of, may_manage, study_view
+from annotation.members.permissions import FORM, READERS, account_of, may_manage, study_view
 from annotation.models import Flag, Study
 from annotation.monitoring.reports import RETURNED, flags_of, kind_counts, reported_raters, returned_of, with_rows
 from annotation.quality.exclusion import unblock_annotator
@@ -19,8 +18,7 @@ from annotation.quality.exclusion import unblock_annotator
 REPORTS_A_PAGE = 50
 
 
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS, methods=FORM)
 def reports(request: HttpRequest, study: Study) -> HttpResponse:
     """List flags and returned HITs; study admins unblock raters."""
     manages = may_manage(request.user, study)

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from annotation.core.http import attempt
 from annotation.members.permissions import READERS, study_view
@@ -15,7 +14,6 @@ from annotation.planning.plans import plan
 
 
 @study_view(*READERS)
-@require_safe
 def planner(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the form, and the plan if the URL has parameters."""
     form = PlanForm(request.GET if "width" in request.GET else None, study=study)

@@ -15,11 +15,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.errors import AnnotationError, BadFields
 from annotation.core.http import error_text, status_of
-from annotation.members.permissions import MANAGERS, READERS, account_of, may_manage, study_view
+from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, may_manage, study_view
 from annotation.models import Channel, Study
 from annotation.recruitment.accounts import InviteForm, ReissueForm
 from annotation.recruitment.base import adapter_of
@@ -30,7 +29,6 @@ from annotation.recruitment.options import ChannelForm
 
 
 @study_view(*READERS)
-@require_safe
 def channels(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's channels with their counts."""
     rows = with_counts(study.channels.select_related("batch"))
@@ -38,8 +36,7 @@ def channels(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, "annotation/recruitment/channels.html", context)
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
     """Make a channel of one kind, shut at first."""
     label = next((str(one.label) for one in kinds() if one.value == kind), None)
@@ -59,8 +56,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
     return render(request, "annotation/recruitment/new_channel.html", context, status=status)
 
 
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS, methods=FORM)
 def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
     """Show a channel; study admins change its settings, open and shut it, and run its adapter's actions."""
     channel = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
@@ -76,9 +72,8 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
     return _save(request, channel)
 
 
-@study_view(*MANAGERS)
+@study_view(*MANAGERS, methods=POST)
 @never_cache
-@require_POST
 def new_links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
     """Make one-time links, for new raters or for one who lost access, and show them; they can't be shown again."""
     channel = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)

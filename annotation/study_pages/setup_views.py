@@ -8,14 +8,16 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.forms import CopyStudyForm, NewStudyForm
 from annotation.importing.new_studies import copy_study, create_study
 from annotation.members.permissions import (
+    FORM,
     MANAGERS,
+    POST,
     READERS,
     account_of,
     group_of_copy,
@@ -79,8 +81,7 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
     return study
 
 
-@study_view(*MANAGERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*MANAGERS, methods=FORM)
 def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
     """Change a study's settings; once rating has begun, as an amendment with a reason."""
     form = StudySettingsForm(request.POST if request.method == "POST" else None, instance=study)
@@ -107,8 +108,7 @@ def _save(request: HttpRequest, study: Study, form: StudySettingsForm) -> bool:
     return not form.errors
 
 
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS, methods=FORM)
 def copy(request: HttpRequest, study: Study) -> HttpResponse:
     """Make a study with the settings of this one, and optionally its instances."""
     user = account_of(request)
@@ -131,8 +131,7 @@ class ArchiveForm(forms.Form):
     reason = forms.CharField(required=False, max_length=LONGEST_REASON)
 
 
-@study_view(*MANAGERS)
-@require_POST
+@study_view(*MANAGERS, methods=POST)
 def archive(request: HttpRequest, study: Study) -> HttpResponse:
     """Archive a study, after a confirmation, or restore it."""
     form = ArchiveForm(request.POST)
@@ -150,7 +149,6 @@ def archive(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_view(*READERS)
-@require_safe
 def study_log(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a study's log, the latest entry first."""
     page = Paginator(events_of(study), EVENTS_A_PAGE).get_page(request.GET.get("page"))

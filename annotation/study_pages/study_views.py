@@ -11,14 +11,14 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from analysis import similarity
 from annotation.core.errors import AnnotationError
 from annotation.core.http import attempt
 from annotation.importing.forms import UploadForm, file_of
 from annotation.importing.uploads import read_upload
-from annotation.members.permissions import READERS, account_of, has_any_role, may_manage, study_view
+from annotation.members.permissions import FORM, POST, READERS, account_of, has_any_role, may_manage, study_view
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
 from annotation.monitoring.reports import kind_counts
 from annotation.separability.forms import SeparabilityForm
@@ -48,8 +48,7 @@ def studies(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/study_pages/studies.html", context)
 
 
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS, methods=FORM)
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
     """Import a further file into a study."""
     form = UploadForm(request.POST or None, request.FILES or None)
@@ -61,7 +60,6 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_view(*READERS)
-@require_safe
 def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a study's contents and its next steps."""
     page = (
@@ -97,8 +95,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, page or "annotation/study_pages/study.html", context)
 
 
-@study_view(*READERS)
-@require_POST
+@study_view(*READERS, methods=POST)
 def separability(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a computation of separability."""
     if request.POST.get("similarity", "") not in ("", *similarity.names()):
@@ -113,7 +110,6 @@ def separability(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_view(*READERS)
-@require_safe
 def instances(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's instances."""
     page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
@@ -121,7 +117,6 @@ def instances(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_view(*READERS)
-@require_safe
 def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one instance: its source, pairs with texts, and comparison tables."""
     instance = get_object_or_404(Instance, study=study, pk=pk)

@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 
-from annotation.members.permissions import READERS, account_of, study_view
+from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
@@ -22,7 +21,6 @@ from judging.models import AspectSet
 MOST_VERSIONS = 50
 
 
-@require_safe
 @study_view(*READERS)
 def aspects(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the current aspects and all versions, with forms to edit and to distil them."""
@@ -32,8 +30,7 @@ def aspects(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def edit(request: HttpRequest, study: Study) -> HttpResponse:
     """Store a list as the next version."""
     form = AspectsForm(request.POST)
@@ -46,8 +43,7 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, form=form, status=422)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate the distillation, and offer to start it; no call is made."""
     form, found = DistilForm(request.POST), None
@@ -62,8 +58,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, distil_form=form, found=found, status=status)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def distil(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the distillation of aspects."""
     form = DistilForm(request.POST)

@@ -8,10 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 
 from annotation.core.errors import AnnotationError
-from annotation.members.permissions import READERS, account_of, study_view
+from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on
 from judging.core.pricing import check_cap
@@ -41,7 +40,6 @@ class SystemRow:
         return self.at_work or (self.work is not None and self.work.under_way)
 
 
-@require_safe
 @study_view(*READERS)
 def generate(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the form, and every sampled system with its settings."""
@@ -52,8 +50,7 @@ def generate(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, GenerateForm(study=study))
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate the sampling, and offer to start it; no call is made and nothing is stored."""
     form, found = GenerateForm(request.POST, study=study), None
@@ -71,8 +68,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, form, found, status=status)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the sampling of the texts."""
     form = GenerateForm(request.POST, study=study)
@@ -86,7 +82,6 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, form, status=422)
 
 
-@require_safe
 @study_view(*READERS)
 def systems_file(request: HttpRequest, study: Study) -> HttpResponse:
     """Return every sampled system with its settings as JSON."""

@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
-from annotation.members.permissions import READERS, account_of, study_view
+from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.models import Judge, Judgment, TableMaking
 from judging.review import marks
@@ -21,7 +20,6 @@ from judging.review.replaying import replay
 A_PAGE = 20
 
 
-@require_safe
 @study_view(*READERS)
 def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     """Compare a judge with another one or with people; without a choice, show the form only."""
@@ -77,7 +75,6 @@ RELATED = (
 )
 
 
-@require_safe
 @study_view(*READERS)
 def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show one judgment with the exact messages sent, each completion, and how it was read."""
@@ -97,8 +94,7 @@ def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpRespon
     return TemplateResponse(request, "judging/review/judgment.html", context)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def mark(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Store or remove the user's mark on a rationale."""
     judgment = get_object_or_404(Judgment, run__study=study, pk=judgment_id)

@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 
-from annotation.members.permissions import READERS, study_view
+from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
@@ -27,15 +26,13 @@ from judging.wordings.prompt_files import read_folder
 MOST_UNUSED = 50
 
 
-@require_safe
 @study_view(*READERS)
 def judges(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's judges and their runs, with forms to add a judge and to start a run."""
     return _judges_page(request, study)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     """Add a judge, for all studies of the group."""
     form = JudgeForm(request.POST, study=study, judges=judges_seen_by(request.user))
@@ -47,8 +44,7 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect("judging:judges", study.slug)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate a run and offer to start it; no call is made."""
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
@@ -64,8 +60,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     return _judges_page(request, study, run_form=form, estimate=found, status=status)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a run, new or again."""
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))

@@ -11,9 +11,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET
 
-from annotation.members.permissions import READERS, study_view
+from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.jobs import leases
 from judging.models import Completion, JudgeRun, Judgment
@@ -49,8 +49,7 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     return TemplateResponse(request, "judging/runs/run.html", context)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """Pause, resume, cancel or restart a run, by the button pressed."""
     found = _find(study, run_id)
@@ -70,7 +69,6 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     return redirect("judging:run", study.slug, found.pk)
 
 
-@require_safe
 @study_view(*READERS)
 def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """List a run's judgments, filtered by outcome, order, question or data set."""

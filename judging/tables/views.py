@@ -8,10 +8,9 @@ from django.db.models import Count, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.importing.tables import table_lines
-from annotation.members.permissions import READERS, study_view
+from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import ComparisonTable, Study
 from judging.aspects.aspect_sets import current_aspects
 from judging.core.fields import errors_on
@@ -39,7 +38,6 @@ IN_ORDER = (
 )
 
 
-@require_safe
 @study_view(*READERS)
 def tables(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's comparison tables with their checks, and the figures of each variant."""
@@ -65,7 +63,6 @@ def tables(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "judging/tables/tables.html", context)
 
 
-@require_safe
 @study_view(*READERS)
 def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one table with its texts, checks, raters' flags, and its making if a judge made it."""
@@ -90,7 +87,6 @@ def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     return TemplateResponse(request, "judging/tables/table.html", context)
 
 
-@require_safe
 @study_view(*READERS)
 def judgment_table(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show the table behind one judgment and its making, published or not."""
@@ -113,7 +109,6 @@ def judgment_table(request: HttpRequest, study: Study, judgment_id: int) -> Http
     return TemplateResponse(request, "judging/tables/table.html", context)
 
 
-@require_safe
 @study_view(*READERS)
 def tables_file(request: HttpRequest, study: Study) -> Any:
     """Stream a study's tables, or those of one variant, as `export_tables` writes them."""
@@ -153,8 +148,7 @@ def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
     return [one.judgment for one in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@study_view(*READERS)
+@study_view(*READERS, methods=FORM)
 def make(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the form, and for a submitted one the estimate; no call is made."""
     if request.method != "POST":
@@ -170,8 +164,7 @@ def make(request: HttpRequest, study: Study) -> HttpResponse:
     return _making_page(request, study, form, found)
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the run, new or again."""
     form = MakeTablesForm(request.POST, study=study)

@@ -5,9 +5,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.members.permissions import READERS, study_view
+from annotation.members.permissions import FORM, READERS, study_view
 from annotation.models import Pair, Study
 from judging.calls.presentations import AB, IDENTITY_FIELDS, SHOWN_FIELDS, present
 from judging.core.errors import BadPrompt
@@ -20,8 +19,7 @@ from judging.wordings.prompt_files import add_prompt, read_folder
 Messages = list[dict[str, str]]
 
 
-@study_view(*READERS)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_view(*READERS, methods=FORM)
 def prompts(request: HttpRequest, study: Study) -> HttpResponse:
     """List the prompts for judges of this study; check one, or add it for the study's group."""
     if request.method != "POST":
@@ -60,7 +58,6 @@ def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairFor
     return _page(request, study, form, pair, sent=sent, checked=True, status=status)
 
 
-@require_safe
 @study_view(*READERS)
 def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
     """Show one version of a prompt, and the messages that a judge would send about a pair of this study."""

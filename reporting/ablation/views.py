@@ -12,11 +12,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.core.errors import UnknownName
 from annotation.core.spreadsheet import csv_lines
-from annotation.members.permissions import READERS, study_view
+from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import Study
 from judging.ablation.round_arrays import ablation_judges
 from judging.ablation.services import FEWER_CALLS, AblationEstimate, estimate_ablation, queue_ablation
@@ -48,8 +47,7 @@ ACTIVE = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 POLL_SECONDS = 5  # how often the page refreshes active runs
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@study_view(*READERS)
+@study_view(*READERS, methods=FORM)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the ablation; for a posted form, estimate its calls and cost without starting anything."""
     if request.method == "POST":
@@ -65,8 +63,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, AblationForm(study=study))
 
 
-@require_POST
-@study_view(*READERS)
+@study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a run of each configuration."""
     form = AblationForm(request.POST, study=study)
@@ -83,7 +80,6 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     return _page(request, study, form, status=422)
 
 
-@require_safe
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the numbers of the page as JSON or CSV."""
@@ -98,7 +94,6 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     return response
 
 
-@require_safe
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return a chart; `theme` is light or dark."""

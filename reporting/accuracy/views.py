@@ -6,7 +6,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
 
 from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import READERS, study_view
@@ -22,7 +21,6 @@ CONTENT_TYPES = {
 KINDS = {"dataset": _("data set"), "tag": _("tag"), "all": _("all pairs")}
 
 
-@require_safe
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show every judge's accuracy on each subset of the pairs that have a gold label."""
@@ -38,7 +36,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "reporting/accuracy/judge_accuracy.html", context)
 
 
-@require_safe
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the numbers of the page as JSON, CSV or LaTeX."""

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
-from django.views.decorators.http import require_safe
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
@@ -14,7 +13,6 @@ CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; 
 CHUNK_CHARACTERS = 64 * 1024
 
 
-@require_safe
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, kind: str, form: str) -> Any:
     """Stream the rows of one kind."""

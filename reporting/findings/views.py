@@ -8,7 +8,6 @@ from django.template.response import TemplateResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_safe
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
@@ -44,7 +43,6 @@ CONFIGURATIONS_PER_PAGE = 10
 MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
 
 
-@require_safe
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the findings with their charts, and the next steps."""
@@ -73,7 +71,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "reporting/findings/findings.html", context)
 
 
-@require_safe
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers that the page shows."""
@@ -143,7 +140,6 @@ OF_CONFIGURATION = {
 }
 
 
-@require_safe
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark."""

@@ -12,7 +12,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
 
 from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, may_manage, study_view
@@ -66,7 +65,6 @@ ALT = {
 }
 
 
-@require_safe
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show how distinguishable the systems are; for a single configuration also scenarios, instances and stability."""
@@ -99,7 +97,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "reporting/separability/separability.html", {**context, "advice": advice})
 
 
-@require_safe
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers of the page."""
@@ -107,7 +104,6 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
-@require_safe
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return a chart, or its specification; `theme` is light or dark."""

@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
@@ -41,7 +40,6 @@ MOVES = {
 PICTURE_ALT = _("Points with intervals: the mean before and after, for each arm. The numbers are in the table below.")
 
 
-@require_safe
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show votes before and after the second stage by arm, and the reasons."""
@@ -71,7 +69,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "reporting/table_effect/table_effect.html", context)
 
 
-@require_safe
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     """Return the numbers of the page."""
@@ -79,7 +76,6 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
-@require_safe
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the chart, or its specification; `theme` is light or dark."""
