@@ -100,11 +100,12 @@ def group_view(*roles: str, methods: Sequence[str] = SAFE) -> Callable[[View], V
 
 
 def _view_of(find: Callable[..., Any], roles: Sequence[str], methods: Sequence[str], view: View) -> View:
-    @require_http_methods(methods)
+    answer = require_http_methods(methods)(view)
+
     @login_required
     @wraps(view)
     def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
-        return view(request, find(request.user, slug, *roles), **kwargs)
+        return answer(request, find(request.user, slug, *roles), **kwargs)
 
     return wrapped
 
