@@ -23,23 +23,15 @@ def loaded_by(program: str, modules: tuple[str, ...]) -> str:
     return started.stdout.strip()
 
 
-def test_web_process_starts_without_models_and_clients() -> None:
-    assert loaded_by("", HEAVY) == "[]"
-
-
-def test_pages_are_loaded_before_the_server_forks() -> None:
+def test_web_process_has_its_pages_loaded_when_it_forks_and_no_clients_and_nothing_open() -> None:
     pages = ("annotation.batches.views", "judging.urls", "reporting.api.views")
-    assert loaded_by("", pages) == str(list(pages))
-
-
-def test_nothing_that_a_fork_would_break_is_open_when_the_pages_are_loaded() -> None:
-    program = """
+    nothing_that_a_fork_would_break = """
 import threading
 from django.db import connections
 assert threading.active_count() == 1, threading.enumerate()
 assert all(connection.connection is None for connection in connections.all(initialized_only=True))
 """
-    assert loaded_by(program, ()) == "[]"
+    assert loaded_by(nothing_that_a_fork_would_break, HEAVY + pages) == str(list(pages))
 
 
 def test_the_list_of_installed_models_loads_nothing_that_speaks_to_models_elsewhere() -> None:

@@ -20,6 +20,7 @@ from django.core.management import call_command
 from annotation.models import Batch, Study
 from judging.models import JudgeRun
 from reporting.management.commands import demo
+from tests import migrated
 from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
 
 pytestmark = pytest.mark.slow
@@ -97,7 +98,10 @@ def test_demo_repairs_a_load_that_was_cut_off(monkeypatch: pytest.MonkeyPatch, s
 class Served:
     """`manage.py demo` or `manage.py serve` in a process of its own, with its own data folder."""
 
-    def __init__(self, folder: Path, command: str) -> None:
+    def __init__(self, folder: Path, command: str, *, migrated_before: bool) -> None:
+        if migrated_before:
+            (folder / "data").mkdir()
+            migrated.copy_file(folder / "data" / "db.sqlite3")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -138,11 +142,13 @@ class Served:
 
 @pytest.fixture
 def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
-    served = Served(tmp_path, getattr(request, "param", "demo"))
+    command, migrated_before = request.param
+    served = Served(tmp_path, command, migrated_before=migrated_before)
     yield served
     served.stop()
 
 
+@pytest.mark.parametrize("served", [("demo", True)], indirect=True, ids=["demo"])
 def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: Served) -> None:
     said = served.wait_until_served()
     for role in ROLES:
@@ -156,7 +162,8 @@ def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: S
     served.gone()
 
 
-def test_killed_demo_leaves_nothing_running(served: Served) -> None:
+@pytest.mark.parametrize("served", [("serve", True)], indirect=True, ids=["serve"])
+def test_killed_supervisor_leaves_nothing_running(served: Served) -> None:
     served.wait_until_served()
     served.process.kill()
     served.process.wait()
@@ -165,7 +172,7 @@ def test_killed_demo_leaves_nothing_running(served: Served) -> None:
         assert probe.connect_ex(("127.0.0.1", served.port)) != 0
 
 
-@pytest.mark.parametrize("served", ["serve"], indirect=True)
+@pytest.mark.parametrize("served", [("serve", False)], indirect=True, ids=["serve"])
 def test_serve_makes_the_database_offers_the_first_admin_in_and_serves(served: Served) -> None:
     said = served.wait_until_served()
     assert said.startswith("There is no site admin yet.")

@@ -48,6 +48,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--no-cache"]
     subprocess.run([*install, "--python", python, wheel], check=True)
+    # Else each of the demo's processes would compile every module.
+    subprocess.run([python, "-m", "compileall", "-q", *(packages / name for name in PACKAGES)], check=True)
     ours = next(packages.glob("tandem-*.dist-info"))
     for needed in required_by(metadata.PathDistribution(ours)):
         for top in {file.parts[0] for file in needed.files or [] if file.parts[0] != ".."}:

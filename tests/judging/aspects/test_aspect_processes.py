@@ -2,9 +2,7 @@
 
 import json
 import signal
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from tests import migrated
 from tests.fakes import StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, answer
-from tests.judging.runs.test_processes import Installation, end
+from tests.judging.runs.test_processes import Installation, end, installation_of
 
 pytestmark = pytest.mark.slow
 
@@ -60,44 +58,35 @@ def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path
     (folder / "study.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     made = Installation(folder)
     migrated.copy_file(folder / "tandem.sqlite3")
-    made.run_all(
+    prepared = made.script(
         ("import_study", str(folder / "study.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", running.base_url, "--model", "small"),
     )
+    made.run("shell", "-c", prepared + made.copy("prepared") + QUEUE + made.copy("queued"))
     return folder
 
 
-@pytest.fixture
-def installation(template: Path, tmp_path: Path) -> Installation:
-    """Return a copy of the prepared installation."""
-    source, target = sqlite3.connect(template / "tandem.sqlite3"), sqlite3.connect(tmp_path / "tandem.sqlite3")
-    with closing(source), closing(target):
-        source.backup(target)
-    return Installation(tmp_path)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
-def test_ended_command_repeats_at_most_the_calls_in_flight(
-    installation: Installation, server: StandIn, number: int, code: int
+def test_command_ended_twice_repeats_at_most_the_calls_in_flight(
+    template: Path, tmp_path: Path, server: StandIn
 ) -> None:
-    process = installation.start(*DISTIL)
-    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
-    ended, _, err = end(process, number)
-    assert ended == code
-    assert "Traceback" not in err
-    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
-    assert installation.rows("SELECT count(*) FROM judging_aspectset") == [(0,)]
+    installation = installation_of(template / "prepared.sqlite3", tmp_path)
+    for ends, (number, code) in enumerate([(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)], start=1):
+        process = installation.start(*DISTIL)
+        server.wait_for_calls(HELD_AFTER + ends * IN_FLIGHT)
+        ended, _, err = end(process, number)
+        assert ended == code
+        assert "Traceback" not in err
+        assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+        assert installation.rows("SELECT count(*) FROM judging_aspectset") == [(0,)]
     server.release()
     out = installation.run(*DISTIL).splitlines()
     assert out[0].startswith(f"summarization.v1 added; cached {HELD_AFTER}, calls {CALLS - HELD_AFTER}, cost unknown")
     assert out[1:] == [f"- {aspect}" for aspect in FIVE]
-    assert server.calls == CALLS + IN_FLIGHT
-    assert installation.run(*DISTIL).startswith(f"summarization.v1 unchanged; cached {CALLS}, calls 0")
-    assert server.calls == CALLS + IN_FLIGHT
+    assert server.calls == CALLS + 2 * IN_FLIGHT
 
 
-def test_stopped_worker_hands_its_task_to_the_next(installation: Installation, server: StandIn) -> None:
-    installation.run("shell", "-c", QUEUE)
+def test_stopped_worker_hands_its_task_to_the_next(template: Path, tmp_path: Path, server: StandIn) -> None:
+    installation = installation_of(template / "queued.sqlite3", tmp_path)
     worker = installation.start("worker", "--interval", "0.05")
     server.wait_for_calls(HELD_AFTER + 8)
     code, _, err = end(worker, signal.SIGTERM)

@@ -2,16 +2,14 @@
 
 import json
 import signal
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests import migrated
 from tests.fakes import Body, StandIn
-from tests.judging.runs.test_processes import Installation, end
+from tests.judging.runs.test_processes import Installation, end, installation_of
 
 pytestmark = pytest.mark.slow
 
@@ -57,50 +55,40 @@ def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path
     (folder / "sources.jsonl").write_text("\n".join(lines), encoding="utf-8")
     made = Installation(folder)
     migrated.copy_file(folder / "tandem.sqlite3")
-    made.run_all(
+    prepared = made.script(
         ("import_sources", str(folder / "sources.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", running.base_url, "--model", "small"),
     )
+    made.run("shell", "-c", prepared + made.copy("prepared") + QUEUE + made.copy("queued"))
     return folder
 
 
-@pytest.fixture
-def installation(template: Path, tmp_path: Path) -> Installation:
-    """Return a copy of the prepared installation."""
-    source, target = sqlite3.connect(template / "tandem.sqlite3"), sqlite3.connect(tmp_path / "tandem.sqlite3")
-    with closing(source), closing(target):
-        source.backup(target)
-    return Installation(tmp_path)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
-def test_ended_command_repeats_at_most_the_calls_in_flight(
-    installation: Installation, server: StandIn, number: int, code: int
+def test_command_ended_twice_repeats_at_most_the_calls_in_flight(
+    template: Path, tmp_path: Path, server: StandIn
 ) -> None:
-    process = installation.start(*GENERATE)
-    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
-    ended, _, err = end(process, number)
-    assert ended == code
-    assert "Traceback" not in err
-    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+    installation = installation_of(template / "prepared.sqlite3", tmp_path)
     # Nothing is half-stored: an instance has all of its texts, or none.
     halves = "SELECT count(*) FROM annotation_generation GROUP BY instance_id HAVING count(*) <> 3"
-    assert installation.rows(halves) == []
+    for ends, (number, code) in enumerate([(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)], start=1):
+        process = installation.start(*GENERATE)
+        server.wait_for_calls(HELD_AFTER + ends * IN_FLIGHT)
+        ended, _, err = end(process, number)
+        assert ended == code
+        assert "Traceback" not in err
+        assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+        assert installation.rows(halves) == []
     server.release()
     out = installation.run(*GENERATE)
-    assert (
-        f"calls {CALLS - HELD_AFTER}," in out or f"calls {CALLS}," in out
-    )  # what the killed one paid may be counted here
-    assert server.calls == CALLS + IN_FLIGHT
+    # What the killed one paid may be counted here.
+    assert f"calls {CALLS - HELD_AFTER}," in out or f"calls {CALLS}," in out
+    assert server.calls == CALLS + 2 * IN_FLIGHT
     assert installation.rows("SELECT count(*) FROM annotation_generation") == [(CALLS,)]
     assert installation.rows(halves) == []
     assert installation.rows("SELECT calls FROM judging_generationrun") == [(CALLS,)]
-    assert installation.run(*GENERATE).strip().endswith("cached 0, calls 0")
-    assert server.calls == CALLS + IN_FLIGHT
 
 
-def test_stopped_worker_hands_its_task_to_the_next(installation: Installation, server: StandIn) -> None:
-    installation.run("shell", "-c", QUEUE)
+def test_stopped_worker_hands_its_task_to_the_next(template: Path, tmp_path: Path, server: StandIn) -> None:
+    installation = installation_of(template / "queued.sqlite3", tmp_path)
     worker = installation.start("worker", "--interval", "0.05")
     server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
     code, _, err = end(worker, signal.SIGTERM)

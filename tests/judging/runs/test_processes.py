@@ -1,6 +1,7 @@
 """Real processes: killed, interrupted and stopped half-way, on a database file of their own."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -48,10 +49,16 @@ class Installation:
         assert process.returncode == 0, err
         return out
 
-    def run_all(self, *commands: tuple[str, ...]) -> None:
-        """Run commands that succeed, one after the other in one process."""
+    @staticmethod
+    def script(*commands: tuple[str, ...]) -> str:
+        """Return a script that runs commands, for Django's shell."""
         calls = "".join(f"call_command(*{command!r})\n" for command in commands)
-        self.run("shell", "-c", f"from django.core.management import call_command\n{calls}")
+        return f"from django.core.management import call_command\n{calls}"
+
+    def copy(self, name: str) -> str:
+        """Return a script that copies the database as it stands, for Django's shell."""
+        target = str(self.folder / f"{name}.sqlite3")
+        return f"from django.db import connection\nconnection.cursor().execute('VACUUM INTO %s', [{target!r}])\n"
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Read the database from outside."""
@@ -60,6 +67,12 @@ class Installation:
             return connection.execute(query).fetchall()
         finally:
             connection.close()
+
+
+def installation_of(prepared: Path, folder: Path) -> Installation:
+    """Return an installation with a copy of a prepared database."""
+    shutil.copy(prepared, folder / "tandem.sqlite3")
+    return Installation(folder)
 
 
 @pytest.fixture(scope="module")
@@ -81,23 +94,19 @@ def template(tmp_path_factory: pytest.TempPathFactory, server: StandIn) -> Path:
     (folder / "study.jsonl").write_text("\n".join(lines), encoding="utf-8")
     installation = Installation(folder)
     migrated.copy_file(folder / "tandem.sqlite3")
-    installation.run_all(
+    prepared = installation.script(
         ("import_study", str(folder / "study.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", server.base_url, "--model", "small"),
         ("add_judge", "judy", "--method", "direct", "--endpoint", "local"),
     )
+    installation.run("shell", "-c", prepared + installation.copy("prepared"))
     return folder
 
 
 @pytest.fixture
 def installation(template: Path, tmp_path: Path) -> Installation:
     """Return a copy of the prepared installation."""
-    source = sqlite3.connect(template / "tandem.sqlite3")
-    target = sqlite3.connect(tmp_path / "tandem.sqlite3")
-    source.backup(target)
-    source.close()
-    target.close()
-    return Installation(tmp_path)
+    return installation_of(template / "prepared.sqlite3", tmp_path)
 
 
 @pytest.fixture
@@ -117,55 +126,61 @@ def end(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def test_killed_run_repeats_at_most_the_calls_in_flight(installation: Installation, stand_in: StandIn) -> None:
-    process = installation.start(*RUN)
-    stand_in.wait_for_calls(10 + IN_FLIGHT)
-    assert end(process, signal.SIGKILL)[0] == -signal.SIGKILL
-    assert stand_in.calls == 10 + IN_FLIGHT
-    [(stored,)] = installation.rows("SELECT count(*) FROM judging_completion")
-    assert stored == 10  # each slot was free again only after its answer was in the database
-    stand_in.release()
+def test_run_survives_every_end_of_its_process(installation: Installation, stand_in: StandIn) -> None:
+    """Nothing is lost or asked twice but the calls in flight, and the same command or a worker takes up what is left."""
+    ends = 0
 
-    out = installation.run(*RUN)
-    assert out.startswith(f"asked {PAIRS} = ")
-    assert out.strip().endswith(f"calls {PAIRS - 10}")
-    assert stand_in.calls == PAIRS + IN_FLIGHT
-    assert installation.run(*RUN).strip().endswith("cached 0, calls 0")
-    assert stand_in.calls == PAIRS + IN_FLIGHT
+    def started(*arguments: str) -> subprocess.Popen[str]:
+        """Start a process, and wait until all it asks is kept waiting."""
+        nonlocal ends
+        ends += 1
+        process = installation.start(*arguments)
+        stand_in.wait_for_calls(10 + ends * IN_FLIGHT)
+        return process
 
+    def status() -> object:
+        [(found,)] = installation.rows("SELECT status FROM judging_judgerun")
+        return found
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_says_that_it_resumes(installation: Installation, stand_in: StandIn, number: int) -> None:
-    process = installation.start(*RUN)
-    stand_in.wait_for_calls(10 + IN_FLIGHT)
-    code, out, err = end(process, number)
-    assert code == 130
-    assert out.startswith("asked 10 = ")
+    def completions() -> object:
+        [(stored,)] = installation.rows("SELECT count(*) FROM judging_completion")
+        return stored
+
+    process = started(*RUN)
+    connection = sqlite3.connect(installation.folder / "tandem.sqlite3", timeout=20)
+    with connection:
+        connection.execute("UPDATE judging_judgerun SET status = 'paused'")
+    connection.close()
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "stopped from elsewhere" in err) == (3, True), err
     assert f"pending {PAIRS - 10}" in out
-    assert "the same command resumes" in err
-    assert "Traceback" not in err
-    assert installation.rows("SELECT status FROM judging_judgerun") == [("paused",)]
-    assert installation.rows("SELECT count(*) FROM judging_runworker") == [(0,)]
-    stand_in.release()
-    assert installation.run(*RUN).startswith(f"asked {PAIRS} = ")
+    assert status() == "paused"
+    assert completions() == 10  # each slot was free again only after its answer was in the database
 
+    assert end(started(*RUN), signal.SIGKILL)[0] == -signal.SIGKILL
+    assert completions() == 10
 
-def test_worker_takes_up_a_killed_run_and_stops_on_request(installation: Installation, stand_in: StandIn) -> None:
-    process = installation.start(*RUN)
-    stand_in.wait_for_calls(10 + IN_FLIGHT)
-    end(process, signal.SIGKILL)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        code, out, err = end(started(*RUN), number)
+        assert code == 130
+        assert out.startswith("asked 10 = ")
+        assert f"pending {PAIRS - 10}" in out
+        assert "the same command resumes" in err
+        assert "Traceback" not in err
+        assert status() == "paused"
+        assert installation.rows("SELECT count(*) FROM judging_runworker") == [(0,)]
 
-    worker = installation.start("worker", "--interval", "0.05")
-    stand_in.wait_for_calls(10 + 2 * IN_FLIGHT)
-    code, _, err = end(worker, signal.SIGTERM)
+    end(started(*RUN), signal.SIGKILL)
+    code, _, err = end(started("worker", "--interval", "0.05"), signal.SIGTERM)
     assert (code, "Traceback" in err) == (0, False)
-    assert installation.rows("SELECT status FROM judging_judgerun") == [("queued",)]
+    assert status() == "queued"
+    assert stand_in.calls == 10 + ends * IN_FLIGHT
 
     stand_in.release()
     installation.run("worker", "--interval", "0.05", "--batch")
-    assert installation.rows("SELECT status FROM judging_judgerun") == [("done",)]
+    assert status() == "done"
     assert installation.rows("SELECT count(*) FROM judging_judgment WHERE status = 'parsed'") == [(PAIRS,)]
-    assert stand_in.calls == PAIRS + 2 * IN_FLIGHT
+    assert stand_in.calls == PAIRS + ends * IN_FLIGHT
 
 
 def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(
@@ -185,15 +200,6 @@ def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(
     assert stand_in.calls <= PAIRS + IN_FLIGHT
     assert stand_in.most_in_flight <= 2 * IN_FLIGHT  # of which the killed one's were never answered
 
-
-def test_paused_run_stops_in_its_process(installation: Installation, stand_in: StandIn) -> None:
-    process = installation.start(*RUN)
-    stand_in.wait_for_calls(10 + IN_FLIGHT)
-    connection = sqlite3.connect(installation.folder / "tandem.sqlite3", timeout=20)
-    with connection:
-        connection.execute("UPDATE judging_judgerun SET status = 'paused'")
-    connection.close()
-    out, err = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode, "stopped from elsewhere" in err) == (3, True), err
-    assert f"pending {PAIRS - 10}" in out
-    assert installation.rows("SELECT status FROM judging_judgerun") == [("paused",)]
+    asked = stand_in.calls
+    assert installation.run(*RUN).strip().endswith("cached 0, calls 0")
+    assert stand_in.calls == asked
