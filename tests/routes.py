@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -85,6 +86,7 @@ def _model_of(route: Route) -> Any:
     return queryset.model if name and name not in ("Study", "Judge", "Endpoint") else None
 
 
+@lru_cache(maxsize=2)  # as what a request changes is undone
 def _usual(whole: Whole) -> dict[str, Any]:
     return {
         "slug": whole.study.slug,
@@ -100,6 +102,7 @@ def _usual(whole: Whole) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=2)
 def _special(whole: Whole) -> dict[str, dict[str, Any]]:
     """What isn't as usual: an address whose `pk` is no batch's, or whose slug is no study's."""
     group = {"slug": whole.group.slug}
@@ -126,6 +129,11 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
 
 def sent_to(route: Route, whole: Whole, method: str) -> dict[str, Any]:
     """Return what is sent: without it some would not be found by those who may."""
+    return _sent(whole).get((method, route.name), {})
+
+
+@lru_cache(maxsize=2)
+def _sent(whole: Whole) -> dict[tuple[str, str], dict[str, Any]]:
     configuration = {"dataset": whole.batch.dataset, "a": whole.batch.system_a.name, "b": whole.batch.system_b.name}
     display = whole.open_hit.displays.select_related("pair").earliest("pk")
     vote = {"pair_key": display.pair.key, "choice": "left"}
@@ -140,7 +148,7 @@ def sent_to(route: Route, whole: Whole, method: str) -> dict[str, Any]:
         ("POST", "annotation:link-in-study"): {"grant": in_study.pk if in_study else ""},
         ("POST", "annotation:revoke-in-group"): {"grant": in_group.pk if in_group else ""},
         ("POST", "annotation:link-in-group"): {"grant": in_group.pk if in_group else ""},
-    }.get((method, route.name), {})
+    }
 
 
 def session_of(user: User | None) -> str:

@@ -39,7 +39,7 @@ from tests.judging.builders import judge_with, make_endpoint, make_judge
 ROLES = (Role.ANNOTATOR, Role.RESEARCHER, Role.STUDY_ADMIN)
 
 
-@dataclass
+@dataclass(eq=False)
 class Whole:
     """One group's study, and what stands in the addresses of its pages."""
 

@@ -25,8 +25,8 @@ def server(transactional_db: None, tmp_path: Path) -> Iterator[RealServer]:
 
 @pytest.fixture
 def page(open_at: OpenAt, server: RealServer) -> Page:
-    """A HIT of three pairs, just begun."""
-    make_batch(make_study(instances=1, k=3), pairs=3, raters=1)
+    """A HIT of four pairs, just begun."""
+    make_batch(make_study(instances=1, k=4), pairs=4, raters=1)
     page = open_at(server.url, "ann", "annotator")
     page.goto("/rate/")
     page.get_by_role("button", name="I agree, begin").click()
@@ -59,42 +59,36 @@ def stored() -> dict[int, int]:
     }
 
 
-@pytest.mark.parametrize("reloaded", [True, False], ids=["reloaded", "left open"])
-def test_a_choice_made_while_the_server_is_dead_arrives_by_itself(
-    server: RealServer, page: Page, reloaded: bool
+def test_choices_made_while_the_server_is_dead_arrive_by_themselves(
+    server: RealServer, page: Page, open_at: OpenAt
 ) -> None:
     before, hit = shown(page), page.url
     for place, choice in enumerate(("left", "none")):
         expect(choose(page, place, choice)).to_contain_text("Saved at")
 
-    server.kill()
-    line = choose(page, 2, "right")
-    expect(line).to_have_class(re.compile("error|waiting"))
-    expect(line).to_be_visible()
-    expect(line).not_to_contain_text("Saved at")
-    assert stored() == {0: -1, 1: 0}
+    votes = {0: -1, 1: 0}
+    for place, reloaded, choice, verdict in ((2, False, "right", 1), (3, True, "left", -1)):
+        server.kill()
+        line = choose(page, place, choice)
+        expect(line).to_have_class(re.compile("error|waiting"))
+        expect(line).to_be_visible()
+        expect(line).not_to_contain_text("Saved at")
+        assert stored() == votes
 
-    server.start()
-    if reloaded:
-        page.goto(hit)
-    expect(page.locator("form[data-pair]").nth(2).locator(".saved")).to_contain_text("Saved at")
-    assert stored() == {0: -1, 1: 0, 2: 1}
-    assert (shown(page), choices(page)) == (before, ["left", "none", "right"])
-    assert Display.objects.count() == 3
+        server.start()
+        if reloaded:
+            page.goto(hit)
+        expect(page.locator("form[data-pair]").nth(place).locator(".saved")).to_contain_text("Saved at")
+        votes[place] = verdict
+        assert stored() == votes
+    chosen = ["left", "none", "right", "left"]
+    assert (shown(page), choices(page)) == (before, chosen)
+    assert Display.objects.count() == 4
+
+    elsewhere = open_at(server.url, "ann")
+    elsewhere.goto("/rate/")
+    assert (elsewhere.url, shown(elsewhere), choices(elsewhere)) == (hit, before, chosen)
 
     page.locator("[data-action=submit]").click()
     expect(page).not_to_have_url(hit)
     assert Assignment.objects.get().state == "submitted"
-
-
-def test_votes_saved_before_the_server_died_are_there_for_another_browser(
-    server: RealServer, page: Page, open_at: OpenAt
-) -> None:
-    before = shown(page)
-    expect(choose(page, 1, "right")).to_contain_text("Saved at")
-    server.kill()
-    server.start()
-
-    elsewhere = open_at(server.url, "ann")
-    elsewhere.goto("/rate/")
-    assert (elsewhere.url, shown(elsewhere), choices(elsewhere)) == (page.url, before, ["right"])
