@@ -15,9 +15,11 @@ from tests.factories import add_instances, instance_rows, make_batch, make_study
 OpenAs = Callable[..., Page]
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
 DESKTOP, PHONE = (1280, 1024), (360, 740)
 ZOOMED = (640, 512)  # what 200 % leaves of the desktop
-LOOKS = (("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE))
+# A dark page is the same page in other colours.
+LOOKS = (("light", DESKTOP, RULES), ("dark", DESKTOP, OF_COLOURS), ("light", PHONE, RULES))
 TEXT = "The ferry at seven is cancelled, so they take the one at eight twenty and walk from the landing. " * 4
 TOLD = {
     "guidelines": "Read the source first.\n\n- Prefer what is true.\n- Then what is short.\n\n| better | worse |\n|-|-|\n| a | b |",
@@ -37,10 +39,10 @@ class Inspection:
 
     def look(self, page: Page, name: str) -> None:
         """Run axe over the page as it stands, in every look; its forms, dialogs and what was typed stay as they are."""
-        for theme, (width, height) in LOOKS:
+        for theme, (width, height), rules in LOOKS:
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # no colour is read half-way to another
             page.set_viewport_size({"width": width, "height": height})
-            for violation in self._violations(page):
+            for violation in self._violations(page, rules):
                 nodes = [
                     f"{' '.join(map(str, node['target']))}: {node['failureSummary']}" for node in violation["nodes"]
                 ]
@@ -51,12 +53,12 @@ class Inspection:
                 self._note(f"{name}, {width}", f"is {needed} wide")
         page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
 
-    def _violations(self, page: Page) -> list[dict[str, Any]]:
+    def _violations(self, page: Page, rules: list[str]) -> list[dict[str, Any]]:
         if not page.evaluate("'axe' in window"):
             page.evaluate(
                 AXE_SCRIPT
             )  # the page's own policy, which would refuse it, does not bind the browser's driver
-        options = {"resultTypes": ["violations"], "runOnly": RULES}
+        options = {"resultTypes": ["violations"], "runOnly": rules}
         results: dict[str, Any] = page.evaluate("options => axe.run(document, options)", options)
         assert results["testEngine"]["name"] == "axe-core"
         return results["violations"]
