@@ -130,6 +130,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "config.static_files.HashedStorage"},
 }
+WHITENOISE_ALLOW_ALL_ORIGINS = False  # no other site needs these files
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 
 SESSION_ENGINE = "django.contrib.sessions.backends.db"

@@ -61,7 +61,7 @@ def make_study(
 ) -> Study:
     """Make a study with its systems, instances, generations, matchups and pairs."""
     study = Study.objects.create(
-        slug=slug, **{"title": slug, "task_kind": task_kind, "group": main_group(), **settings}
+        slug=slug, **{"title": slug, "task_kind": task_kind, "group": main_group(), "auto_advance": False, **settings}
     )
     if instances:
         add_instances(study, instances=instances, k=k, systems=systems, dataset=dataset)

@@ -131,6 +131,9 @@ class Study(models.Model):
     )
     ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")
     pair_order = models.CharField(max_length=10, choices=PairOrder.choices, default=PairOrder.RANDOM)
+    auto_advance = models.BooleanField(
+        default=True, help_text="A choice on a pair leads to the next pair; raters can switch it off for themselves."
+    )
     protocol = models.CharField(max_length=10, choices=Protocol.choices, default=Protocol.ONE_STAGE)
     arms: models.JSONField[Any, Any] = models.JSONField(
         default=list,

@@ -36,7 +36,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
         (
             _("What they are asked"),
             _("Once votes have been given, only the wording can be changed."),
-            ["question", "label_left", "label_right", "ties_allowed", "pair_order"],
+            ["question", "label_left", "label_right", "ties_allowed", "pair_order", "auto_advance"],
         ),
         (
             _("Two stages"),
@@ -83,7 +83,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
         fields = [
             *("title", "task_kind", "question", "source_label", "label_left", "label_right", "ties_allowed"),
             *("guidelines", "consent_text", "content_warning", "contact", "language", "render_markdown"),
-            *("pair_order", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
+            *("pair_order", "auto_advance", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
             *("pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
             *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
             *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
@@ -105,6 +105,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "label_right": _("Name of the right text"),
             "ties_allowed": _("Offer “no preference”"),
             "pair_order": _("Order of the pairs on a page"),
+            "auto_advance": _("A choice leads to the next pair"),
             "protocol": _("How often raters are asked"),
             "arm_unit": _("What is split into arms"),
             "balance_arms": _("Keep each HIT’s places evenly for the arms"),
@@ -134,6 +135,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
             "render_markdown": _("Without links and pictures."),
             "ties_allowed": "",
+            "auto_advance": _("Raters can switch it off for themselves."),
             "balance_arms": _("Where raters are split: as many of every arm on each HIT."),
             "keep_personal_days": _(
                 "Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and "

@@ -22,10 +22,10 @@ let seen = 0; // most pixels of it in view since
 function readingArea() {
   const pairs = document.querySelector(".pairs").getBoundingClientRect();
   let [top, bottom] = [0, innerHeight];
-  for (const bar of document.querySelectorAll(".source, #outbox, #hit-status")) {
+  for (const bar of document.querySelectorAll(".beside, #outbox, #hit-status")) {
     const box = bar.getBoundingClientRect();
     if (box.right <= pairs.left || box.left >= pairs.right) continue; // beside the pairs, or hidden
-    const above = bar.id === "outbox" ? box.top < innerHeight / 2 : bar.matches(".source");
+    const above = bar.id === "outbox" ? box.top < innerHeight / 2 : bar.matches(".beside");
     if (above) top = Math.max(top, box.bottom);
     else bottom = Math.min(bottom, box.top);
   }
@@ -91,13 +91,18 @@ addEventListener("resize", look);
 let pointing = false; // else the last input was a key
 document.addEventListener("pointerdown", () => (pointing = true), true);
 document.addEventListener("keydown", () => (pointing = false), true);
+const answered = new Set(); // ids of the cards that had a choice before
 document.addEventListener("change", ({ isTrusted, target }) => {
   if (target.name !== "choice") return;
   forgetChange();
+  const card = target.closest("[data-card]");
+  const isNew = !answered.has(card.id);
+  answered.add(card.id);
+  if (isNew && byId("tool-advance")?.checked) return leadOn(card);
   if (!isTrusted || !pointing) return;
   // A click on a choice ends the work on its pair: the next one is being read as soon as it is in view.
   const [all, area] = [cards(), readingArea()];
-  const place = all.indexOf(target.closest("[data-card]"));
+  const place = all.indexOf(card);
   turnTo(all.slice(place + 1).find((card) => !chosenIn(card) && readable(card, area)));
 });
 
@@ -247,6 +252,15 @@ function go(target) {
   turnTo(card);
 }
 
+const after = (card) => cards()[cards().findIndex((one) => one.id === card.id) + 1];
+
+/** All that is asked of a pair is answered: the next one need not wait until it is saved, the end of the HIT does. */
+function leadOn(card) {
+  if (after(card)) return go(after(card).querySelector("h2"));
+  pressed.unshift("Enter");
+  pressAll();
+}
+
 const endOf = () => document.querySelector("[data-action=lock], [data-action=submit]");
 
 async function next(card) {
@@ -257,9 +271,7 @@ async function next(card) {
     if (form.isConnected) pressed.length = 0; // it was not taken, or waits: the keys were meant for the next pair
   } else {
     await settled(form);
-    const all = cards();
-    const after = all[all.findIndex((one) => one.id === card.id) + 1];
-    go(after ? after.querySelector("h2") : endOf());
+    go(after(card)?.querySelector("h2") ?? endOf());
   }
 }
 
@@ -309,7 +321,9 @@ document.addEventListener("keydown", (event) => {
   // Elsewhere the arrows scroll.
   if (arrow && !target.matches("body, h1") && (!target.closest("[data-card]") || target.closest("[role=region], .scroll"))) return;
   if (key === "Enter" && target.closest?.("a, button, summary")) return;
+  const guidelines = byId("guidelines");
   if (key === "?") openList();
+  else if (key === "h" && guidelines) guidelines.open = !guidelines.open;
   else if (value || ["Enter", "Backspace", UNDO].includes(key)) {
     pressed.push(key);
     pressAll();
@@ -334,6 +348,8 @@ onHit(() => {
   ({ assignment } = byId("hit").dataset);
   [turned, seen, at, changed, pressed.length] = [null, 0, null, null, 0];
   memory = { until: Date.now(), input: 0, at: null, spent: {} };
+  answered.clear();
+  for (const card of cards().filter(chosenIn)) answered.add(card.id);
   openBook();
   count();
   look();

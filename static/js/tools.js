@@ -123,7 +123,8 @@ function showDifferences(on) {
 
 // The tools
 
-const SWITCHES = { "tool-differences": "0", "tool-keys": "1" }; // and whether they are on unless the rater says so
+// And whether they are on unless the rater says otherwise
+const SWITCHES = { "tool-differences": () => "0", "tool-keys": () => "1", "tool-advance": () => hit.advance };
 const nameOf = (tool) => tool.id.replace("tool-", "");
 
 function setSize() {
@@ -133,7 +134,10 @@ function setSize() {
 }
 
 function setUpTools() {
-  for (const [id, usual] of Object.entries(SWITCHES)) byId(id).checked = (remembered(nameOf(byId(id))) ?? usual) === "1";
+  for (const [id, usual] of Object.entries(SWITCHES)) {
+    const tool = byId(id); // the second stage has no choice that leads on
+    if (tool) tool.checked = (remembered(nameOf(tool)) ?? usual()) === "1";
+  }
   byId("tool-size").value = remembered("size") ?? "";
   setSize();
   byId("tools").hidden = false;
@@ -146,15 +150,20 @@ document.addEventListener("change", ({ target }) => {
   if (target.id === "tool-differences") showDifferences(target.checked);
 });
 
-// The source: a bar on a narrow screen
+// Beside the pairs, on a narrow screen in a bar above them: the source of this HIT, and how to rate, which stays open
 
-function setUpSource() {
+function setUpBeside() {
+  const wide = !matchMedia("(max-width: 900px)").matches;
   const source = document.querySelector(".source");
-  const shown = remembered(`source.${hit.assignment}`, sessionStorage);
-  source.open = shown ? shown === "1" : !matchMedia("(max-width: 900px)").matches;
-  source.addEventListener("toggle", () => {
-    remember(`source.${hit.assignment}`, source.open ? "1" : "0", sessionStorage);
-  });
+  const guidelines = byId("guidelines");
+  if (guidelines) keepOpen(guidelines, "guidelines", false, localStorage);
+  keepOpen(source, `source.${hit.assignment}`, wide, sessionStorage);
+}
+
+/** Open or close a part as it was left. */
+function keepOpen(part, name, usual, storage) {
+  part.open = (remembered(name, storage) ?? (usual ? "1" : "0")) === "1";
+  part.addEventListener("toggle", () => remember(name, part.open ? "1" : "0", storage));
 }
 
 // Times
@@ -231,7 +240,7 @@ function begin() {
   if (hit) {
     segmenter = window.Intl?.Segmenter && new Intl.Segmenter(hit.language || undefined, { granularity: "word" });
     setUpTools();
-    setUpSource();
+    setUpBeside();
     forget((name) => !name.startsWith(`${DRAFTS}${hit.owner}.`));
   }
   dress();

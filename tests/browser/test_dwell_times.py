@@ -194,11 +194,10 @@ def test_time_on_a_pair_after_its_vote_comes_with_the_submission(open_as: OpenAs
 
 
 def test_the_last_pair_keeps_the_time_while_no_pair_is_in_view(open_as: OpenAs, transactional_db: None) -> None:
-    realistic_batch(pairs=2, guidelines="Read all of this first.\n\n" * 40)
+    realistic_batch(pairs=2, content_warning="Read all of this first.\n\n" * 40)
     page = freeze(open_as("ann", "annotator", viewport=LAPTOP))
     walk.begin(page)
     shown_long_ago()
-    page.locator(".guidelines summary").click()
     wheel_to(page, 1)
     wait(page, 4)
     page.mouse.wheel(0, -9000)

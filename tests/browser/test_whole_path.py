@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from annotation.models import Display, Rating, Slot, Study
+from tests.browser import walk
 
 OpenAs = Callable[..., Page]
 
@@ -52,7 +53,7 @@ def rate_everything(page: Page) -> int:
         page.get_by_role("button", name="I agree, begin").click()
     while page.locator("form[data-pair]").count():
         prefer_longer(page)
-        page.locator("[data-action=submit]").click()
+        walk.submit(page)
         done += 1
     return done
 
