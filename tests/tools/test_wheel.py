@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from annotation.core.version import VERSION
 from tests.tools.helpers import ROOT, kill_if_running, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # what is prepared serves one process
 
 ASSETS = ("examples", "locale", "static", "templates")
 PACKAGES = ("analysis", "annotation", "config", "judging", "reporting")
