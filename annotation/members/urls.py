@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView
 from django.urls import path
 
-from annotation.members import account_views, group_views, study_member_views
+from annotation.members import account_views, member_views
 from annotation.members.sign_in_form import SignInForm
 
 urlpatterns = [
@@ -15,13 +15,13 @@ urlpatterns = [
     ),
     path("login/link/", account_views.login_link, name="login-link"),
     path("logout/", account_views.logout, name="logout"),
-    path("studies/<slug:slug>/members/", study_member_views.members, name="members"),
-    path("studies/<slug:slug>/members/revoke/", study_member_views.revoke_in_study, name="revoke-in-study"),
-    path("studies/<slug:slug>/members/link/", study_member_views.link_in_study, name="link-in-study"),
-    path("studies/<slug:slug>/move/", study_member_views.move, name="move-study"),
-    path("groups/", group_views.groups_page, name="groups"),
-    path("groups/<slug:slug>/", group_views.group_page, name="group"),
-    path("groups/<slug:slug>/rename/", group_views.rename, name="rename-group"),
-    path("groups/<slug:slug>/revoke/", group_views.revoke_in_group, name="revoke-in-group"),
-    path("groups/<slug:slug>/link/", group_views.link_in_group, name="link-in-group"),
+    path("studies/<slug:slug>/members/", member_views.members, name="members"),
+    path("studies/<slug:slug>/members/revoke/", member_views.revoke_in_study, name="revoke-in-study"),
+    path("studies/<slug:slug>/members/link/", member_views.link_in_study, name="link-in-study"),
+    path("studies/<slug:slug>/move/", member_views.move, name="move-study"),
+    path("groups/", member_views.groups_page, name="groups"),
+    path("groups/<slug:slug>/", member_views.group_page, name="group"),
+    path("groups/<slug:slug>/rename/", member_views.rename, name="rename-group"),
+    path("groups/<slug:slug>/revoke/", member_views.revoke_in_group, name="revoke-in-group"),
+    path("groups/<slug:slug>/link/", member_views.link_in_group, name="link-in-group"),
 ]

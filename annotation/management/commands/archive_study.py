@@ -22,8 +22,7 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         act = restore_study if options["restore"] else archive_study
         changed = act(study=study, reason=options["reason"])
-        if options["format"] == "json":
-            self.say_json({"study": study.slug, "archived": study.archived_at is not None, "changed": changed})
-            return
         place = "in use" if options["restore"] else "in the archive"
-        self.say(f"study {study.slug} is {'now' if changed else 'already'} {place}")
+        line = f"study {study.slug} is {'now' if changed else 'already'} {place}"
+        archived = study.archived_at is not None
+        self.say_result([line], {"study": study.slug, "archived": archived, "changed": changed}, options)

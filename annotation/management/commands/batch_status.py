@@ -20,11 +20,7 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         status = batch_status(batch_of(options), timezone.now())
-        if options["format"] == "json":
-            self.say_json(status.as_json())
-            return
-        for line in _lines(status):
-            self.say(line)
+        self.say_result(_lines(status), status.as_json(), options)
 
 
 def _lines(status: BatchStatus) -> list[str]:

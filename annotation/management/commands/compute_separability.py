@@ -58,11 +58,7 @@ class Command(TandemCommand):
         if notice := ignored_texts_notice(study, name):
             self.stderr.write(f"notice: {notice}")
         results = request.compute(study)
-        if options["format"] == "json":
-            self.say_json([as_json(result) for result in results])
-        else:
-            for result in results:
-                self.say(in_words(result))
+        self.say_result(map(in_words, results), list(map(as_json, results)), options)
 
 
 def in_words(result: SeparabilityResult) -> str:

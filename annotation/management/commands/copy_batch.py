@@ -34,8 +34,6 @@ class Command(TandemCommand):
             seed=options["seed"],
             status=Batch.Status.OPEN if options["launch"] else Batch.Status.DRAFT,
         )
-        if options["format"] == "json":
-            self.say_json(document(batch.study, copy, made=made))
-            return
         outcome = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
-        self.say(f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}")
+        line = f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}"
+        self.say_result([line], document(batch.study, copy, made=made), options)

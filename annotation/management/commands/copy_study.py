@@ -31,7 +31,6 @@ class Command(TandemCommand):
             with_instances=options["with_instances"],
         )
         count = copy.instances.count()
-        if options["format"] == "json":
-            self.say_json({"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count})
-        else:
-            self.say(f"study {copy.slug} made with the settings of {study.slug}, {count} instances")
+        line = f"study {copy.slug} made with the settings of {study.slug}, {count} instances"
+        values = {"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count}
+        self.say_result([line], values, options)

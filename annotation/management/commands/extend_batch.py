@@ -30,9 +30,7 @@ class Command(TandemCommand):
         done = extend_batch(
             batch=batch, more_raters=options["raters"], seed=options["seed"], reason=options["reason"], **selection
         )
-        if options["format"] == "json":
-            self.say_json(document(done.study, done))
-            return
         hits = done.hits.count()
         raters = f", for {done.raters_per_hit} raters each" if done.purpose == Batch.Purpose.RATING else ""
-        self.say(f"batch {done.name}: {hits} HITs, {hits - before} of them new{raters or ', for every rater'}")
+        line = f"batch {done.name}: {hits} HITs, {hits - before} of them new{raters or ', for every rater'}"
+        self.say_result([line], document(done.study, done), options)

@@ -1,0 +1,240 @@
+"""Pages of research groups and of a study's members: granting and revoking roles, sign-in links, moving a study."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation.core.errors import AnnotationError
+from annotation.members.accounts import login_link
+from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm
+from annotation.members.groups import (
+    add_member,
+    create_group,
+    move_study,
+    new_member_link,
+    rename_group,
+    revoke_role,
+)
+from annotation.members.memberships import annotators, grants_in, groups_of, may_give_roles, readers, with_counts
+from annotation.members.permissions import (
+    FORM,
+    MANAGERS,
+    POST,
+    READERS,
+    account_of,
+    group_view,
+    has_any_role,
+    study_view,
+)
+from annotation.models import Annotator, ResearchGroup, RoleGrant, Study
+
+ANNOTATORS_A_PAGE = 100
+Place = ResearchGroup | Study  # where a role holds
+
+
+@dataclass(frozen=True)
+class NewLink:
+    """An account with its sign-in link, which is shown once and not stored; `url` is empty without a link."""
+
+    username: str
+    url: str
+
+
+@login_required
+@require_http_methods(FORM)
+def groups_page(request: HttpRequest) -> HttpResponse:
+    """List the groups that the user has a reading role in; a site admin sees all and creates new ones."""
+    user = account_of(request)
+    if not has_any_role(user, *READERS):
+        raise PermissionDenied
+    if request.method == "POST" and not user.is_superuser:
+        raise PermissionDenied
+    form = GroupForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            group = create_group(**form.cleaned_data, by=user)
+        except AnnotationError as error:
+            form.add_error("slug", str(error))
+        else:
+            messages.success(request, _("Group %(name)s was created. Now grant a role in it.") % {"name": group.name})
+            return _redirect_to(group)
+    context = {"groups": with_counts(groups_of(user, *READERS)), "form": form}
+    return render(request, "annotation/members/groups.html", context, status=422 if form.is_bound else 200)
+
+
+@never_cache
+@group_view(*READERS, methods=FORM)
+def group_page(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
+    """Show a group's members; its study admins grant roles."""
+    if request.method == "POST" and not may_give_roles(account_of(request), group=group):
+        raise PermissionDenied
+    return _members(request, group)
+
+
+@never_cache
+@study_view(*MANAGERS, methods=FORM)
+def members(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the members of a study and its group, and grant roles in the study."""
+    return _members(request, study)
+
+
+def _members(request: HttpRequest, place: Place) -> HttpResponse:
+    if request.method != "POST":
+        return _page(request, place, MemberForm())
+    form = MemberForm(request.POST)
+    added = _add(request, form, place)
+    if added is None:
+        return _page(request, place, form, status=422)
+    return _page(request, place, MemberForm(), made=added) if added.url else _redirect_to(place)
+
+
+def _add(request: HttpRequest, form: MemberForm, place: Place) -> NewLink | None:
+    """Grant the role of a form; None if that fails, with an error on the form."""
+    if not form.is_valid():
+        return None
+    try:
+        member = add_member(**form.arguments, **_where(place), by=account_of(request))
+    except AnnotationError as error:
+        form.add_error("username", str(error))
+        return None
+    names = {"name": member.user.get_username(), "role": _role(form.cleaned_data["role"])}
+    message = (
+        _("%(name)s has the role %(role)s now.") if member.changed else _("%(name)s had the role %(role)s already.")
+    )
+    messages.success(request, message % names)
+    url = login_link(user=member.user, base_url=request.build_absolute_uri("/")) if member.is_new else ""
+    return NewLink(member.user.get_username(), url)
+
+
+def _revoke(request: HttpRequest, place: Place) -> HttpResponse:
+    """Revoke the role of a form, and redirect to a page that the user may still open."""
+    user, grant = account_of(request), _grant(request, place)
+    revoke_role(user=grant.user, role=grant.role, **_where(place), by=user)
+    names = {"name": grant.user.get_username(), "role": _role(grant.role)}
+    messages.success(request, _("%(name)s no longer has the role %(role)s here.") % names)
+    return _redirect_to(place) if may_give_roles(user, **_where(place)) else redirect("annotation:home")
+
+
+revoke_in_group = group_view(*MANAGERS, methods=POST)(_revoke)
+revoke_in_study = study_view(*MANAGERS, methods=POST)(_revoke)
+
+
+def _show_link(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show a new sign-in link for a member who has never signed in."""
+    member = _grant(request, place).user
+    url = new_member_link(
+        user=member, base_url=request.build_absolute_uri("/"), **_where(place), by=account_of(request)
+    )
+    return _page(request, place, MemberForm(), made=NewLink(member.get_username(), url))
+
+
+link_in_group = never_cache(group_view(*MANAGERS, methods=POST)(_show_link))
+link_in_study = never_cache(study_view(*MANAGERS, methods=POST)(_show_link))
+
+
+@group_view(*MANAGERS, methods=POST)
+def rename(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
+    """Rename a group; for site admins."""
+    user = account_of(request)
+    if not user.is_superuser:
+        raise PermissionDenied
+    form = GroupNameForm(request.POST)
+    if not form.is_valid():
+        return _page(request, group, MemberForm(), name_form=form, status=422)
+    rename_group(group=group, name=form.cleaned_data["name"], by=user)
+    messages.success(request, _("Saved."))
+    return _redirect_to(group)
+
+
+@study_view(*MANAGERS, methods=POST)
+def move(request: HttpRequest, study: Study) -> HttpResponse:
+    """Move a study to another group; for site admins."""
+    user = account_of(request)
+    if not user.is_superuser:
+        raise PermissionDenied
+    form = MoveStudyForm(request.POST, study=study)
+    if not form.is_valid():
+        return _page(request, study, MemberForm(), move_form=form, status=422)
+    group = form.cleaned_data["group"]
+    ended = move_study(study=study, group=group, by=user)
+    message = _("%(study)s belongs to %(group)s now; roles in the study itself that ended: %(ended)d.")
+    messages.success(request, message % {"study": study.slug, "group": group.name, "ended": ended})
+    return _redirect_to(study)
+
+
+def _page(
+    request: HttpRequest, place: Place, form: MemberForm, *, made: NewLink | None = None, status: int = 200, **more: Any
+) -> HttpResponse:
+    """Render a group's or a study's page; `more` are invalid forms to be shown again."""
+    if isinstance(place, ResearchGroup):
+        template, context = "annotation/members/group.html", _group_context(request, place)
+    else:
+        template, context = "annotation/members/members.html", _study_context(request, place)
+    return render(request, template, {**context, "form": form, "made": made, **more}, status=status)
+
+
+def _group_context(request: HttpRequest, group: ResearchGroup) -> dict[str, Any]:
+    may_manage, grants = may_give_roles(account_of(request), group=group), grants_in(group=group)
+    return {
+        "group": group,
+        "studies": group.studies.order_by("slug"),
+        "may_manage": may_manage,
+        "readers": readers(grants),
+        "annotators": _annotators_page(request, annotators(grants)) if may_manage else None,
+        "name_form": GroupNameForm(initial={"name": group.name}),
+    }
+
+
+def _study_context(request: HttpRequest, study: Study) -> dict[str, Any]:
+    own, of_group = grants_in(study=study), grants_in(group=study.group)
+    through_channels = study.annotators.filter(user__isnull=False).exclude(kind=Annotator.Kind.ACCOUNT)
+    return {
+        "study": study,
+        "group": study.group,
+        "readers": readers(own),
+        "annotators": _annotators_page(request, annotators(own, study=study)),
+        "group_readers": readers(of_group),
+        "group_annotators": annotators(of_group).count(),
+        "channel_raters": through_channels.count(),
+        "move_form": _move_form(account_of(request), study),
+    }
+
+
+def _move_form(user: User, study: Study) -> MoveStudyForm | None:
+    """Return the form for a site admin, if there is another group."""
+    may_move = user.is_superuser and ResearchGroup.objects.exclude(pk=study.group_id).exists()
+    return MoveStudyForm(study=study) if may_move else None
+
+
+def _annotators_page(request: HttpRequest, grants: QuerySet[RoleGrant]) -> "Page[RoleGrant]":
+    return Paginator(grants, ANNOTATORS_A_PAGE).get_page(request.GET.get("page"))
+
+
+def _grant(request: HttpRequest, place: Place) -> RoleGrant:
+    """Return the form's grant, if it is of this study or group."""
+    given = request.POST.get("grant", "")
+    is_number = given.isdecimal() and len(given) < 20  # int() refuses thousands of digits
+    return get_object_or_404(grants_in(**_where(place)), pk=int(given) if is_number else 0)
+
+
+def _role(role: str) -> str:
+    return str(dict(RoleGrant._meta.get_field("role").flatchoices)[role])
+
+
+def _where(place: Place) -> dict[str, Any]:
+    return {"group": place} if isinstance(place, ResearchGroup) else {"study": place}
+
+
+def _redirect_to(place: Place) -> HttpResponse:
+    return redirect("annotation:group" if isinstance(place, ResearchGroup) else "annotation:members", place.slug)
