@@ -1,0 +1,299 @@
+"""Views of studies: list, overview, uploads, instances; making, changing, copying and archiving a study, its log."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from analysis import similarity
+from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
+from annotation.core.http import attempt
+from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
+from annotation.importing.new_studies import copy_study, create_study
+from annotation.importing.uploads import read_upload
+from annotation.members.permissions import (
+    FORM,
+    MANAGERS,
+    POST,
+    READERS,
+    account_of,
+    group_of_copy,
+    groups_of_new_study,
+    has_any_role,
+    may_manage,
+    study_view,
+)
+from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
+from annotation.monitoring.reports import kind_counts
+from annotation.quality.qualification import too_few_hits
+from annotation.separability.forms import SeparabilityForm
+from annotation.separability.queue import start_separability
+from annotation.separability.services import latest_runs
+from annotation.separability.tasks import separability_jobs, separability_notice, separability_state
+from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.configurations import configurations, matchup_counts
+from annotation.studies.log import about, changes_of, events_of
+from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
+from annotation.studies.services import save_settings
+from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm
+
+
+@login_required
+@require_safe
+def studies(request: HttpRequest) -> HttpResponse:
+    """List the studies that the user may read: active or archived ones."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    seen = Study.objects.visible_to(request.user, *READERS)
+    in_archive = request.GET.get("archived") == "1"
+    rows = seen.exclude(archived_at=None) if in_archive else seen.active()
+    context = {
+        "studies": rows.annotate(
+            instance_count=_count_of(Instance.objects.all()), batch_count=_count_of(Batch.objects.all())
+        ),
+        "in_archive": in_archive,
+        "archived_count": seen.exclude(archived_at=None).count(),
+    }
+    return render(request, "annotation/study_pages/studies.html", context)
+
+
+@study_view(*READERS, methods=FORM)
+def upload(request: HttpRequest, study: Study) -> HttpResponse:
+    """Import a further file into a study."""
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if form.is_valid() and (read := attempt(form, lambda: read_upload(slug=study.slug, **file_of(form)))):
+        messages.success(request, read[1])
+        return redirect("annotation:study", study.slug)
+    context = {"form": form, "study": study}
+    return render(request, "annotation/study_pages/upload.html", context, status=422 if form.is_bound else 200)
+
+
+@study_view(*READERS)
+def study_page(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show a study's contents and its next steps."""
+    page = (
+        "annotation/study_pages/study.html#separability" if request.headers.get("HX-Target") == "separability" else None
+    )
+    busy, failure = separability_state(study)
+    counts, runs = matchup_counts(study), latest_runs(study)
+    rows = [
+        {"configuration": one, "matchups": counts[one.key], "run": runs.get(one.key)} for one in configurations(study)
+    ]
+    context: dict[str, Any] = {
+        "study": study,
+        "rows": rows,
+        "busy": busy,
+        "failure": failure,
+        "jobs": separability_jobs(study) if busy else [],
+        "notice": "" if busy else separability_notice(study),
+        "separability_form": SeparabilityForm(auto_id="separability_%s"),
+        "may_manage": may_manage(request.user, study),
+    }
+    if page is None:
+        context |= {
+            "instance_count": study.instances.count(),
+            "systems": study.systems.all(),
+            "batches": _with_progress(study.batches.all()),
+            "imports": study.imports.exclude(kind__in=ORIGINS),
+            "origin": study.imports.filter(kind__in=ORIGINS).order_by("pk").first(),
+            "plan": batch_defaults(study),
+            "amendment_count": study.events.filter(kind=Event.Kind.AMENDMENT).count(),
+            "scripted": study.annotators.filter(kind="scripted").count(),
+            **_report_counts(study),
+        }
+    return render(request, page or "annotation/study_pages/study.html", context)
+
+
+@study_view(*READERS, methods=POST)
+def separability(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue a computation of separability."""
+    if request.POST.get("similarity", "") not in ("", *similarity.names()):
+        raise Http404(f"no similarity {request.POST['similarity']}")
+    form = SeparabilityForm(request.POST)
+    if not form.is_valid():
+        problems = [f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
+        raise AnnotationError("; ".join(problems))
+    start_separability(study, form.request(), by=account_of(request))
+    messages.info(request, _("Separability is being computed; it shows below when it is done."))
+    return redirect("annotation:study", study.slug)
+
+
+@study_view(*READERS)
+def instances(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a study's instances."""
+    page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
+    return render(request, "annotation/study_pages/instances.html", {"study": study, "page": page})
+
+
+@study_view(*READERS)
+def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
+    """Show one instance: its source, pairs with texts, and comparison tables."""
+    instance = get_object_or_404(Instance, study=study, pk=pk)
+    matchups = instance.matchups.select_related("system_a", "system_b").prefetch_related(
+        "pairs__generation_a", "pairs__generation_b", "pairs__tables", "alignments__run"
+    )
+    context = {
+        "study": study,
+        "instance": instance,
+        "matchups": matchups,
+        "systems": study.systems.filter(generations__instance=instance, generations__index=0),
+        "alone": []
+        if matchups
+        else instance.generations.select_related("system").order_by("system__position", "index"),
+    }
+    return render(request, "annotation/study_pages/instance.html", context)
+
+
+def _count_of(rows: Any, group: str = "study") -> Coalesce:
+    """Count related rows in a subquery; joining several relations would multiply the counts."""
+    counted = rows.filter(**{group: OuterRef("pk")}).order_by().values(group).annotate(n=Count("pk"))
+    return Coalesce(Subquery(counted.values("n")), 0)
+
+
+def _with_progress(batches: Any) -> Any:
+    """Annotate batches with counts of HITs and slots; slots neither free nor claimed are filled, which needs no join."""
+    counted = batches.select_related("system_a", "system_b").annotate(
+        hit_count=_count_of(Hit.objects.all(), "batch"),
+        slot_count=_count_of(Slot.objects.all(), "batch"),
+        free_count=_count_of(Slot.objects.free(), "batch"),
+        claimed_count=_count_of(Assignment.objects.claimed(), "slot__batch"),
+    )
+    return counted.annotate(filled_count=F("slot_count") - F("free_count") - F("claimed_count"))
+
+
+def _report_counts(study: Study) -> dict[str, int]:
+    kinds = kind_counts(study)
+    blocked = study.annotators.present().exclude(blocked_at=None).count()
+    return {"flag_count": kinds[0][2], "returned_count": kinds[-1][2], "blocked_count": blocked}
+
+
+EVENTS_A_PAGE = 50
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_study(request: HttpRequest) -> HttpResponse:
+    """Make a study, from a template or blank, optionally with its first file."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    query = request.POST if request.method == "POST" else request.GET
+    template = TEMPLATES.get(query.get("template", BLANK), TEMPLATES[BLANK])
+    data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+    groups = groups_of_new_study(account_of(request))
+    form = NewStudyForm(data, files, groups=groups, initial={"template": template.name})
+    settings = FirstSettingsForm(data, instance=template.study())
+    if data is not None and all([form.is_valid(), settings.is_valid()]):
+        made = _create(request, form, settings)
+        if made is not None:
+            return redirect("annotation:study", made.slug)
+    context = {
+        "form": form,
+        "settings": settings,
+        "templates": TEMPLATES.values(),
+        "template": template,
+        "choose_group": len(groups) > 1,
+        "file_open": any(form[name].errors for name in ("dataset", "system_1", "system_2")),
+    }
+    return render(request, "annotation/study_pages/new_study.html", context, status=422 if data is not None else 200)
+
+
+def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsForm) -> Study | None:
+    """Make a study from two valid forms; show a domain error at the first."""
+    names = form.cleaned_data
+    template: StudyTemplate = names["template"]
+    values = {**settings.settings, "title": settings.settings["title"] or names["slug"]}
+    arguments = {"slug": names["slug"], "group": names["group"], "settings": values, "template": template}
+    made = attempt(
+        form,
+        lambda: create_study(**arguments, by=account_of(request), file=form.read),
+        field="file" if names["file"] else None,
+    )
+    if made is None:
+        return None
+    study, summary = made
+    messages.success(request, summary or _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
+    return study
+
+
+@study_view(*MANAGERS, methods=FORM)
+def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
+    """Change a study's settings; once rating has begun, as an amendment with a reason."""
+    form = StudySettingsForm(request.POST if request.method == "POST" else None, instance=study)
+    if form.is_valid() and _save(request, study, form):
+        messages.success(request, _("Saved."))
+        if notice := too_few_hits(Study.objects.get(pk=study.pk)):
+            messages.warning(request, notice)
+        return redirect("annotation:study", study.slug)
+    context = {"form": form, "study": study, "notice": too_few_hits(study)}
+    return render(request, "annotation/study_pages/study_settings.html", context, status=422 if form.is_bound else 200)
+
+
+def _save(request: HttpRequest, study: Study, form: StudySettingsForm) -> bool:
+    """Save a valid form; show domain errors at their fields."""
+    try:
+        save_settings(study=study, by=account_of(request), reason=form.reason, **form.settings)
+    except SettingFixed as error:
+        for field in error.fields:
+            form.add_error(field, error.why)
+    except AmendmentNeeded as error:
+        form.add_error("amendment_reason" if form.is_amending else None, str(error))
+    except InvalidSelection as error:  # tables that the arms would show are missing
+        form.add_error("arms", str(error))
+    return not form.errors
+
+
+@study_view(*READERS, methods=FORM)
+def copy(request: HttpRequest, study: Study) -> HttpResponse:
+    """Make a study with the settings of this one, and optionally its instances."""
+    user = account_of(request)
+    groups, first = groups_of_new_study(user), group_of_copy(user, study)
+    groups = [first, *(group for group in groups if group.pk != first.pk)]
+    form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
+    if form.is_valid() and (made := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
+        message = _("Study %(copy)s is made with the settings of %(study)s.")
+        messages.success(request, message % {"copy": made.slug, "study": study.slug})
+        return redirect("annotation:study", made.slug)
+    context = {"form": form, "study": study, "choose_group": len(groups) > 1}
+    return render(request, "annotation/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
+
+
+class ArchiveForm(forms.Form):
+    """Archive or restore a study, and why."""
+
+    restore = forms.BooleanField(required=False)
+    confirmed = forms.BooleanField(required=False)
+    reason = forms.CharField(required=False, max_length=LONGEST_REASON)
+
+
+@study_view(*MANAGERS, methods=POST)
+def archive(request: HttpRequest, study: Study) -> HttpResponse:
+    """Archive a study, after a confirmation, or restore it."""
+    form = ArchiveForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
+    elif form.cleaned_data["restore"]:
+        restore_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
+        messages.success(request, _("The study is out of the archive. HITs of its open batches are given out again."))
+    elif not form.cleaned_data["confirmed"]:
+        messages.error(request, _("Nothing was done: please tick the box first."))
+    else:
+        archive_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
+        messages.success(request, _("The study is in the archive. Nothing of it is given out any more."))
+    return redirect("annotation:study", study.slug)
+
+
+@study_view(*READERS)
+def study_log(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show a study's log, the latest entry first."""
+    page = Paginator(events_of(study), EVENTS_A_PAGE).get_page(request.GET.get("page"))
+    rows = [{"event": event, "about": about(event), "changes": changes_of(event)} for event in page]
+    return render(request, "annotation/study_pages/study_log.html", {"study": study, "page": page, "rows": rows})
