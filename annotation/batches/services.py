@@ -8,14 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.batches.sampling import (
-    BatchSpec,
-    HitPlan,
-    SelectionSpec,
-    choose_instances,
-    own_settings,
-    plan_hits,
-)
+from annotation.batches.sampling import BatchSpec, HitPlan, SelectionSpec, choose_instances, own_settings, plan_hits
 from annotation.core.errors import InvalidSelection
 from annotation.core.keys import new_seed
 from annotation.hits.slots import make_slots

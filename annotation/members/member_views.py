@@ -18,14 +18,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.core.errors import AnnotationError
 from annotation.members.accounts import login_link
 from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm
-from annotation.members.groups import (
-    add_member,
-    create_group,
-    move_study,
-    new_member_link,
-    rename_group,
-    revoke_role,
-)
+from annotation.members.groups import add_member, create_group, move_study, new_member_link, rename_group, revoke_role
 from annotation.members.memberships import annotators, grants_in, groups_of, may_give_roles, readers, with_counts
 from annotation.members.permissions import (
     FORM,

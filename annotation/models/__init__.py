@@ -10,14 +10,7 @@ from annotation.models.importing import ComparisonTable, Generation, Instance, M
 from annotation.models.members import ResearchGroup, RoleGrant
 from annotation.models.quality import QualificationResult
 from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChange
-from annotation.models.recruitment import (
-    Channel,
-    Invitation,
-    Participant,
-    PlatformAction,
-    Submission,
-    WebhookEvent,
-)
+from annotation.models.recruitment import Channel, Invitation, Participant, PlatformAction, Submission, WebhookEvent
 from annotation.models.separability import Alignment, SeparabilityJob, SeparabilityRun, StagedAlignment, TextVector
 from annotation.models.studies import Event, ImportRecord, Study
 

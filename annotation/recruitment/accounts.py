@@ -19,13 +19,7 @@ from annotation.core.http import client_ip
 from annotation.members.usernames import self_registered_name
 from annotation.models import Channel
 from annotation.recruitment.arrival_limits import note_attempt, register_account
-from annotation.recruitment.arriving import (
-    participant_of_session,
-    public_context,
-    redirect_to_work,
-    refused,
-    sign_in,
-)
+from annotation.recruitment.arriving import participant_of_session, public_context, redirect_to_work, refused, sign_in
 from annotation.recruitment.base import Adapter, Panel, register
 from annotation.recruitment.channel_counts import invitation_counts, raters_of_channel, rows_of
 from annotation.recruitment.invitations import LONGEST_DAYS, VALID_DAYS

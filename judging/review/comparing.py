@@ -10,12 +10,7 @@ from functools import cached_property
 import numpy as np
 from django.db.models import Prefetch
 
-from analysis.agreement import (
-    confusions,
-    kappa_from_confusions,
-    majority,
-    vote_sums,
-)
+from analysis.agreement import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
 from annotation.models import Assignment, Batch, Display, Pair, Rating, Study
 from judging.core.proportions import Proportion, proportion, statistic_of

@@ -12,14 +12,7 @@ from annotation.importing.formats.long_form import RATING_COLUMNS
 from annotation.models import Study
 from judging.importing.columns import JUDGMENT_COLUMNS
 from judging.outcomes.judgments import judgment_rows
-from reporting.exports.rows import (
-    FLAG_COLUMNS,
-    HISTORY_COLUMNS,
-    Row,
-    flag_rows,
-    history_rows,
-    rating_rows,
-)
+from reporting.exports.rows import FLAG_COLUMNS, HISTORY_COLUMNS, Row, flag_rows, history_rows, rating_rows
 
 
 def jsonl_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:

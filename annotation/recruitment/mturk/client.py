@@ -98,11 +98,7 @@ class MturkClient:
         Raises: MturkRefused; MturkUnreachable.
         """
         # Imported here, like boto3.
-        from botocore.exceptions import (  # type: ignore[import-untyped]
-            BotoCoreError,
-            ClientError,
-            ParamValidationError,
-        )
+        from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError  # type: ignore[import-untyped]
 
         try:
             answer: Json = getattr(self._client, operation)(**arguments)

@@ -9,17 +9,7 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.recruitment.options import PlatformLimitsForm
-from annotation.recruitment.prolific.site import (
-    API,
-    ASKED,
-    CODE,
-    ID,
-    LINK,
-    MONEY,
-    SIGNED,
-    VARIABLE,
-    address_problem,
-)
+from annotation.recruitment.prolific.site import API, ASKED, CODE, ID, LINK, MONEY, SIGNED, VARIABLE, address_problem
 
 _ID = RegexValidator(rf"^{ID.pattern}\Z", _("An id of Prolific: letters and digits only."))
 _CODE = RegexValidator(rf"^{CODE.pattern}\Z", _("A completion code: letters, digits, - and _ only."))
