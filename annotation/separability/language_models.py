@@ -87,8 +87,3 @@ def find_similarity_model(needed: str, spec: str, *, listed_only: bool = False) 
             raise ModelUnavailable(f"there is no model {spec!r} for entities; leave it out, or name {ENTITIES}")
         return find_extractor(spec)
     return find_model(spec or default_model() or SMALL, listed_only=listed_only)
-
-
-def usable_model() -> str:
-    """Return the name of the default model; "" if none is installed."""
-    return default_model()

@@ -14,7 +14,8 @@ from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError
 from annotation.core.version import VERSION
 from annotation.models import SeparabilityRun
-from annotation.separability.language_models import BoundModel, SimilarityModel, find_similarity_model, usable_model
+from annotation.separability.encoders import default_model
+from annotation.separability.language_models import BoundModel, SimilarityModel, find_similarity_model
 
 SEMANTIC_DEFAULT = "bertscore-length"  # with a model
 LEXICAL_DEFAULT = "rouge1-length"  # without a model
@@ -110,7 +111,7 @@ class DefaultSimilarity:
 
 def default_similarity(model: str = "") -> DefaultSimilarity:
     """Return the semantic similarity if a model is given or installed, else the lexical one with a notice."""
-    if model or usable_model():
+    if model or default_model():
         return DefaultSimilarity(SEMANTIC_DEFAULT)
     return DefaultSimilarity(
         LEXICAL_DEFAULT,

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.answers import answer_lines
-from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
+from judging.methods.base import Outcome, Presentation, Procedure, Reply, Setting, register
 from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
-from judging.methods.prompted import Preparation, PromptedMethod
+from judging.methods.prompted import Preparation, PromptedMethod, plain_call
 from judging.methods.prompts import load_prompt
 from judging.methods.task_files import Example, bulleted, find_task, words_for
 
@@ -45,8 +45,7 @@ class WithAspects(PromptedMethod):
         if not is_asked_for(self.option(setting, "aspects")):
             return {}
         texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-        content = load_prompt("aspects.v1.txt").render(words_for(replace(shown, negated=False)), texts)
-        [aspects] = yield [Call("aspects", [{"role": "user", "content": content}], read_aspects)]
+        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", shown, texts, read_aspects)]
         return {"aspects": bulleted(aspects)}
 
     def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:

@@ -1,18 +1,15 @@
 """Judges that choose between two texts shown side by side (Jeong et al. 2025, figs. 3, 5, 6, 10 and 11)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import UnparsedVerdict
-from judging.methods.base import Call, Outcome, Presentation, Reply, Setting, register
+from judging.methods.base import Outcome, Presentation, Reply, Setting, register
 from judging.methods.logprobs import shares_at, tokens_in
 from judging.methods.parsers import FIRST, SECOND
-from judging.methods.prompted import WITH_LOGPROBS, Preparation, PromptedMethod
-from judging.methods.prompts import load_prompt
+from judging.methods.prompted import WITH_LOGPROBS, Preparation, PromptedMethod, plain_call
 from judging.methods.scores import read_text
-from judging.methods.task_files import words_for
 
 
 @register
@@ -67,9 +64,8 @@ class ReferenceGuided(PromptedMethod):
         """Ask for a reference answer, once per instance, if none is given."""
         if shown.reference.strip():
             return {"reference": shown.reference}
-        words = words_for(replace(shown, negated=False))
-        content = load_prompt("answer.v1.txt").render(words, {"source": shown.source})
-        [answer] = yield [Call("reference", [{"role": "user", "content": content}], read_text, reusable=True)]
+        source = {"source": shown.source}
+        [answer] = yield [plain_call("reference", "answer.v1.txt", shown, source, read_text, reusable=True)]
         return {"reference": answer}
 
 

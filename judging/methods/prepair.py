@@ -4,13 +4,10 @@ Also its ablation PrePair*, which assesses both at once, and variants with crite
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from judging.methods.base import Call, Presentation, Setting, register
-from judging.methods.prompted import Preparation, PromptedMethod
-from judging.methods.prompts import load_prompt
+from judging.methods.prompted import Preparation, PromptedMethod, plain_call
 from judging.methods.scores import read_critique
-from judging.methods.task_files import words_for
 
 
 def critique_call(shown: Presentation, text: str, *, criteria: str = "") -> Call:
@@ -18,17 +15,14 @@ def critique_call(shown: Presentation, text: str, *, criteria: str = "") -> Call
 
     It is the same for the negated question.
     """
-    prompt = load_prompt("critique-by-criteria.v1.txt" if criteria else "critique.v1.txt")
-    words = words_for(replace(shown, negated=False))
-    content = prompt.render(words, {"source": shown.source, "text": text, "criteria": criteria})
-    return Call("critique", [{"role": "user", "content": content}], read_critique, reusable=True)
+    prompt = "critique-by-criteria.v1.txt" if criteria else "critique.v1.txt"
+    texts = {"source": shown.source, "text": text, "criteria": criteria}
+    return plain_call("critique", prompt, shown, texts, read_critique, reusable=True)
 
 
 def criteria_call(shown: Presentation) -> Call:
     """Return the call for the criteria of an instance, which shows neither text."""
-    words = words_for(replace(shown, negated=False))
-    content = load_prompt("metrics.v1.txt").render(words, {"source": shown.source})
-    return Call("metrics", [{"role": "user", "content": content}], read_critique, reusable=True)
+    return plain_call("metrics", "metrics.v1.txt", shown, {"source": shown.source}, read_critique, reusable=True)
 
 
 class WithNotes(PromptedMethod):
@@ -66,8 +60,7 @@ class PrePairSideBySide(WithNotes):
     def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
         """Assess both texts in one call."""
         texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-        content = load_prompt("critiques.v1.txt").render(words_for(replace(shown, negated=False)), texts)
-        [notes] = yield [Call("critique", [{"role": "user", "content": content}], read_critique)]
+        [notes] = yield [plain_call("critique", "critiques.v1.txt", shown, texts, read_critique)]
         return {"notes": notes}
 
 

@@ -22,6 +22,19 @@ WITH_LOGPROBS = {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
 Preparation = Generator[Sequence[Call], list[Any], Mapping[str, str]]
 
 
+def plain_call(
+    kind: str, prompt: str, shown: Presentation, texts: Mapping[str, str], read: Callable[[Reply], Any], **more: Any
+) -> Call:
+    """Return a call with the words of the plain question, whose answer thus serves the negated one too.
+
+    prompt : name of the prompt file
+    texts  : what it shows, fenced, by placeholder
+    more   : further arguments of `Call`
+    """
+    content = load_prompt(prompt).render(words_for(replace(shown, negated=False)), texts)
+    return Call(kind, [{"role": "user", "content": content}], read, **more)
+
+
 class PromptedMethod(AskingMethod):
     """Asks which of the two texts is better, after the calls of `prepare`, if any.
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from judging.methods.answers import THINKING
 from judging.methods.base import Call, Presentation, Reply
 from judging.methods.direct import read_aspects
-from judging.methods.prompts import load_prompt
-from judging.methods.task_files import words_for
+from judging.methods.prompted import plain_call
 
 PROMPT = "sc2-aspects.v1.txt"
 MOST = 8  # aspects of a generated list
@@ -21,10 +20,11 @@ WORD = re.compile(r"\w+")
 def aspect_call(shown: Presentation, draw: int, *, optional: bool) -> Call:
     """Return the call for one sample of a pair's aspects, reasons first."""
     texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-    content = load_prompt(PROMPT).render(words_for(replace(shown, negated=False)), texts)
-    return Call(
+    return plain_call(
         "aspects",
-        [{"role": "user", "content": content}],
+        PROMPT,
+        shown,
+        texts,
         read_list,
         params=SAMPLED,
         draw=draw,

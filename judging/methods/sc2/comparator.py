@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING
 from judging.methods.base import Call, Presentation, Reply
-from judging.methods.prompts import load_prompt
+from judging.methods.prompted import plain_call
 from judging.methods.sc2.bracket import Decision
 from judging.methods.sc2.record import TableRow
 from judging.methods.sc2.tables import format_table
-from judging.methods.task_files import words_for
 
 PROMPT = "sc2-comparator.v1.txt"
 LONGEST_REASON = 2000
@@ -43,10 +41,10 @@ def comparator_call(
         "table_first": format_table(first),
         "table_second": format_table(second),
     }
-    content = load_prompt(PROMPT).render(words_for(replace(asked, negated=False)), texts)
-    messages = [{"role": "user", "content": content}]
     made_up = "Choice: 1\nReason: Nothing that it gives to both comes again under one of the two alone."
-    return Call("comparator", messages, read_choice, draw=draw, optional=True, attempts=1, example=made_up)
+    return plain_call(
+        "comparator", PROMPT, asked, texts, read_choice, draw=draw, optional=True, attempts=1, example=made_up
+    )
 
 
 def read_choice(reply: Reply) -> Decision:

@@ -3,16 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from judging.core.errors import UnparsedVerdict
 from judging.methods.answers import THINKING
 from judging.methods.base import Call, Presentation, Reply
-from judging.methods.prompts import load_prompt
+from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
-from judging.methods.task_files import words_for
 
 PROMPT = "sc2-table.v1.txt"
 CELLS = ("only_a", "both", "only_b")
@@ -59,10 +57,11 @@ def table_call(shown: Presentation, aspects: Sequence[str], draw: int, *, schema
     """Return the call for one sampled table. The aspects may be model output, so they are fenced."""
     form = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
     texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
-    content = load_prompt(PROMPT).render(words_for(replace(shown, negated=False)), texts)
-    return Call(
+    return plain_call(
         "table",
-        [{"role": "user", "content": content}],
+        PROMPT,
+        shown,
+        texts,
         lambda reply: read_table(reply, aspects),
         params={**SAMPLED, **(WITH_SCHEMA if schema else {})},
         draw=draw,

@@ -36,7 +36,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Let every similarity that needs a model find this one."""
     fake = FakeModel()
     monkeypatch.setattr(separability_measure, "find_similarity_model", lambda needed, spec, **_: fake)
-    monkeypatch.setattr(separability_measure, "usable_model", lambda: "letters")
+    monkeypatch.setattr(separability_measure, "default_model", lambda: "letters")
     return fake
 
 
@@ -368,7 +368,7 @@ def test_the_default_is_by_meaning_where_a_model_is_and_by_words_where_none_is(
     assert run_of(study).label == "bertscore-length (letters)"
     assert capsys.readouterr().err == ""
 
-    monkeypatch.setattr(separability_measure, "usable_model", lambda: "")
+    monkeypatch.setattr(separability_measure, "default_model", lambda: "")
     call_command("compute_separability", "study")
     assert run_of(study).label == "rouge1-length"
     assert "notice: no language model is installed" in capsys.readouterr().err
