@@ -5,10 +5,9 @@ from django.utils.translation import gettext_lazy as _
 
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
 from judging.core.errors import BadSettings
-from judging.core.fields import CapField, ParametersField
+from judging.core.fields import CapField, ParametersField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
-from judging.models import Endpoint
 
 
 class AspectsForm(forms.Form):
@@ -35,9 +34,7 @@ class AspectsForm(forms.Form):
 class DistilForm(forms.Form):
     """The settings for distilling aspects."""
 
-    endpoint = forms.ModelChoiceField(
-        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
-    )
+    endpoint = endpoint_field(help_text=_("Added by a site admin."))
     pairs = forms.IntegerField(
         min_value=1,
         max_value=MOST_PAIRS,
@@ -49,8 +46,6 @@ class DistilForm(forms.Form):
         min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"), help_text=_("Draws the pairs.")
     )
     params = ParametersField(
-        required=False,
-        label=_("Parameters"),
-        help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."),
+        help_text=_("key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out.")
     )
     max_cost = CapField(help_text=_("In the endpoint's currency; it stops before it would spend more. Empty: no cap."))

@@ -10,12 +10,16 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import AnnotationError, UnknownName
 from judging.core.errors import JudgingError
+from judging.models import Endpoint
 
 
 class ParametersField(forms.CharField):
     """Lines of key=value; a value is parsed as JSON where possible, else it is text."""
 
     widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, label=_("Parameters"), **kwargs)
 
     def clean(self, value: Any) -> dict[str, Any]:
         """Parse the lines into a dictionary."""
@@ -30,6 +34,20 @@ class ParametersField(forms.CharField):
                 raise forms.ValidationError(_("%(key)s is there twice."), params={"key": key})
             found[key] = _value(text)
         return found
+
+
+def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
+    """Return a field for an endpoint, by its name."""
+    return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), **settings)
+
+
+class IdsField(forms.CharField):
+    """Ids of instances, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, label=_("Ids of the instances"), **kwargs)
 
 
 class CapField(forms.DecimalField):

@@ -10,7 +10,7 @@ from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import BadSettings
-from judging.core.fields import CapField, NarrowingForm, ParametersField, or_all
+from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, endpoint_field, or_all
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import (
     LONGEST,
@@ -21,7 +21,6 @@ from judging.generation.prompt_templates import (
     own_template,
 )
 from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, MOST_SEED, SAMPLES, TEMPERATURE, Sampling
-from judging.models import Endpoint
 
 
 class GenerateForm(NarrowingForm):
@@ -35,9 +34,7 @@ class GenerateForm(NarrowingForm):
         label=_("System"),
         help_text=_("A name for this model with these settings; another temperature is another system."),
     )
-    endpoint = forms.ModelChoiceField(
-        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), help_text=_("Added by a site admin.")
-    )
+    endpoint = endpoint_field(help_text=_("Added by a site admin."))
     samples = forms.IntegerField(
         min_value=1, max_value=MOST_SAMPLES, initial=SAMPLES, label=_("Texts of each instance")
     )
@@ -77,9 +74,7 @@ class GenerateForm(NarrowingForm):
         help_text=_("Goes before it. Empty: none."),
     )
     params = ParametersField(
-        required=False,
-        label=_("Parameters"),
-        help_text=_("key=value, one a line, sent with each call; null leaves one out, as seed=null."),
+        help_text=_("key=value, one a line, sent with each call; null leaves one out, as seed=null.")
     )
     keep_refusals = forms.BooleanField(
         required=False,
@@ -88,12 +83,7 @@ class GenerateForm(NarrowingForm):
     )
     max_cost = CapField(help_text=_("For all of the system’s texts, in the endpoint’s currency. Empty: no cap."))
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
-    instances = forms.CharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        label=_("Ids of the instances"),
-        help_text=_("One a line. Empty: all."),
-    )
+    instances = IdsField(help_text=_("One a line. Empty: all."))
     limit = forms.IntegerField(
         required=False,
         min_value=1,

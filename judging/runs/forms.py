@@ -12,7 +12,7 @@ from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import JudgingError
-from judging.core.fields import CapField, NarrowingForm, ParametersField, or_all
+from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, or_all
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
@@ -71,8 +71,6 @@ class JudgeForm(forms.Form):
         max_length=100, required=False, label=_("Family"), help_text=_("The model's family, as on systems.")
     )
     params = ParametersField(
-        required=False,
-        label=_("Parameters"),
         help_text=_(
             "key=value, one a line, as temperature=0.7: options of the method, and all else is sent with each call. "
             "null leaves a default out."
@@ -141,12 +139,7 @@ class PairsForm(NarrowingForm):
     tags = forms.CharField(
         required=False, label=_("Tags"), help_text=_("Instances that have one of these; separated by commas.")
     )
-    instances = forms.CharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        label=_("Ids of the instances"),
-        help_text=_("One a line."),
-    )
+    instances = IdsField(help_text=_("One a line."))
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import ComparisonTable, Study
 from judging.aspects.aspect_sets import current_aspects
-from judging.core.fields import ParametersField, or_all
+from judging.core.fields import ParametersField, endpoint_field, or_all
 from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
 from judging.models import Endpoint
@@ -55,9 +55,7 @@ class TableFilterForm(forms.Form):
 class MakeTablesForm(PairsForm):
     """How tables are made, and of which pairs."""
 
-    endpoint = forms.ModelChoiceField(
-        Endpoint.objects.all(), to_field_name="name", label=_("Endpoint"), empty_label=None
-    )
+    endpoint = endpoint_field(empty_label=None)
     samples = forms.IntegerField(
         required=False,
         min_value=1,
@@ -93,9 +91,7 @@ class MakeTablesForm(PairsForm):
         help_text=_("What the arms of a two-stage study call these tables. Empty: c8, or as the settings are."),
     )
     params = ParametersField(
-        required=False,
-        label=_("Parameters"),
-        help_text=_("key=value, one a line: further options of the judge, and all else is sent with each call."),
+        help_text=_("key=value, one a line: further options of the judge, and all else is sent with each call.")
     )
     field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
 

@@ -9,9 +9,9 @@ from annotation.models import Study
 from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes
 from judging.ablation.services import Ablation
 from judging.core.errors import BadSettings
+from judging.core.fields import endpoint_field
 from judging.methods.options import OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
-from judging.models import Endpoint
 from judging.runs.forms import PairsForm
 from judging.runs.judges import MOST_REPEATS
 
@@ -46,13 +46,7 @@ def _comma_separated(values: tuple[int, ...]) -> str:
 class AblationForm(PairsForm):
     """Settings of a new ablation."""
 
-    endpoint = forms.ModelChoiceField(
-        Endpoint.objects.all(),
-        to_field_name="name",
-        label=_("Endpoint"),
-        empty_label=None,
-        help_text=_("Added by a site admin."),
-    )
+    endpoint = endpoint_field(empty_label=None, help_text=_("Added by a site admin."))
     parts = forms.MultipleChoiceField(
         choices=list(PART_NAMES.items()),
         initial=list(PAPER),
