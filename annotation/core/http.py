@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.forms import BaseForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.crypto import salted_hmac
 from django_htmx.http import HttpResponseClientRedirect
@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from annotation.core.errors import AnnotationError, BadFile, OtherAccount, Unacceptable, UnknownName, UnknownStudy
 
 T = TypeVar("T")
+Response = TypeVar("Response", bound=HttpResponseBase)
 
 MOST_SHOWN = 100
 _IPV6_NETWORK = 64  # bits: the prefix assigned to a household or a phone, which can use any address in it
@@ -37,6 +38,13 @@ def page_base(request: HttpRequest) -> str:
 def go_to(request: HttpRequest, address: str) -> HttpResponse:
     """Redirect; for htmx, which would follow a redirect unseen, have the browser open the address."""
     return HttpResponseClientRedirect(address) if is_htmx(request) else redirect(address)
+
+
+def as_download(response: Response, name: str) -> Response:
+    """Have the browser save a response as a file, which no cache keeps."""
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def error_text(error: AnnotationError) -> str:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
 from annotation.core.errors import AnnotationError, Unacceptable
-from annotation.core.http import status_of
+from annotation.core.http import as_download, status_of
 from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Study
@@ -118,6 +118,4 @@ def payments(request: HttpRequest, study: Study) -> HttpResponse:
     """Send the pay due to each rater as CSV; `?platforms=1` includes those paid by a platform."""
     rows = payment_rows(payments_of(study, platforms=request.GET.get("platforms") == "1"))
     response = HttpResponse("".join(csv_lines(rows, COLUMNS)), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-payments.csv"'
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return as_download(response, f"{study.slug}-payments.csv")

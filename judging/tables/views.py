@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
+from annotation.core.http import as_download
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import ComparisonTable, Study
@@ -116,9 +117,7 @@ def tables_file(request: HttpRequest, study: Study) -> Any:
     more = makings_of if request.GET.get("makings") == "1" else None
     lines = table_lines(study=study, variant=variant, more=more)
     response = StreamingHttpResponse(_pieces(lines), content_type="application/jsonl; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-tables.jsonl"'
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return as_download(response, f"{study.slug}-tables.jsonl")
 
 
 def _pieces(lines: Iterator[str]) -> Iterator[str]:

@@ -13,13 +13,13 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from annotation.core.errors import UnknownName
+from annotation.core.http import as_download
 from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import Study
 from judging.ablation.round_arrays import ablation_judges
 from judging.ablation.services import FEWER_CALLS, AblationEstimate, estimate_ablation, queue_ablation
-from judging.core.errors import JudgingError
+from judging.core.fields import errors_on
 from judging.models import JudgeRun
 from reporting.ablation import files
 from reporting.ablation.charts import by_calls, by_samples
@@ -53,10 +53,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     if request.method == "POST":
         form, expected = AblationForm(request.POST, study=study), None
         if form.is_valid():
-            try:
+            with errors_on(form):
                 expected = estimate_ablation(form.cleaned_data["ablation"], calls=FEWER_CALLS)
-            except (JudgingError, UnknownName) as error:
-                form.add_error(None, str(error))
         return _page(request, study, form, expected, status=200 if expected else 422)
     if request.htmx:  # type: ignore[attr-defined]
         return TemplateResponse(request, "reporting/ablation/ablation.html#progress", _progress(study))
@@ -69,11 +67,8 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     form = AblationForm(request.POST, study=study)
     if form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with errors_on(form):
             runs = queue_ablation(chosen["ablation"], in_flight=chosen["in_flight"], max_cost=chosen["max_cost"])
-        except (JudgingError, UnknownName) as error:
-            form.add_error(None, str(error))
-        else:
             started = ngettext("%(count)d run was created.", "%(count)d runs were created.", len(runs))
             messages.success(request, started % {"count": len(runs)})
             return redirect("reporting:ablation", study.slug)
@@ -88,10 +83,7 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
         content = json.dumps(numbers, ensure_ascii=False, allow_nan=False)
     else:
         content = "".join(csv_lines(files.csv_rows(numbers), files.COLUMNS))
-    response = HttpResponse(content, content_type=CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-ablation.{form}"'
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return as_download(HttpResponse(content, content_type=CONTENT_TYPES[form]), f"{study.slug}-ablation.{form}")
 
 
 @study_view(*READERS)

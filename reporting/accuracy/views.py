@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.http import as_download
 from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
@@ -47,9 +48,7 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     else:
         content = latex(numbers)
     response = HttpResponse(content, content_type=CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-judge-accuracy.{form}"'
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return as_download(response, f"{study.slug}-judge-accuracy.{form}")
 
 
 def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
 
+from annotation.core.http import as_download
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.exports.files import export_lines
@@ -17,9 +18,7 @@ CHUNK_CHARACTERS = 64 * 1024
 def download(request: HttpRequest, study: Study, *, kind: str, form: str) -> Any:
     """Stream the rows of one kind."""
     response = StreamingHttpResponse(_chunks(export_lines(study, kind, form)), content_type=CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-{kind}.{form}"'
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return as_download(response, f"{study.slug}-{kind}.{form}")
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[str]:

@@ -9,15 +9,10 @@ from annotation.planning.plans import plan
 from annotation.planning.text import as_text
 from annotation.studies.services import find_study
 
-_PRICES = {
-    "pay_per_hit": "pay_per_hit",
-    "minutes_per_hit": "minutes_per_hit",
-    "source_share": "source_share",
-    "judges": "judges",
-    "judge_calls_per_pair": "calls_per_pair",
-    "judge_orders": "orders",
-    "judge_cost_per_call": "cost_per_call",
-}
+_PRICES = (
+    *("pay_per_hit", "minutes_per_hit", "source_share"),
+    *("judges", "judge_calls_per_pair", "judge_orders", "judge_cost_per_call"),
+)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -104,7 +99,7 @@ class Command(TandemCommand):
                 finite=options["finite"],
                 pilot_batches=tuple(options["pilot_batch"]),
                 assumptions=Assumptions(**assumed) if assumed else None,
-                prices={field: options[name] for name, field in _PRICES.items() if options[name] is not None},
+                prices={name.removeprefix("judge_"): options[name] for name in _PRICES if options[name] is not None},
             ),
         )
         self.say_numbers(planned, options["format"], as_text)
