@@ -78,34 +78,25 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     Raises: Unacceptable for an unknown action or missing input; UnknownName; KeyMissing; MturkRefused;
     MturkUnreachable.
     """
+    common: dict[str, Any] = {"channel": channel, "at": at, "limit": AT_ONCE}
     if action == "publish":
-        return publish(channel=channel, at=at, limit=AT_ONCE).message
+        return publish(**common).message
     if action == "expire":
-        return expire(channel=channel, at=at, limit=AT_ONCE).message
+        return expire(**common).message
     if action == "sync":
         return _sync(channel, at)
     if action == "approve-all":
-        return approve(channel=channel, assignment_ids=None, at=at, limit=AT_ONCE).message
+        return approve(assignment_ids=None, **common).message
     if action == "release":
         return _release(channel, data.get("rater", "").strip())
     chosen = _chosen(data)
     if action == "approve":
-        override = bool(data.get("override"))
-        return approve(channel=channel, assignment_ids=chosen, at=at, override=override, limit=AT_ONCE).message
+        return approve(assignment_ids=chosen, override=bool(data.get("override")), **common).message
     if action == "reject":
-        return reject(
-            channel=channel, assignment_ids=chosen, feedback=data.get("feedback", ""), at=at, limit=AT_ONCE
-        ).message
+        return reject(assignment_ids=chosen, feedback=data.get("feedback", ""), **common).message
     if action == "bonus":
-        return bonus(
-            channel=channel,
-            assignment_ids=chosen,
-            amount=data.get("amount", ""),
-            reason=data.get("feedback", ""),
-            label=data.get("label") or "1",
-            at=at,
-            limit=AT_ONCE,
-        ).message
+        amount, reason, label = data.get("amount", ""), data.get("feedback", ""), data.get("label") or "1"
+        return bonus(assignment_ids=chosen, amount=amount, reason=reason, label=label, **common).message
     raise Unacceptable(_("This channel has no action %(action)s.") % {"action": action})
 
 
