@@ -13,10 +13,7 @@ from annotation.monitoring.batch_status import BatchStatus, batch_status
 class Command(TandemCommand):
     help = "Count a batch's slots, its ratings per pair, and what must not be there: duplicates."
 
-    arguments = (
-        *BATCH,
-        argument("--format", choices=["text", "json"], default="text"),
-    )
+    arguments = (*BATCH, argument("--format", choices=["text", "json"], default="text"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         status = batch_status(batch_of(options), timezone.now())

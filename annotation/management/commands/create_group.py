@@ -9,10 +9,7 @@ from annotation.members.groups import create_group
 class Command(TandemCommand):
     help = "Make a research group: people who share studies, which no other group sees."
 
-    arguments = (
-        argument("slug"),
-        argument("--name", default="", help="as pages show it (default: the slug)"),
-    )
+    arguments = (argument("slug"), argument("--name", default="", help="as pages show it (default: the slug)"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         group = create_group(slug=options["slug"], name=options["name"])

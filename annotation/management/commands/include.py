@@ -13,10 +13,7 @@ from annotation.quality.exclusion import accept_assignment, include_annotator
 class Command(TandemCommand):
     help = "Take an exclusion or a rejection back; what others have rated meanwhile stays uncounted."
 
-    arguments = (
-        *TARGET,
-        argument("--reason", default="", help="shown with the results"),
-    )
+    arguments = (*TARGET, argument("--reason", default="", help="shown with the results"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         target = target_of(options)

@@ -14,10 +14,7 @@ from annotation.models.members import Role
 class Command(TandemCommand):
     help = "List who holds which role in a study (those of its group included) or in a group, and the site admins."
 
-    arguments = (
-        SCOPE,
-        argument("--format", choices=["text", "json"], default="text"),
-    )
+    arguments = (SCOPE, argument("--format", choices=["text", "json"], default="text"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         scope = scope_of(options)

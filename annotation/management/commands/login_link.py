@@ -13,10 +13,7 @@ from annotation.members.accounts import login_link
 class Command(TandemCommand):
     help = "Print a link whose page signs a user in, once and within a day; opening it spends nothing."
 
-    arguments = (
-        argument("user"),
-        add_base_url,
-    )
+    arguments = (argument("user"), add_base_url)
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = get_user_model().objects.filter(username=options["user"]).first()

@@ -10,10 +10,7 @@ from annotation.studies.services import find_study
 class Command(TandemCommand):
     help = "Move a study to another group: its researchers and study admins are that group's from now on."
 
-    arguments = (
-        argument("study"),
-        argument("--group", required=True, metavar="SLUG"),
-    )
+    arguments = (argument("study"), argument("--group", required=True, metavar="SLUG"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, group = find_study(options["study"]), find_group(options["group"])

@@ -14,11 +14,7 @@ from annotation.models.members import Role
 class Command(TandemCommand):
     help = "Take a role that a user holds in one study or in all studies of a group; what they made stays."
 
-    arguments = (
-        argument("user"),
-        argument("--role", required=True, choices=Role.values),
-        SCOPE,
-    )
+    arguments = (argument("user"), argument("--role", required=True, choices=Role.values), SCOPE)
 
     def handle(self, *args: Any, **options: Any) -> None:
         role = options["role"]

@@ -12,10 +12,7 @@ class Command(TandemCommand):
         "verdict (a, tie, b, or empty: unparsed), or LLMBar's table of published verdicts."
     )
 
-    arguments = (
-        argument("file"),
-        argument("--study", required=True, metavar="SLUG"),
-    )
+    arguments = (argument("file"), argument("--study", required=True, metavar="SLUG"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = read_file(options["file"])

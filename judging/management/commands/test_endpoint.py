@@ -15,10 +15,7 @@ ANSWERS = {True: "yes", False: "no", None: "unknown"}
 class Command(TandemCommand):
     help = "Test an endpoint with about ten short calls: what it supports, and why not. They cost what calls cost."
 
-    arguments = (
-        argument("name", metavar="NAME"),
-        argument("--format", choices=["text", "json"], default="text"),
-    )
+    arguments = (argument("name", metavar="NAME"), argument("--format", choices=["text", "json"], default="text"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = probe_endpoint(find_endpoint(options["name"]))
