@@ -37,7 +37,7 @@ def page(open_at: OpenAt, server: RealServer) -> Page:
 def choose(page: Page, place: int, choice: str) -> Locator:
     """Choose on the pair at this place (from 0); return the line that says what became of it."""
     pair = page.locator("form[data-pair]").nth(place)
-    pair.locator(f"input[name=choice][value={choice}]").check()
+    pair.locator(f"input[name=choice][value={choice}]").click()
     return pair.locator(".saved")
 
 
