@@ -46,9 +46,12 @@ function turnTo(card) {
   look();
 }
 
+const isAlone = () => document.documentElement.classList.contains("one-pair"); // the current pair is the only one in view
+
 function current() {
   const [all, area] = [cards(), readingArea()];
   const last = all.find((card) => card.id === turned);
+  if (isAlone()) return last ?? all.find((card) => !chosenIn(card)) ?? all[0] ?? null;
   const now = last ? inView(last, area) : 0;
   if (now > 0 && now >= seen * MOST) {
     seen = Math.max(seen, now);
@@ -84,7 +87,17 @@ document.addEventListener("selectionchange", () => {
   const { isCollapsed, focusNode } = getSelection();
   if (!isCollapsed) turnTo((focusNode.closest ? focusNode : focusNode.parentElement)?.closest("[data-card]"));
 });
-addEventListener("hashchange", () => turnTo(cards().find((card) => `#${card.id}` === location.hash)));
+addEventListener("hashchange", () => {
+  const card = cards().find((one) => `#${one.id}` === location.hash);
+  turnTo(card);
+  if (card && isAlone()) go(card.querySelector("h2"));
+});
+document.addEventListener("click", ({ target }) => {
+  const step = Number(target.closest?.("[data-step]")?.dataset.step ?? 0);
+  const all = cards();
+  const card = step && all[all.indexOf(target.closest("[data-card]")) + step];
+  if (card) go(card.querySelector("h2"));
+});
 addEventListener("scroll", look, { passive: true });
 addEventListener("resize", look);
 
@@ -99,7 +112,7 @@ document.addEventListener("change", ({ isTrusted, target }) => {
   const isNew = !answered.has(card.id);
   answered.add(card.id);
   if (isNew && byId("tool-advance")?.checked) return leadOn(card);
-  if (!isTrusted || !pointing) return;
+  if (!isTrusted || !pointing || isAlone()) return;
   // A click on a choice ends the work on its pair: the next one is being read as soon as it is in view.
   const [all, area] = [cards(), readingArea()];
   const place = all.indexOf(card);
@@ -244,6 +257,7 @@ function undo() {
 
 function go(target) {
   const card = target.closest("[data-card]");
+  if (isAlone()) turnTo(card); // it is hidden
   target.focus({ preventScroll: true });
   const area = card ?? target;
   // At once, never smoothly: the time on the way would go to the pairs that are passed by.

@@ -124,13 +124,30 @@ function showDifferences(on) {
 // The tools
 
 // And whether they are on unless the rater says otherwise
-const SWITCHES = { "tool-differences": () => "0", "tool-keys": () => "1", "tool-advance": () => hit.advance };
+const isSmall = () => (matchMedia("(max-width: 700px)").matches ? "1" : "0");
+const SWITCHES = {
+  "tool-differences": () => "0",
+  "tool-keys": () => "1",
+  "tool-advance": () => hit.advance,
+  "tool-one": isSmall,
+};
 const nameOf = (tool) => tool.id.replace("tool-", "");
 
 function setSize() {
   const { value } = byId("tool-size");
   document.documentElement.classList.remove("text-small", "text-large");
   if (value) document.documentElement.classList.add(`text-${value}`);
+}
+
+/** Show one pair at a time, whose texts scroll in boxes of their own so that its choices stay on the screen. */
+function showOne() {
+  const on = byId("tool-one").checked;
+  document.documentElement.classList.toggle("one-pair", on);
+  for (const side of document.querySelectorAll(".side")) {
+    if (on) side.tabIndex = 0; // a box that scrolls can be reached by keys
+    else side.removeAttribute("tabindex");
+  }
+  dispatchEvent(new Event("resize"));
 }
 
 function setUpTools() {
@@ -140,6 +157,7 @@ function setUpTools() {
   }
   byId("tool-size").value = remembered("size") ?? "";
   setSize();
+  showOne();
   byId("tools").hidden = false;
 }
 
@@ -147,6 +165,7 @@ document.addEventListener("change", ({ target }) => {
   if (!target.id.startsWith("tool-")) return;
   remember(nameOf(target), target.id in SWITCHES ? (target.checked ? "1" : "0") : target.value);
   if (target.id === "tool-size") setSize();
+  if (target.id === "tool-one") showOne();
   if (target.id === "tool-differences") showDifferences(target.checked);
 });
 
@@ -227,6 +246,7 @@ function dress() {
   tellTimes();
   if (!hit) return;
   if (byId("tool-differences").checked) showDifferences(true);
+  showOne();
   for (const form of document.querySelectorAll("form[data-second]")) {
     const reason = form.elements.reason;
     reason.value ||= remembered(draftOf(form), sessionStorage) ?? "";

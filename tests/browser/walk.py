@@ -10,9 +10,18 @@ PATIENCE = 60_000  # milliseconds; only a failing test waits that long
 REASON = "On a second look the other text says more of what matters."
 
 
-def open_context(browser: Browser, **options: Any) -> BrowserContext:
-    """Return a new session of the browser that waits as long as a busy machine needs."""
+# What a rater has chosen to see, whatever the size of the screen.
+ALL_PAIRS = "try { localStorage['tandem.one'] ??= '0' } catch { /* refused by this page */ }"
+
+
+def open_context(browser: Browser, *, one_pair: bool = False, **options: Any) -> BrowserContext:
+    """Return a new session of the browser that waits as long as a busy machine needs.
+
+    one_pair : leave it to the page whether it shows one pair at a time
+    """
     context = browser.new_context(**options)
+    if not one_pair:
+        context.add_init_script(ALL_PAIRS)
     context.set_default_timeout(PATIENCE)
     return context
 
