@@ -22,16 +22,8 @@ class StudySerializer(serializers.ModelSerializer[Study]):
         fields = [
             *("slug", "group", "title", "task_kind", "question", "source_label", "label_left", "label_right"),
             *("guidelines", "consent_text", "consent_version", "content_warning", "contact", "language"),
-            *(
-                "render_markdown",
-                "ties_allowed",
-                "pair_order",
-                "auto_advance",
-                "protocol",
-                "arms",
-                "arm_unit",
-                "balance_arms",
-            ),
+            *("render_markdown", "render_math", "ties_allowed", "pair_order", "auto_advance"),
+            *("protocol", "arms", "arm_unit", "balance_arms"),
             *("reason_min_length", "pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
             *("pay_per_hit", "currency", "minutes_per_hit", "pay_late", "keep_personal_days"),
             *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),

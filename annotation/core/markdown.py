@@ -1,7 +1,7 @@
 """Texts of studies and of generations → what pages show: sanitised HTML of Markdown, the text as written, “(no text)”."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import unescape
 
 import nh3
@@ -12,6 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+
+from annotation.core.formulas import with_formulas
 
 _BLOCKS = {
     *("p", "br", "hr", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote"),
@@ -140,16 +142,18 @@ def is_blank(text: str) -> bool:
     return not any(char.isprintable() and not char.isspace() and not _UNSEEN.match(char) for char in text)
 
 
-def shown_text(text: str, *, rendered: bool = False) -> str:
+def shown_text(text: str, *, rendered: bool = False, math: bool = False) -> str:
     """Return a text for a template, which escapes it unless it is rendered.
 
     rendered : render its Markdown; if nothing visible results (an image without alternative text), “(no text)”
+    math     : show its LaTeX formulas
     """
     if is_blank(text):
         return _no_text()
+    render: Callable[[str], str] = render_generation if rendered else str
+    html = with_formulas(text, render) if math else render(text)
     if not rendered:
-        return text
-    html = render_generation(text)
+        return html
     return html if "<hr" in html or not is_blank(unescape(_TAG.sub("", html))) else _no_text()
 
 

@@ -193,6 +193,9 @@ class VoteChange(models.Model):
     page = models.CharField(max_length=32, blank=True, help_text="The loaded page that it came from.")
     active_seconds = models.FloatField(null=True, blank=True)
     wall_seconds = models.FloatField(null=True, blank=True)
+    source_opened = models.BooleanField(
+        null=True, blank=True, help_text="Whether the source was open at any time before; empty where not reported."
+    )
     late = models.BooleanField(default=False)
     software_version = models.CharField(max_length=40, blank=True)
 

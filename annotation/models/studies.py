@@ -129,6 +129,9 @@ class Study(models.Model):
     render_markdown = models.BooleanField(
         default=False, help_text="Render Markdown in the generations, without links and pictures."
     )
+    render_math = models.BooleanField(
+        default=False, help_text="Show LaTeX in sources and generations as formulas; else it is shown as typed."
+    )
     ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")
     pair_order = models.CharField(max_length=10, choices=PairOrder.choices, default=PairOrder.RANDOM)
     auto_advance = models.BooleanField(
@@ -221,6 +224,11 @@ class Study(models.Model):
     def is_two_stage(self) -> bool:
         """Tell whether there is a second vote on each pair."""
         return self.protocol == Protocol.TWO_STAGE
+
+    @property
+    def text_options(self) -> dict[str, bool]:
+        """How `shown_text` shows sources and generations."""
+        return {"rendered": self.render_markdown, "math": self.render_math}
 
     @property
     def offered_choices(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Fla
 class VoteForm(forms.Form):
     """One choice on one pair of a HIT, and what the page reports with it."""
 
-    REPORT_FIELDS = ("page", "version", "chosen_at", "active_seconds", "wall_seconds")
+    REPORT_FIELDS = ("page", "version", "chosen_at", "active_seconds", "wall_seconds", "source_opened")
 
     _NO_CHOICE = _("Please choose one of the answers.")
 
@@ -28,6 +28,7 @@ class VoteForm(forms.Form):
     chosen_at = forms.DateTimeField(required=False)
     active_seconds = forms.FloatField(required=False, min_value=0)
     wall_seconds = forms.FloatField(required=False, min_value=0)
+    source_opened = forms.NullBooleanField(required=False)
 
     def clean(self) -> dict[str, Any]:
         """Drop invalid report fields: a wrong clock must not cost the choice."""

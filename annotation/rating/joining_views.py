@@ -114,11 +114,8 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     study = assignment.hit.batch.study
     rows, labels = qualifications.feedback(assignment), study.offered_choices
     ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
-    rendered = study.render_markdown
-    rows = [
-        replace(row, left=shown_text(row.left, rendered=rendered), right=shown_text(row.right, rendered=rendered))
-        for row in rows
-    ]
+    options = study.text_options
+    rows = [replace(row, left=shown_text(row.left, **options), right=shown_text(row.right, **options)) for row in rows]
     context = {
         "study": study,
         "source_label": translate_default(study.source_label),

@@ -309,7 +309,7 @@ def _page_context(assignment: Assignment) -> dict[str, object]:
     source, has_notes = found or ("", True)
     return {
         **base_context(assignment),
-        "source": shown_text(source, rendered=assignment.hit.batch.study.render_markdown),
+        "source": shown_text(source, **assignment.hit.batch.study.text_options),
         "hit_place": hit_place(assignment),
         "may_return": assignment.purpose != QUALIFICATION,
         "has_notes": has_notes,
@@ -326,14 +326,14 @@ _SOURCE = Prepared(_source)
 
 def source_of(hit: Hit) -> str:
     """Return a HIT's source as shown to raters: as Markdown if the study says so."""
-    return shown_text(hit.matchup.instance.source, rendered=hit.batch.study.render_markdown)
+    return shown_text(hit.matchup.instance.source, **hit.batch.study.text_options)
 
 
 def texts_of(display: Display) -> tuple[str, str]:
     """Return a pair's texts for its card, the left one first."""
-    rendered = display.assignment.hit.batch.study.render_markdown
+    options = display.assignment.hit.batch.study.text_options
     texts = (display.pair.generation_a.text, display.pair.generation_b.text)
-    left, right = (shown_text(text, rendered=rendered) for text in (texts if display.a_is_left else texts[::-1]))
+    left, right = (shown_text(text, **options) for text in (texts if display.a_is_left else texts[::-1]))
     return left, right
 
 

@@ -103,6 +103,7 @@ def record_vote(
         received_at=at,
         chosen_at=report.moment(earliest=earliest, received_at=at),
         page=report.page[:32],
+        source_opened=report.source_opened,
         **values,
     )
     _NEW_CHANGE.run([change])

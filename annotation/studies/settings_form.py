@@ -30,7 +30,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             _("Texts in Markdown. Name no system here: raters are not to know which one wrote what."),
             [
                 *("consent_text", "guidelines", "content_warning", "contact", "source_label"),
-                *("language", "render_markdown"),
+                *("language", "render_markdown", "render_math"),
             ],
         ),
         (
@@ -83,6 +83,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
         fields = [
             *("title", "task_kind", "question", "source_label", "label_left", "label_right", "ties_allowed"),
             *("guidelines", "consent_text", "content_warning", "contact", "language", "render_markdown"),
+            "render_math",
             *("pair_order", "auto_advance", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
             *("pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
             *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
@@ -100,6 +101,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "source_label": _("Heading of the source text"),
             "language": _("Language of the texts"),
             "render_markdown": _("Render Markdown in sources and generations"),
+            "render_math": _("Show LaTeX as formulas"),
             "question": _("Question"),
             "label_left": _("Name of the left text"),
             "label_right": _("Name of the right text"),
@@ -134,6 +136,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "contact": _("How raters reach you: an address, a phone number. On every page."),
             "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
             "render_markdown": _("Without links and pictures."),
+            "render_math": _("$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed."),
             "ties_allowed": "",
             "auto_advance": _("Raters can switch it off for themselves."),
             "balance_arms": _("Where raters are split: as many of every arm on each HIT."),

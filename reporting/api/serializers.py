@@ -162,7 +162,7 @@ class HistorySerializer(OfDisplaySerializer):
         fields = [
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason"),
             *("shown_table", "table_of", "received_at", "chosen_at", "page", "active_seconds", "wall_seconds"),
-            *("late", "software_version"),
+            *("source_opened", "late", "software_version"),
         ]
 
 

@@ -19,7 +19,7 @@ HISTORY_COLUMNS = (
     *PLACE,
     *("purpose", "stage", "rating", "shown_first", "arm", "table_id", "table_variant", "table_of", "reason"),
     *("received_at", "chosen_at", "page", "active_seconds", "wall_seconds", "late", "excluded", "exclusion_reason"),
-    "software_version",
+    *("software_version", "source_opened"),
 )
 FLAG_COLUMNS = (
     *PLACE,
@@ -81,7 +81,7 @@ HISTORY_FIELDS = {
     "shown_table_id": "display__table__table_id",
     "shown_variant": "display__table__variant",
     **{name: name for name in ("table_of", "stage", "reason", "received_at", "chosen_at", "page", "active_seconds")},
-    **{name: name for name in ("wall_seconds", "late", "software_version")},
+    **{name: name for name in ("wall_seconds", "late", "software_version", "source_opened")},
 }
 # Which texts the shown table was made from, relative to its pair; a placebo is made from anything but the pair.
 TABLE_OF = Case(

@@ -49,6 +49,7 @@ function tokens(element) {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   const found = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("math")) continue; // a formula holds no marks
     for (const { segment, index } of wordsOf(node)) {
       found.push({ word: segment.toLowerCase(), node, start: index, end: index + segment.length, common: false });
     }
@@ -174,10 +175,22 @@ document.addEventListener("change", ({ target }) => {
 function setUpBeside() {
   const wide = !matchMedia("(max-width: 900px)").matches;
   const source = document.querySelector(".source");
+  source.addEventListener("toggle", noteSource);
   const guidelines = byId("guidelines");
   if (guidelines) keepOpen(guidelines, "guidelines", false, localStorage);
   keepOpen(source, `source.${hit.assignment}`, wide, sessionStorage);
+  noteSource();
 }
+
+const openedName = () => `opened.${hit.assignment}`;
+
+/** Keep in mind that the source was open, which goes along with each choice. */
+function noteSource() {
+  if (document.querySelector(".source").open) remember(openedName(), "true", sessionStorage);
+}
+document.addEventListener("noted", ({ detail }) => {
+  detail.source_opened = remembered(openedName(), sessionStorage) ?? "false";
+});
 
 /** Open or close a part as it was left. */
 function keepOpen(part, name, usual, storage) {

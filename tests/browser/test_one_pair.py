@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
+from annotation.models import VoteChange
 from tests.browser import outbox, walk
 from tests.browser.realistic import realistic_batch
 from tests.browser.test_two_stages import two_stage_study
@@ -64,6 +65,19 @@ def test_steps_links_and_choices_lead_from_pair_to_pair(phone: Page) -> None:
     phone.locator("#tool-one").click()
     for place in range(3):
         expect(walk.pair(phone, place)).to_be_visible()
+
+
+def test_whether_the_source_was_opened_is_recorded(phone: Page) -> None:
+    walk.choose(phone, 0, "left")
+    outbox.expect_saved(phone, 0)
+    phone.locator(".source summary").tap()
+    expect(phone.locator(".source .text")).to_be_visible()
+    phone.locator(".source summary").tap()
+    phone.reload()
+    expect(phone.locator(".source .text")).to_be_hidden()
+    walk.choose(phone, 1, "left")
+    outbox.expect_saved(phone, 1)
+    assert list(VoteChange.objects.order_by("pk").values_list("source_opened", flat=True)) == [False, True]
 
 
 def test_on_a_wide_screen_it_is_a_raters_choice_and_is_kept(open_as: OpenAs, transactional_db: None) -> None:

@@ -247,6 +247,7 @@ def test_what_a_page_says_about_a_vote_is_stored_with_it(page: Page) -> None:
     expect(walk.choose(page, 0, "left")).to_contain_text("Saved at")
     expect(walk.choose(page, 0, "right")).to_contain_text("Saved at")
     first, second = VoteChange.objects.order_by("pk")
+    assert first.source_opened is second.source_opened is True  # as it is on a wide screen
     assert first.page == second.page != ""
     assert first.chosen_at is not None
     assert second.chosen_at is not None

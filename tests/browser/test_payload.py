@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import brotli
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -110,14 +109,13 @@ def test_pages_and_static_files_are_compressed_for_those_who_take_it(real_server
         plain, body = get(real_server, path)
         packed, smaller = get(real_server, path, Accept_Encoding="gzip, deflate, br")
         assert (plain.status, plain.headers["Content-Encoding"]) == (200, None)
-        assert packed.headers["Content-Encoding"] == ("br" if path in paths else "gzip")
+        assert packed.headers["Content-Encoding"] == "gzip"
         assert "Accept-Encoding" in plain.headers["Vary"]
         assert "Accept-Encoding" in packed.headers["Vary"]
         assert len(smaller) < len(body)
         assert packed.headers["Content-Length"] == str(len(smaller))
         if path in paths:
-            assert brotli.decompress(smaller) == body
-            assert gzip.decompress(get(real_server, path, Accept_Encoding="gzip")[1]) == body
+            assert gzip.decompress(smaller) == body
 
 
 def test_a_compressed_copy_that_is_still_good_is_not_sent_again(real_server: RealServer) -> None:

@@ -147,6 +147,24 @@ def test_tables_and_code_scroll_in_a_box_of_their_own(
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
+def test_formulas_are_drawn_and_differences_leave_them_alone(open_as: OpenAs, transactional_db: None) -> None:
+    study = make_study(instances=0, render_math=True)
+    rows = instance_rows(instances=1, source="Let $$\\frac{a}{b}$$ be.")
+    rows[0].generations.update(alpha=["It is $\\sqrt{x_1}$ then."] * 2, beta=["It is $\\sqrt{x_2}$ now."] * 2)
+    add_instances(study, rows)
+    make_batch(study)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    page.locator("#tool-differences").check()
+    expect(page.locator(".side mark").first).to_be_visible()
+    heights = "all => all.map(one => one.getBoundingClientRect().height)"
+    fraction, *roots = page.locator("math").evaluate_all(heights)
+    assert min(roots) > 10
+    assert fraction > 1.3 * max(roots)
+    assert page.locator("math mark").count() == 0
+    assert page.locator("math msqrt msub").count() == len(roots) == 4
+
+
 def test_arrows_scroll_code_and_choose_nothing(open_as: OpenAs, transactional_db: None) -> None:
     study = make_study(instances=0, render_markdown=True)
     rows = instance_rows(instances=1)

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.core.default_labels import translate_default
 from annotation.core.errors import InvalidSelection, UnknownName
-from annotation.core.markdown import is_blank, render, shown_text
+from annotation.core.markdown import render, shown_text
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Assignment, Batch, Display, Hit, Pair, Study
 from annotation.recruitment.mturk.sheet import FIRST, HIT, ORDER, SECOND, SOURCE, cell, columns, guard, write_sheet
@@ -92,20 +92,21 @@ def rows_of(batch: Batch) -> dict[int, dict[str, str]]:
 
 
 def _row(hit: Hit, texts: Mapping[int, tuple[str, str]]) -> dict[str, str]:
-    row = {HIT: hit.key, SOURCE: _shown(hit.matchup.instance.source, rendered=hit.batch.study.render_markdown)}
+    row = {HIT: hit.key, SOURCE: _shown(hit.matchup.instance.source, hit.batch.study)}
     for place, display in enumerate(shown_on(hit), start=1):
         text_a, text_b = texts[display.pair_id]
         first, second = (text_a, text_b) if display.a_is_left else (text_b, text_a)
         for column, text in ((FIRST, first), (SECOND, second)):
-            row[column.format(place)] = _shown(text, rendered=hit.batch.study.render_markdown)
+            row[column.format(place)] = _shown(text, hit.batch.study)
         row[ORDER.format(place)] = (
             "1" if display.a_is_left else "2"
         )  # the system of the first text, which the page doesn't use
     return row
 
 
-def _shown(text: str, *, rendered: bool) -> str:
-    return guard(shown_text(text, rendered=rendered)) if rendered or is_blank(text) else cell(text)
+def _shown(text: str, study: Study) -> str:
+    shown = shown_text(text, **study.text_options)
+    return guard(shown) if isinstance(shown, SafeString) else cell(shown)
 
 
 def page_of(study: Study, pairs: int) -> str:

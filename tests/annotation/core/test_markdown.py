@@ -113,8 +113,8 @@ def test_the_second_stage_renders_the_open_pair_only(monkeypatch: pytest.MonkeyP
     assignment = lock_first_votes(assignment=assignment, at=now)
     shown: list[str] = []
 
-    def noted(text: str, *, rendered: bool) -> str:
-        assert rendered
+    def noted(text: str, *, rendered: bool, math: bool) -> str:
+        assert (rendered, math) == (True, False)
         shown.append(text)
         return text
 

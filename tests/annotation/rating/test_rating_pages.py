@@ -497,7 +497,14 @@ def test_the_same_choice_again_adds_nothing(study: Study) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        {"version": "many", "chosen_at": "yesterday", "active_seconds": "nan", "wall_seconds": "-1", "page": "x" * 99},
+        {
+            "version": "many",
+            "chosen_at": "yesterday",
+            "active_seconds": "nan",
+            "wall_seconds": "-1",
+            "page": "x" * 99,
+            "source_opened": "perhaps",
+        },
         {"version": "-1", "chosen_at": "9999-99-99T00:00:00Z", "active_seconds": "inf", "page": "a\x00b"},
         {},
     ],
@@ -509,7 +516,7 @@ def test_no_choice_is_lost_to_what_a_page_says_beside_it(study: Study, said: dic
 
     assert send(client, address, "vote", pair_key=key, choice="left", **said).status_code == 200
     change = VoteChange.objects.get()
-    assert (change.chosen_at, change.active_seconds, change.page) == (None, None, "")
+    assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
 
 
 def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:

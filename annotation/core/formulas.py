@@ -1,0 +1,79 @@
+"""LaTeX formulas in texts → MathML, which browsers show without a script."""
+
+import re
+import secrets
+from collections.abc import Callable
+
+import nh3
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+LONGEST, MOST = 2000, 300  # characters of a formula; formulas of a text: conversion must not hold up a page
+# Code keeps its dollars. As in Pandoc, an opening $ has no space after it, a closing one none before it and no digit
+# after it, so that “$5 and $6” stays money.
+_FORMULA = re.compile(
+    r"(?P<code>```.*?```|`[^`\n]*`)"
+    r"|\$\$(?P<display>[^$]+)\$\$|\\\[(?P<bracketed>.+?)\\\]"
+    r"|\\\((?P<parenthesized>.+?)\\\)|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
+    re.DOTALL,
+)
+_TAGS = {
+    *("math", "mi", "mn", "mo", "ms", "mtext", "mspace", "mrow", "mfrac", "msqrt", "mroot", "mstyle", "merror"),
+    *("mpadded", "mphantom", "menclose", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts"),
+    *("mprescripts", "none", "mtable", "mtr", "mtd"),
+}
+_ATTRIBUTES = {
+    "math": {"display", "alttext"},
+    "mo": {"fence", "form", "stretchy", "separator", "accent", "largeop", "movablelimits", "minsize", "maxsize"},
+    "mi": {"mathvariant"},
+    "mfrac": {"linethickness"},
+    "menclose": {"notation"},
+    "mspace": {"width"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+    "mtable": {"columnalign", "rowspacing", "columnspacing"},
+    **{name: {"accent", "accentunder"} for name in ("mover", "munder", "munderover")},
+}
+
+
+def with_formulas(text: str, render: Callable[[str], str]) -> str:
+    """Render a text by `render`, with its formulas as MathML; what is not LaTeX, or too long, stays as typed.
+
+    Formulas are `$…$` and `\\(…\\)` within a line of text, `$$…$$` and `\\[…\\]` on a line of their own. A text without any is
+    rendered as it is.
+    """
+    mark = secrets.token_hex(8)  # letters and digits alone, which no renderer changes and no text can foresee
+    formulas: list[SafeString] = []
+
+    def keep(found: re.Match[str]) -> str:
+        kind = found.lastgroup or "code"
+        formula = None if kind == "code" or len(formulas) >= MOST else to_mathml(
+            found[kind], is_display=kind in ("display", "bracketed")
+        )  # fmt: skip
+        if formula is None:
+            return found[0]
+        formulas.append(formula)
+        return f"{mark}x{len(formulas) - 1}x"
+
+    marked = _FORMULA.sub(keep, text)
+    if not formulas:
+        return render(text)
+    html = render(marked)
+    html = html if isinstance(html, SafeString) else escape(html)
+    return mark_safe(re.sub(f"{mark}x(\\d+)x", lambda one: formulas[int(one[1])], html))  # noqa: S308  # escaped, and cleaned below
+
+
+def to_mathml(latex: str, *, is_display: bool = False) -> SafeString | None:
+    """Convert one formula; None when it is too long or no LaTeX."""
+    from latex2mathml.converter import convert  # most studies have no formulas, and it takes a tenth of a second
+
+    # The converter writes the words of \text as they are, tags included.
+    if len(latex) > LONGEST or ("\\text" in latex and re.search("[<&]", latex)):
+        return None
+    try:
+        html = convert(latex, display="block" if is_display else "inline")
+    except (Exception, RecursionError):  # it has exceptions of many kinds for what is no LaTeX
+        return None
+    cleaned = nh3.clean(html, tags=_TAGS, attributes=_ATTRIBUTES)
+    if not cleaned.startswith("<math"):
+        return None
+    return format_html('<math alttext="{}"', latex.strip()) + mark_safe(cleaned.removeprefix("<math"))  # noqa: S308  # nh3 has cleaned it
