@@ -131,12 +131,13 @@ def test_cells_of_a_run_hold_what_its_figures_are_made_of() -> None:
     fill(run, second, "ab", status="error")
     fill(run, second, "ba", status="pending")
     cells = cells_of(run)
-    assert cells.pair.tolist() == [first.pk, second.pk]
-    assert cells.instance.tolist() == [first.matchup.instance_id, second.matchup.instance_id]
-    assert cells.first_is_a.tolist() == [False, True]
-    np.testing.assert_array_equal(cells.verdict, [A, NONE])
-    assert cells.length_a.tolist() == [len(pair.generation_a.text) for pair in (first, second)]
-    assert cells.length_b.tolist() == [len(pair.generation_b.text) for pair in (first, second)]
+    by_pair = np.argsort(cells.pair)  # they come in the database's order
+    assert cells.pair[by_pair].tolist() == [first.pk, second.pk]
+    assert cells.instance[by_pair].tolist() == [first.matchup.instance_id, second.matchup.instance_id]
+    assert cells.first_is_a[by_pair].tolist() == [False, True]
+    np.testing.assert_array_equal(cells.verdict[by_pair], [A, NONE])
+    assert cells.length_a[by_pair].tolist() == [len(pair.generation_a.text) for pair in (first, second)]
+    assert cells.length_b[by_pair].tolist() == [len(pair.generation_b.text) for pair in (first, second)]
 
 
 def test_half_finished_pair_has_no_verdict() -> None:
