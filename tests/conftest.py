@@ -15,6 +15,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import connection
 from django.test import override_settings
+from django.utils import translation
 from hypothesis import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -146,6 +147,13 @@ def _repeatable_draws(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     monkeypatch.setattr(secrets, "token_urlsafe", token_urlsafe)
     monkeypatch.setattr(secrets, "token_hex", lambda nbytes=32: rng.randbytes(nbytes).hex())
     monkeypatch.setattr(secrets, "randbelow", rng.randrange)
+
+
+@pytest.fixture(autouse=True)
+def _default_language() -> Iterator[None]:
+    """End each test in the default language: the last request's stays active in its thread."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(scope="session", autouse=True)
