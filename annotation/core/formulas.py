@@ -5,16 +5,20 @@ import secrets
 from collections.abc import Callable
 
 import nh3
-from django.utils.html import escape, format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-LONGEST, MOST = 2000, 300  # characters of a formula; formulas of a text: conversion must not hold up a page
+# Characters of one formula, and of all of a text that are converted: a hundred thousand take more than a second.
+LONGEST, MOST = 2000, 20_000
 # Code keeps its dollars. As in Pandoc, an opening $ has no space after it, a closing one none before it and no digit
-# after it, so that “$5 and $6” stays money.
+# after it, so that “$5 and $6” stays money. No formula reaches beyond the next opening delimiter of its kind: where none
+# is closed, each would be looked for to the end of the text. A delimiter after a backslash is a line break: \\[2pt].
 _FORMULA = re.compile(
     r"(?P<code>```.*?```|`[^`\n]*`)"
-    r"|\$\$(?P<display>[^$]+)\$\$|\\\[(?P<bracketed>.+?)\\\]"
-    r"|\\\((?P<parenthesized>.+?)\\\)|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
+    r"|\$\$(?P<display>[^$]+)\$\$"
+    r"|(?<!\\)\\\[(?P<bracketed>(?:(?!(?<!\\)\\[\[\]]).)+)\\\]"
+    r"|(?<!\\)\\\((?P<parenthesized>(?:(?!(?<!\\)\\[()]).)+)\\\)"
+    r"|(?<![\\$])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
     re.DOTALL,
 )
 _TAGS = {
@@ -23,7 +27,7 @@ _TAGS = {
     *("mprescripts", "none", "mtable", "mtr", "mtd"),
 }
 _ATTRIBUTES = {
-    "math": {"display", "alttext"},
+    "math": {"display"},
     "mo": {"fence", "form", "stretchy", "separator", "accent", "largeop", "movablelimits", "minsize", "maxsize"},
     "mi": {"mathvariant"},
     "mfrac": {"linethickness"},
@@ -43,12 +47,15 @@ def with_formulas(text: str, render: Callable[[str], str]) -> str:
     """
     mark = secrets.token_hex(8)  # letters and digits alone, which no renderer changes and no text can foresee
     formulas: list[SafeString] = []
+    left = MOST
 
     def keep(found: re.Match[str]) -> str:
-        kind = found.lastgroup or "code"
-        formula = None if kind == "code" or len(formulas) >= MOST else to_mathml(
-            found[kind], is_display=kind in ("display", "bracketed")
-        )  # fmt: skip
+        nonlocal left
+        kind = str(found.lastgroup)
+        if kind == "code" or len(found[0]) > left:
+            return found[0]
+        left -= len(found[0])
+        formula = to_mathml(found[kind], is_display=kind in ("display", "bracketed"))
         if formula is None:
             return found[0]
         formulas.append(formula)
@@ -58,8 +65,9 @@ def with_formulas(text: str, render: Callable[[str], str]) -> str:
     if not formulas:
         return render(text)
     html = render(marked)
-    html = html if isinstance(html, SafeString) else escape(html)
-    return mark_safe(re.sub(f"{mark}x(\\d+)x", lambda one: formulas[int(one[1])], html))  # noqa: S308  # escaped, and cleaned below
+    # SafeString is what `render` has cleaned; each formula is cleaned below.
+    html = conditional_escape(html)
+    return mark_safe(re.sub(f"{mark}x(\\d+)x", lambda one: formulas[int(one[1])], html))  # noqa: S308  # see above
 
 
 def to_mathml(latex: str, *, is_display: bool = False) -> SafeString | None:
@@ -71,7 +79,7 @@ def to_mathml(latex: str, *, is_display: bool = False) -> SafeString | None:
         return None
     try:
         html = convert(latex, display="block" if is_display else "inline")
-    except (Exception, RecursionError):  # it has exceptions of many kinds for what is no LaTeX
+    except Exception:  # of many kinds, for what is no LaTeX or nested too deeply
         return None
     cleaned = nh3.clean(html, tags=_TAGS, attributes=_ATTRIBUTES)
     if not cleaned.startswith("<math"):

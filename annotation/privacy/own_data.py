@@ -138,7 +138,12 @@ def _pair(place: int, display: Display) -> Json:
         "second_shown_at": _time(display.second_shown_at),
         "choices": [{**_choice(one, display), "at": _time(one.rated_at)} for one in display.ratings.all()],
         "history": [
-            {**_choice(one, display), "received_at": _time(one.received_at), "chosen_at": _time(one.chosen_at)}
+            {
+                **_choice(one, display),
+                "received_at": _time(one.received_at),
+                "chosen_at": _time(one.chosen_at),
+                "source_opened": one.source_opened,
+            }
             for one in display.changes.all()
         ],
         "reports": [

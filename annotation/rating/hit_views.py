@@ -27,7 +27,6 @@ from annotation.core.errors import (
 from annotation.core.http import go_to, is_htmx, page_base, skip_prefetch, status_of
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import is_taken
-from annotation.members.permissions import account_of
 from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.rating.access import hit_form_view, own_assignment
@@ -171,9 +170,7 @@ def _go_on(request: HttpRequest, done: Assignment, following: Assignment | None)
         return go_to(request, found.url)
     if isinstance(found, HttpResponse):
         return push_url(found, reverse("annotation:rate"))
-    found.annotator.user = account_of(request)
-    page = show_hit(request, found)
-    return push_url(page, reverse("annotation:hit", args=[found.key]))
+    return push_url(show_hit(request, found), reverse("annotation:hit", args=[found.key]))
 
 
 def show_hit(

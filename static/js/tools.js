@@ -158,7 +158,6 @@ function setUpTools() {
   }
   byId("tool-size").value = remembered("size") ?? "";
   setSize();
-  showOne();
   byId("tools").hidden = false;
 }
 

@@ -127,7 +127,7 @@ def end(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
 
 
 def test_run_survives_every_end_of_its_process(installation: Installation, stand_in: StandIn) -> None:
-    """Nothing is lost or asked twice but the calls in flight, and the same command or a worker takes up what is left."""
+    """Nothing is lost or asked twice but the calls in flight, and the same command or a worker continues the run."""
     ends = 0
 
     def started(*arguments: str) -> subprocess.Popen[str]:
