@@ -1,5 +1,7 @@
 """Forms of the rating pages."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django import forms
@@ -16,39 +18,41 @@ PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Fla
 class VoteForm(forms.Form):
     """One choice on one pair of a HIT, and what the page reports with it."""
 
-    REPORT_FIELDS = ("page", "version", "chosen_at", "active_seconds", "wall_seconds", "source_opened")
-
     _NO_CHOICE = _("Please choose one of the answers.")
 
     pair_key = forms.CharField(max_length=64)
     # `record_vote` refuses choices that the study does not offer.
     choice = forms.CharField(error_messages={"required": _NO_CHOICE, "null_characters_not_allowed": _NO_CHOICE})
-    page = forms.CharField(required=False, max_length=32)
-    version = forms.IntegerField(required=False, min_value=0)
-    chosen_at = forms.DateTimeField(required=False)
-    active_seconds = forms.FloatField(required=False, min_value=0)
-    wall_seconds = forms.FloatField(required=False, min_value=0)
-    source_opened = forms.NullBooleanField(required=False)
-
-    def clean(self) -> dict[str, Any]:
-        """Drop invalid report fields: a wrong clock must not cost the choice."""
-        cleaned = super().clean() or {}
-        for name in self.REPORT_FIELDS:
-            if self.errors.pop(name, None):
-                cleaned[name] = None
-        return cleaned
 
     @property
     def vote(self) -> dict[str, Any]:
         """Keyword arguments for the services, of a valid form."""
-        reported = {name: self.cleaned_data[name] for name in self.REPORT_FIELDS}
-        kept = {name: value for name, value in self.cleaned_data.items() if name not in self.REPORT_FIELDS}
-        return {**kept, "report": ClientReport(**{**reported, "page": reported["page"] or ""})}
+        return {**self.cleaned_data, "report": _report_in(self.data)}
 
     @property
     def problem(self) -> str:
         """All errors in one line, for the card."""
         return " ".join(str(message) for messages in self.errors.values() for message in messages)
+
+
+# Not fields of the form: a wrong clock must not cost the choice.
+_REPORT_FIELDS = {
+    "page": forms.CharField(required=False, max_length=32),
+    "version": forms.IntegerField(required=False, min_value=0),
+    "chosen_at": forms.DateTimeField(required=False),
+    "active_seconds": forms.FloatField(required=False, min_value=0),
+    "wall_seconds": forms.FloatField(required=False, min_value=0),
+    "source_opened": forms.NullBooleanField(required=False),
+}
+
+
+def _report_in(data: Mapping[str, Any]) -> ClientReport:
+    """Read what a page reports with a choice, without the fields that are invalid."""
+    reported: dict[str, Any] = {}
+    for name, field in _REPORT_FIELDS.items():
+        with suppress(forms.ValidationError):
+            reported[name] = field.clean(field.widget.value_from_datadict(data, {}, name))
+    return ClientReport(**reported)
 
 
 class SecondVoteForm(VoteForm):

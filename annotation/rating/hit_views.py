@@ -75,13 +75,13 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     if votes and not is_htmx(request):
         return _save_all(request, own_assignment(request, assignment_key), votes)
     assignment, form = None, VoteForm(votes[0] if votes else request.POST)
-    is_valid = form.is_valid()  # before the lock, to hold it for less time
+    sent = form.vote if form.is_valid() else None  # before the lock, to hold it for less time
     try:
         with transaction.atomic():
             assignment = own_assignment(request, assignment_key, lock=True)
-            if not is_valid:
+            if sent is None:
                 raise Unacceptable(form.problem)
-            rating = take_vote(assignment=assignment, **form.vote, at=timezone.now())
+            rating = take_vote(assignment=assignment, **sent, at=timezone.now())
     except (Unacceptable, VoteConflict) as refusal:  # shown at the card; other errors are pages of their own
         if assignment is None:
             raise
@@ -112,7 +112,7 @@ def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: Anno
         return show_hit(request, assignment, rejected, code=code)
     assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])
     shown = next(one for one in displays_of(assignment) if one.pk == display.pk)
-    return _vote_card(request, assignment, card_of(shown, rejected), code)
+    return _vote_card(request, assignment, card_of(shown, rejected, texts=False), code)
 
 
 def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: int = 200) -> HttpResponse:

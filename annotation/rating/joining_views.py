@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators import consent as consents
 from annotation.annotators.messages import mark_read
-from annotation.core.default_labels import translate_default
+from annotation.core.default_labels import side_name, translate_default
 from annotation.core.http import is_htmx
 from annotation.core.markdown import shown_text
 from annotation.members.accounts import annotator_for
@@ -112,7 +112,8 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     if not qualifications.may_show_answers(assignment.annotator):
         return redirect("annotation:rate")
     study = assignment.hit.batch.study
-    rows, labels = qualifications.feedback(assignment), study.offered_choices
+    rows = qualifications.feedback(assignment)
+    names = {choice: side_name(label) for choice, label in study.offered_choices.items()}
     ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
     options = study.text_options
     rows = [replace(row, left=shown_text(row.left, **options), right=shown_text(row.right, **options)) for row in rows]
@@ -120,9 +121,8 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
         "study": study,
         "source_label": translate_default(study.source_label),
         "source": source_of(assignment.hit),
-        "label_left": labels["left"],
-        "label_right": labels["right"],
-        "rows": [(row, labels.get(row.chosen or ""), labels.get(row.expected or "")) for row in rows],
+        "side_names": names,
+        "rows": [(row, names.get(row.chosen or ""), names.get(row.expected or "")) for row in rows],
         "right": sum(row.is_right for row in rows),
         "go_on": reverse("annotation:qualification", args=[study.key]) if ended else reverse("annotation:rate"),
     }

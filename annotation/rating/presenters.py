@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
 from annotation.annotators.messages import unread_by
-from annotation.core.default_labels import translate_default
+from annotation.core.default_labels import side_name, translate_default
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
@@ -151,7 +151,7 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, object]:
         "source_label": translate_default(study.source_label),
         "label_left": choices["left"],
         "label_right": choices["right"],
-        "choices": list(choices.items()),
+        "side_names": {choice: side_name(label) for choice, label in choices.items()},
         "flag_kinds": PAIR_FLAGS,
         "page": page or secrets.token_urlsafe(9),
     }
@@ -201,11 +201,11 @@ def card_of(display: Display, *rejected: RejectedAnswer, texts: bool = True) -> 
 
 
 def voted_card(rating: Rating) -> Card:
-    """Build a pair's card from the rating that `record_vote` returned; without flags, which that partial does not show."""
-    return _card(rating.display, rating)
+    """Build a pair's card from the rating that `record_vote` returned; without texts and flags, which a vote leaves alone."""
+    return _card(rating.display, rating, texts=False)
 
 
-def _card(display: Display, rating: Rating | None, *, texts: bool = True, **more: Any) -> Card:
+def _card(display: Display, rating: Rating | None, *, texts: bool, **more: Any) -> Card:
     left, right = texts_of(display) if texts else ("", "")
     return Card(
         key=display.pair.key,

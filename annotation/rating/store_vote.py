@@ -35,7 +35,7 @@ def display_of(assignment: Assignment, pair_key: str) -> Display:
 
 def _display(assignment: int, key: str) -> QuerySet[Display]:
     displays = Display.objects.filter(assignment=assignment, pair__key=key).order_by()
-    return displays.select_related("pair__generation_a", "pair__generation_b").annotate(
+    return displays.select_related("pair").annotate(
         has_rating=Exists(Rating.objects.filter(display=OuterRef("pk"))), versions=change_count()
     )
 

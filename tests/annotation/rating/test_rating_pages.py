@@ -275,6 +275,7 @@ def test_a_vote_by_htmx_gets_its_own_form_back(study: Study) -> None:
     assert Forms(response.text).pairs[key]["checked"] == "right"
     assert "Saved at" in response.text
     assert 'class="pair rated"' in response.text
+    assert 'class="sides"' not in response.text  # the texts stay on the page
 
 
 @pytest.mark.parametrize(
