@@ -39,7 +39,7 @@ def attach_annotator(assignment: Assignment) -> Assignment:
 
 def _assignment(assignment: int) -> QuerySet[Assignment]:
     found = Assignment.objects.filter(pk=assignment).select_related("annotator", "hit__batch__study").order_by()
-    return lock_with_annotator(found.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version")))
+    return lock_with_annotator(found.annotate(accepted=accepted("annotator_id", "hit__batch__study__consent_version")))
 
 
 _ASSIGNMENT = Prepared(_assignment)

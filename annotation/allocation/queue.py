@@ -61,7 +61,7 @@ def free_slots(annotator: Annotator, batches: Sequence[Batch]) -> SlotQuerySet:
 def _unseen(slots: SlotQuerySet, annotator: int) -> SlotQuerySet:
     """Leave out matchups that this annotator rated, returned or has claimed, in any batch."""
     # A correlated subquery, not a list of all matchups they had: the first slots of the queue are seldom among those.
-    rated = Assignment.objects.filter(hit__matchup__hits=OuterRef("hit")).exclude(state=Assignment.State.EXPIRED)
+    rated = Assignment.objects.filter(hit__matchup=OuterRef("hit__matchup")).exclude(state=Assignment.State.EXPIRED)
     return slots.exclude(Exists(_of_annotator(rated, annotator).order_by()))
 
 

@@ -25,7 +25,7 @@ def _own(key: str, user: int) -> QuerySet[Assignment]:
     mine = Study.objects.granted(user, Role.ANNOTATOR).order_by().values("pk")
     own = Assignment.objects.filter(annotator__user=user, annotator__study__in=mine, key=key)
     own = own.select_related("annotator", "hit__batch__study").order_by()
-    return own.annotate(accepted=accepted("annotator_id", "annotator__study__consent_version"))
+    return own.annotate(accepted=accepted("annotator_id", "hit__batch__study__consent_version"))
 
 
 def _locked(key: str, user: int) -> QuerySet[Assignment]:

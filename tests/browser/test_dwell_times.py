@@ -162,7 +162,7 @@ def test_a_click_a_key_or_a_selection_moves_the_time_to_another_pair_in_view(
 ) -> None:
     page = begun(open_as, size={"width": 1280, "height": 1000}, pairs=3)
     wait(page, 4)
-    second = walk.pair(page, 1)
+    second = walk.card(page, 1)
     if by == "click":
         second.locator("h2").click()
     elif by == "selection":
@@ -214,10 +214,10 @@ def test_both_stages_have_their_own_times(open_as: OpenAs, transactional_db: Non
     walk.begin(page)
     shown_long_ago()
     for place, dwell in enumerate((5.0, 7.0)):
-        walk.pair(page, place).locator("h2").click()
+        walk.card(page, place).locator("h2").click()
         wait(page, dwell)
         vote(page, place)
-    walk.pair(page, 0).locator("h2").click()
+    walk.card(page, 0).locator("h2").click()
     wait(page, 4)
     walk.lock(page)
     assert_times([9, 7])

@@ -42,11 +42,11 @@ def test_a_phone_shows_one_pair_on_one_screen(phone: Page) -> None:
     expect_only(phone, 0)
     phone.locator("[data-step='1'] >> visible=true").click()
     expect_only(phone, 1)
-    form = walk.pair(phone, 1)
-    top, choices, bar = box(form.locator("h2")), box(form.locator(".choices")), box(phone.locator(".beside"))
+    card = walk.card(phone, 1)
+    top, choices, bar = box(card.locator("h2")), box(card.locator(".choices")), box(phone.locator(".beside"))
     assert bar["y"] + bar["height"] <= top["y"] + 1
     assert choices["y"] + choices["height"] <= PHONE["height"]
-    assert min(box(side)["height"] for side in form.locator(".side").all()) >= 90
+    assert min(box(side)["height"] for side in card.locator(".side").all()) >= 90
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 

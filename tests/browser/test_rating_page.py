@@ -40,7 +40,7 @@ def begin(page: Page) -> None:
 
 def texts(page: Page) -> list[str]:
     """Return all texts in the order and on the sides shown."""
-    return page.locator(".pair .text").all_inner_texts()
+    return page.locator(".sides .text").all_inner_texts()
 
 
 def test_reload_shows_the_same_sides_and_the_saved_choices(open_as: OpenAs, batch: Batch) -> None:

@@ -48,7 +48,7 @@ def choices(page: Page) -> list[str]:
 
 def shown(page: Page) -> list[str]:
     """Return all texts in the order and on the sides shown."""
-    return page.locator(".pair .text").all_inner_texts()
+    return page.locator(".sides .text").all_inner_texts()
 
 
 def stored() -> dict[int, int]:

@@ -37,7 +37,7 @@ def study_file(folder: Path) -> Path:
 
 def prefer_longer(page: Page) -> None:
     """Choose, on every pair of the HIT shown, the side with the longer text, and wait until it is saved."""
-    pairs = page.locator("form[data-pair]")
+    pairs = page.locator("[data-card]")
     for place in range(pairs.count()):
         pair = pairs.nth(place)
         left, right = (len(text) for text in pair.locator(".sides .text").all_inner_texts())

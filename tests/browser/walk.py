@@ -42,6 +42,11 @@ def begin(page: Page) -> None:
     page.wait_for_load_state()  # keys do nothing before the scripts are there
 
 
+def card(page: Page, place: int) -> Locator:
+    """Return the card of the pair at this place, from 0, with its texts."""
+    return page.locator("[data-card]").nth(place)
+
+
 def pair(page: Page, place: int) -> Locator:
     """Return the form of the pair at this place, from 0."""
     return page.locator("form[data-pair]").nth(place)
