@@ -38,16 +38,11 @@ def _annotator_for_update(annotator: int, at: datetime) -> QuerySet[Annotator]:
     )
 
 
-def _expired(at: datetime) -> "QuerySet[Assignment, int]":
-    return Assignment.objects.expired(at).order_by().values_list("pk", flat=True)[:1]
-
-
 def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, Any]]:
     return Slot.objects.filter(pk=slot), {"assignment": assignment}
 
 
 _UNFINISHED, _LOCKED, _FILL_SLOT = Prepared(_unfinished), Prepared(_annotator_for_update), PreparedUpdate(_fill_slot)
-_ANY_EXPIRED = Prepared(_expired)
 _NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
 MOST_AHEAD = 100
 LONGEST_COMMENT = 2000
@@ -71,12 +66,10 @@ def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
 
 
 def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
-    """Claim as `claim_hit` within the caller's transaction, which has locked this annotator.
+    """Claim as `claim_hit`, releasing no expired claims, within the caller's transaction, which has locked this annotator.
 
-    None if refused, or if expired claims are to be released first.
+    None if refused.
     """
-    if _ANY_EXPIRED.all(at=at):
-        return None
     try:
         with transaction.atomic():  # undoes the draw of an arm where there is no HIT
             return _claim_locked(annotator, at)

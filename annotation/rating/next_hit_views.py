@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import F, FilteredRelation, Q, QuerySet
+from django.db.models import Exists, F, FilteredRelation, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -87,8 +87,10 @@ def _studies(user: int) -> QuerySet[Study]:
     return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(mine=mine, annotator=F("mine__pk"))
 
 
-def _first_study(user: int) -> "QuerySet[Study, int]":
-    return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).values_list("pk", flat=True)[:1]
+def _first_study(user: int, at: datetime) -> "QuerySet[Study, tuple[int, bool]]":
+    any_expired = Exists(Assignment.objects.expired(at).order_by())
+    found = Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(any_expired=any_expired)
+    return found.values_list("pk", "any_expired")[:1]
 
 
 _STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
@@ -97,12 +99,13 @@ _STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
 def claim_following(submitted: Assignment, now: datetime) -> Assignment | None:
     """Claim an annotator's next HIT within the transaction that has submitted the one before.
 
-    None where `next_hit` has to be asked after that transaction: it locks annotators of other studies and slots of
-    other HITs, in which it could meet another transaction that waits for this one, and knows why there is no HIT.
+    None where `next_hit` has to be asked after that transaction: it releases expired claims, and locks annotators of
+    other studies and slots of other HITs, in which it could meet another transaction that waits for this one; and it
+    knows why there is no HIT.
     """
     if submitted.late or submitted.purpose != Assignment.Purpose.RATING:  # has locked slots, or may release some
         return None
-    if _FIRST_STUDY.first(user=submitted.annotator.user_id) != submitted.annotator.study_id:
+    if _FIRST_STUDY.first(user=submitted.annotator.user_id, at=now) != (submitted.annotator.study_id, False):
         return None
     claimed = claim_at_once(annotator=submitted.annotator, at=now)
     if claimed is not None:
