@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection
+from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import translation
 from hypothesis import settings
@@ -138,7 +138,12 @@ def _repeatable_draws(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
     TEST_DRAWS=1 (or any other text) makes every test draw something else, which is how such tests are found.
     """
-    rng = random.Random(f"{os.environ.get('TEST_DRAWS', '')} {request.node.nodeid}")
+    draw_by_name(request.node.nodeid, monkeypatch)
+
+
+def draw_by_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make keys, codes and seeds follow from a name and from TEST_DRAWS."""
+    rng = random.Random(f"{os.environ.get('TEST_DRAWS', '')} {name}")
     random.seed(rng.random())
 
     def token_urlsafe(nbytes: int = 32) -> str:
@@ -198,6 +203,25 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     with django_db_blocker.unblock(), quick_flush():
         yield
     connection.close()
+
+
+@pytest.fixture(scope="module")
+def module_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Keep what a fixture of a module stores for all tests of that module, each of which is rolled back to it.
+
+    Such a fixture returns numbers of rows, and another one reads the rows for each test, which may change them. No test of the module may commit: what it stores would be rolled back, and other connections would not see it.
+    """
+    committing = [item.nodeid for item in request.session.items if item.path == request.path and commits(item)]
+    assert not committing, f"commit beside rows of their module: {committing}"
+    held = transaction.atomic()
+    with django_db_blocker.unblock():
+        held.__enter__()
+    with pytest.MonkeyPatch.context() as patch:
+        draw_by_name(request.node.nodeid, patch)
+        yield
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        held.__exit__(None, None, None)
 
 
 def pytest_collection_finish() -> None:

@@ -40,13 +40,26 @@ READERS: dict[str, Read] = {
     "mturk": lambda data, name: parse_mturk(data, name),
     "judgments": lambda data, name: lines.refuse(name, parse_judgments(data, name).bad),
 }
-FILES = {
-    "empty lines": b"\n" * SIZE,
-    "lines of blanks": b" \n" * (SIZE // 2),
-    "empty objects": b"{}\n" * (SIZE // 3),
-    "an array of empty objects": b"[" + b"{}," * (SIZE // 3) + b"{}]",
-    "rows of one cell": b"a,b\n" + b"x\n" * (SIZE // 2),
-    "no encoding": b"\xff\n" * (SIZE // 2),
+
+
+def refused_files(size: int) -> dict[str, bytes]:
+    """Return files of about this size that no reader takes."""
+    return {
+        "empty lines": b"\n" * size,
+        "lines of blanks": b" \n" * (size // 2),
+        "empty objects": b"{}\n" * (size // 3),
+        "an array of empty objects": b"[" + b"{}," * (size // 3) + b"{}]",
+        "rows of one cell": b"a,b\n" + b"x\n" * (size // 2),
+        "no encoding": b"\xff\n" * (size // 2),
+    }
+
+
+FILES, SHORT_FILES = refused_files(SIZE), refused_files(SIZE // 4)
+# Read to their end, so what they take grows with them; of the others, a thousand errors are most of what is taken.
+READ_WHOLE = {
+    *((kind, file) for kind in READERS for file in ("empty lines", "lines of blanks")),
+    ("judgments", "empty objects"),
+    ("judgments", "an array of empty objects"),
 }
 ONE_OBJECT = b'[{"a":[' + b"{}," * (4 * MB) + b"{}]}]"
 
@@ -68,7 +81,8 @@ def peak(read: Read, data: bytes, name: str) -> float:
 )
 def test_a_file_that_is_refused_takes_little_more_than_its_own_size(kind: str, file: str) -> None:
     name = "f.csv" if kind == "mturk" or file == "rows of one cell" else "f.jsonl"
-    assert peak(READERS[kind], FILES[file], name) < 3
+    files = SHORT_FILES if (kind, file) in READ_WHOLE else FILES
+    assert peak(READERS[kind], files[file], name) < 3
 
 
 @pytest.mark.parametrize("kind", ["labelled", "preferences", "judgments"])

@@ -18,9 +18,19 @@ def golden(name: str) -> Any:
     return json.loads((GOLDEN / name).read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def published(module_rows: None, django_db_blocker: Any) -> int:
+    """Store both published configurations in one study, with their separability; return its row's number."""
+    with django_db_blocker.unblock():
+        return store_published().pk
+
+
 @pytest.fixture
-def study(db: None) -> Study:
-    """Both published configurations in one study, with their separability."""
+def study(published: int, db: None) -> Study:
+    return Study.objects.get(pk=published)
+
+
+def store_published() -> Study:
     study = build_study()
     for key in GOLDEN_CONFIGURATIONS:
         built = build_golden(study, key)

@@ -44,11 +44,23 @@ def prolific(settings: Any) -> Iterator[ProlificServer]:
     cache.clear()
 
 
-@pytest.fixture
-def study() -> Study:
+def store_study() -> Study:
+    """Make a study of three HITs."""
     study = make_study(instances=3)
     make_batch(study, raters=1)
     return study
+
+
+@pytest.fixture
+def study() -> Study:
+    return store_study()
+
+
+@pytest.fixture(scope="module")
+def stored_study(module_rows: None, django_db_blocker: Any) -> int:
+    """Make one study for a module without tests that commit; return its row's number."""
+    with django_db_blocker.unblock():
+        return store_study().pk
 
 
 @pytest.fixture
