@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection, transaction
+from django.db import connection
 from django.test import override_settings
 from django.utils import translation
 from hypothesis import settings
@@ -21,6 +21,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from tests import migrated
 from tests.flush import quick_flush
+from tests.rows import undone_at_the_end
 from tools.find_chromium import find_chromium
 
 # `make test-llm` and `make test-models` name these: they take models of 130 and 100 MB, and minutes.
@@ -213,14 +214,13 @@ def module_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
     """
     committing = [item.nodeid for item in request.session.items if item.path == request.path and commits(item)]
     assert not committing, f"commit beside rows of their module: {committing}"
-    held = transaction.atomic()
+    held = undone_at_the_end()
     with django_db_blocker.unblock():
         held.__enter__()
     with pytest.MonkeyPatch.context() as patch:
         draw_by_name(request.node.nodeid, patch)
         yield
     with django_db_blocker.unblock():
-        transaction.set_rollback(True)
         held.__exit__(None, None, None)
 
 
