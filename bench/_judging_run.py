@@ -108,7 +108,7 @@ def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
     took: dict[str, Any] = {
         "status": ended.status,
         "cells": ended.progress.total,
-        "verdicts": count_judgments(run.judgments.all()).parsed,
+        "verdicts": count_judgments(run.judgments.of_every_question()).parsed,
         "calls": ended.progress.calls,
         "failed": dict(ended.progress.errors),
         "cells_made": started - began,

@@ -66,7 +66,7 @@ def _readable(pattern: str) -> str:
 def values_of(route: Route, whole: Whole) -> dict[str, Any]:
     """Return what stands in an address for this study."""
     if model := _model_of(route):
-        row = in_study(_site_admin(), model.objects.order_by("pk"), whole.study.slug).first() if model else None
+        row = in_study(_site_admin(), model._base_manager.order_by("pk"), whole.study.slug).first() if model else None
         field = route.callback.cls.lookup_field
         return {field: getattr(row, field)} if field in route.arguments else {}
     known = {**_usual(whole), **_special(whole).get(route.name, {})}
@@ -98,7 +98,7 @@ def _usual(whole: Whole) -> dict[str, Any]:
         "run_id": whole.run.pk,
         "prompt_id": whole.prompt.pk,
         "endpoint_name": whole.judge.endpoint.name if whole.judge.endpoint else "",
-        "judgment_id": whole.run.judgments.earliest("pk").pk,
+        "judgment_id": whole.run.judgments.of_every_question().earliest("pk").pk,
     }
 
 

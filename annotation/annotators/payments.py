@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 
 from annotation.core.money import to_cents
+from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Rating, Study
 
 SUBMITTED = Assignment.State.SUBMITTED
@@ -70,7 +71,8 @@ def payments_of(study: Study, *, platforms: bool = False) -> list[Payment]:
         )
     )
     seconds = dict(
-        Rating.objects.filter(
+        Rating.objects.of_question(MAIN)
+        .filter(
             display__assignment__hit__batch__study=study,
             display__assignment__annotator__kind__in=kinds,
             display__assignment__state=SUBMITTED,

@@ -1,6 +1,7 @@
 """Random order and sides of a HIT's pairs, drawn once per assignment from recorded seeds."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -9,7 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.core.prepared import Prepared, PreparedUpdate
-from annotation.models import Assignment, Display, HitPair
+from annotation.models import Assignment, Display, HitPair, Rating, VoteChange
 from annotation.models.studies import PairOrder
 
 
@@ -78,6 +79,18 @@ def _sides(draws: list[_Draw]) -> dict[int, bool]:
 def _sides_swapped(assignment: Assignment) -> dict[int, bool]:
     before = Display.objects.filter(assignment__repeats=assignment.pk).values_list("pair_id", "a_is_left")
     return {pair_id: not a_is_left for pair_id, a_is_left in before}
+
+
+def attach_votes(displays: Sequence[Display], ratings: Iterable[Rating], changes: Iterable[VoteChange] = ()) -> None:
+    """Set `votes` and `changes` of displays, to which these ratings and changes must belong."""
+    by_key = {display.pk: display for display in displays}
+    for display in displays:
+        display.votes, display.changes = {}, []
+    for rating in ratings:
+        rating.display = by_key[rating.display_id]
+        rating.display.votes[rating.stage, rating.question] = rating
+    for change in changes:
+        by_key[change.display_id].changes.append(change)
 
 
 def mark_shown(*, assignment: Assignment, at: datetime) -> None:

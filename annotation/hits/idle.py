@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 
-from annotation.models import Assignment, Batch
+from annotation.models import Assignment, Batch, VoteChange
 
 LEAST_MINUTES = 10
 IDLE_AFTER = timedelta(minutes=LEAST_MINUTES)
@@ -21,9 +21,10 @@ class IdleClaim:
 
 def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     """Annotate with what `last_active` reads: the times of the last vote and of the pair opened last, in either stage."""
+    votes = VoteChange.objects.of_every_question().filter(display__assignment=OuterRef("pk")).order_by("-received_at")
     return (
         assignments.order_by()
-        .annotate(voted_at=Max("displays__changes__received_at"), opened_at=Max("displays__shown_at"))
+        .annotate(voted_at=Subquery(votes.values("received_at")[:1]), opened_at=Max("displays__shown_at"))
         .annotate(second_at=Max("displays__second_shown_at"))
     )
 

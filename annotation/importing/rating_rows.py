@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
 
 _LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
@@ -99,7 +100,7 @@ class _StoredRatings:
             (code, pair): left
             for code, pair, left in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
         }
-        ratings = Rating.objects.filter(display__assignment__in=rated)
+        ratings = Rating.objects.of_question(MAIN).filter(display__assignment__in=rated)
         self._verdicts = {
             (code, pair, stage): verdict
             for code, pair, stage, verdict in ratings.values_list(

@@ -7,7 +7,9 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.answers import AnswerManager
 from annotation.core.keys import new_key, new_seed
+from annotation.core.questions import MAIN, Answer
 from annotation.models.annotators import Annotator
 from annotation.models.hits import Hit
 from annotation.models.importing import ComparisonTable, Pair
@@ -135,6 +137,10 @@ class Display(models.Model):
     )
     second_shown_at = models.DateTimeField(null=True, blank=True, help_text="When the second stage began on this pair.")
 
+    # Only after `annotation.hits.displays.attach_votes`: (stage, question) → rating, and their changes in order.
+    votes: "dict[tuple[str, int], Rating]"
+    changes: "list[VoteChange]"
+
     class Meta:
         ordering = ["assignment", "position"]
         constraints = [
@@ -146,16 +152,48 @@ class Display(models.Model):
         return f"{self.assignment_id}/{self.position}"
 
 
-class Rating(models.Model):
-    """A vote on one pair, in study order: −1 prefers system A, +1 system B, 0 neither."""
+class Answered(models.Model):
+    """What is recorded of an answer to one question of a pair."""
+
+    question = models.PositiveSmallIntegerField(
+        default=MAIN, db_default=MAIN, help_text="Its place among the study's questions; 0 is the main one."
+    )
+    verdict = models.SmallIntegerField(help_text="Study order: −1 prefers system A, +1 system B, 0 neither.")
+    strength = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Of a preference: 1 slight, 2 strong; empty where not asked or not known."
+    )
+    tie_kind = models.CharField(
+        max_length=4, blank=True, default="", db_default="", help_text="Of “no preference”: both good or both bad."
+    )
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.CheckConstraint(condition=Q(verdict__in=[-1, 0, 1]), name="%(class)s_verdict_known"),
+            models.CheckConstraint(
+                condition=Q(strength=None) | (Q(strength__in=[1, 2]) & ~Q(verdict=0)),
+                name="%(class)s_strength_of_a_preference",
+            ),
+            models.CheckConstraint(
+                condition=Q(tie_kind="") | Q(tie_kind__in=["good", "bad"], verdict=0), name="%(class)s_kind_of_a_tie"
+            ),
+        ]
+
+    @property
+    def answer(self) -> Answer:
+        """The answer in study order."""
+        return Answer(self.verdict, self.strength, self.tie_kind)
+
+
+class Rating(Answered):
+    """A vote on one question of one pair; the times on the pair are kept with the main question."""
 
     class Stage(models.TextChoices):
         FIRST = "first", "First vote"
         REVISED = "revised", "After the comparison table"
 
-    display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="ratings")
+    display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="+")
     stage = models.CharField(max_length=10, choices=Stage.choices, default=Stage.FIRST)
-    verdict = models.SmallIntegerField()
     reason = models.TextField(blank=True)
     table = models.ForeignKey(ComparisonTable, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     arm = models.CharField(max_length=50, blank=True)
@@ -165,11 +203,16 @@ class Rating(models.Model):
     late = models.BooleanField(default=False)
     software_version = models.CharField(max_length=40, blank=True)
 
+    objects = AnswerManager["Rating"]()
+
     class Meta:
-        ordering = ["display", "stage"]
+        ordering = ["display", "stage", "question"]
         constraints = [
-            models.UniqueConstraint(fields=["display", "stage"], name="rating_once_per_stage"),
-            models.CheckConstraint(condition=Q(verdict__in=[-1, 0, 1]), name="rating_verdict_known"),
+            *Answered.Meta.constraints,
+            models.UniqueConstraint(fields=["display", "stage", "question"], name="rating_once_per_stage_and_question"),
+            models.CheckConstraint(
+                condition=Q(stage="first") | Q(question=MAIN), name="rating_revised_is_the_main_one"
+            ),
             models.CheckConstraint(
                 condition=(Q(active_seconds=None) | Q(active_seconds__gte=0))
                 & (Q(wall_seconds=None) | Q(wall_seconds__gte=0)),
@@ -181,12 +224,11 @@ class Rating(models.Model):
         return f"{self.display_id}: {self.verdict}"
 
 
-class VoteChange(models.Model):
+class VoteChange(Answered):
     """The history of votes: one row per received choice; rows are added, never changed."""
 
-    display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="changes")
+    display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="+")
     stage = models.CharField(max_length=10, choices=Rating.Stage.choices)
-    verdict = models.SmallIntegerField()
     reason = models.TextField(blank=True)
     received_at = models.DateTimeField()
     chosen_at = models.DateTimeField(null=True, blank=True, help_text="By the browser's clock, where it said so.")
@@ -199,11 +241,11 @@ class VoteChange(models.Model):
     late = models.BooleanField(default=False)
     software_version = models.CharField(max_length=40, blank=True)
 
+    objects = AnswerManager["VoteChange"]()
+
     class Meta:
         ordering = ["display", "pk"]
-        constraints = [
-            models.CheckConstraint(condition=Q(verdict__in=[-1, 0, 1]), name="vote_change_verdict_known"),
-        ]
+        constraints = [*Answered.Meta.constraints]
 
     def __str__(self) -> str:
         return f"{self.display}: {self.verdict} ({self.stage})"

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core.arms import Arm, BadArm
 from annotation.core.default_labels import translate_default
 from annotation.core.keys import new_key, new_seed
+from annotation.core.questions import MAIN, BadQuestion, Question, checked_questions, further_questions, key_problem
 from annotation.models.members import ResearchGroup
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ class PairOrder(models.TextChoices):
     FIXED = "fixed", gettext_lazy("The same for every rater")
 
 
+class FirstReason(models.TextChoices):
+    """Whether raters say why, on each pair, in the first stage."""
+
+    OFF = "off", gettext_lazy("Not asked")
+    OPTIONAL = "optional", gettext_lazy("May be given")
+    REQUIRED = "required", gettext_lazy("Needed on every pair")
+
+
 class ArmUnit(models.TextChoices):
     """What is split into arms."""
 
@@ -102,7 +111,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
 
 
 class Study(models.Model):
-    """One experiment: its question, guidelines, protocol."""
+    """One experiment: its questions, guidelines, protocol."""
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     group = models.ForeignKey(ResearchGroup, on_delete=models.PROTECT, related_name="studies")
@@ -133,6 +142,33 @@ class Study(models.Model):
         default=False, help_text="Show LaTeX in sources and generations as formulas; else it is shown as typed."
     )
     ties_allowed = models.BooleanField(default=True, help_text="Offer “no preference”.")
+    strength = models.BooleanField(
+        default=False, db_default=False, help_text="Ask whether one is preferred much or slightly."
+    )
+    tie_kinds = models.BooleanField(
+        default=False, db_default=False, help_text="Split “no preference” into “both good” and “both bad”."
+    )
+    question_key = models.CharField(
+        max_length=30, default="overall", db_default="overall", help_text="Of the main question, in files and filters."
+    )
+    question_description = models.TextField(
+        blank=True, default="", db_default="", help_text="Of the main question; shown to raters below it."
+    )
+    criteria: models.JSONField[Any, Any] = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Up to five further questions on each pair: key, text, description, choices.",
+    )
+    first_reason = models.CharField(
+        max_length=10,
+        choices=FirstReason.choices,
+        default=FirstReason.OFF,
+        db_default=FirstReason.OFF,
+        help_text="A reason for each pair's first choice.",
+    )
+    first_reason_min_length = models.PositiveSmallIntegerField(
+        default=20, db_default=20, help_text="Characters that a needed reason for a first choice must have at least."
+    )
     pair_order = models.CharField(max_length=10, choices=PairOrder.choices, default=PairOrder.RANDOM)
     auto_advance = models.BooleanField(
         default=True, help_text="A choice on a pair leads to the next pair; raters can switch it off for themselves."
@@ -217,6 +253,14 @@ class Study(models.Model):
                 problems["arms"] = "A two-stage study needs one arm or more."
         except BadArm as error:
             problems["arms"] = str(error)
+        if problem := key_problem(self.question_key):
+            problems["question_key"] = problem
+        if self.tie_kinds and not self.ties_allowed:
+            problems["tie_kinds"] = _("Kinds of “no preference” need “no preference”.")
+        try:
+            self.criteria = checked_questions(self.criteria, self.question_key)
+        except BadQuestion as error:
+            problems["criteria"] = str(error)
         if problems:
             raise ValidationError(problems)
 
@@ -231,16 +275,28 @@ class Study(models.Model):
         return {"rendered": self.render_markdown, "math": self.render_math}
 
     @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions of a pair, the main one first."""
+        main = Question(
+            number=MAIN,
+            key=self.question_key,
+            text=self.question,
+            description=self.question_description,
+            ties_allowed=self.ties_allowed,
+            strength=self.strength,
+            tie_kinds=self.tie_kinds,
+        )
+        return (main, *further_questions(self.criteria))
+
+    @property
+    def side_labels(self) -> tuple[str, str]:
+        """The names of the left and the right text, as raters read them."""
+        return translate_default(self.label_left), translate_default(self.label_right)
+
+    @property
     def offered_choices(self) -> dict[str, str]:
-        """Choices and their labels, in the order on the page."""
-        choices = {
-            "left": translate_default(self.label_left),
-            "none": _("No preference"),
-            "right": translate_default(self.label_right),
-        }
-        if not self.ties_allowed:
-            del choices["none"]
-        return choices
+        """Choices of the main question and their labels, in the order on the page."""
+        return self.questions[MAIN].labels(*self.side_labels)
 
 
 class ImportRecord(models.Model):

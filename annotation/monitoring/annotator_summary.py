@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Aggregate, Count, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from annotation.core.money import to_cents
-from annotation.models import Annotator, Assignment, Event, Message
+from annotation.core.questions import MAIN
+from annotation.models import Annotator, Assignment, Event, Message, Rating
 from annotation.quality.hidden_checks import CheckScores, scores_of
 
 SUBMITTED = Assignment.State.SUBMITTED
@@ -27,22 +29,29 @@ class RaterSummary:
 
 def assignments_of(annotator: Annotator) -> QuerySet[Assignment]:
     """Return an annotator's assignments, the latest first, with counts of first votes and active seconds."""
-    first = Q(displays__ratings__stage="first")
-    left = Q(displays__ratings__verdict=-1, displays__a_is_left=True) | Q(
-        displays__ratings__verdict=1, displays__a_is_left=False
-    )
+    left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     return (
         annotator.assignments.select_related("hit__batch", "hit__matchup__instance", "slot")
         .defer("hit__matchup__instance__source", "hit__matchup__instance__metadata", "hit__matchup__instance__gold")
         .annotate(
-            for_a=Count("displays__ratings", filter=first & Q(displays__ratings__verdict=-1)),
-            ties=Count("displays__ratings", filter=first & Q(displays__ratings__verdict=0)),
-            for_b=Count("displays__ratings", filter=first & Q(displays__ratings__verdict=1)),
-            on_left=Count("displays__ratings", filter=first & left),
-            seconds=Sum("displays__ratings__active_seconds"),
+            for_a=_first_votes(Q(verdict=-1)),
+            ties=_first_votes(Q(verdict=0)),
+            for_b=_first_votes(Q(verdict=1)),
+            on_left=_first_votes(left),
+            seconds=_of_votes(Sum("active_seconds")),
         )
         .order_by("-pk")
     )
+
+
+def _first_votes(wanted: Q) -> Coalesce:
+    return Coalesce(_of_votes(Count("pk", filter=Q(stage=Rating.Stage.FIRST) & wanted)), 0)
+
+
+def _of_votes(figure: Aggregate) -> Subquery:
+    """Return a figure of an assignment's votes on the main question."""
+    votes = Rating.objects.of_question(MAIN).filter(display__assignment=OuterRef("pk")).order_by()
+    return Subquery(votes.values("display__assignment").annotate(figure=figure).values("figure"))
 
 
 def summary_of(annotator: Annotator) -> RaterSummary:

@@ -10,6 +10,7 @@ from django.db.models.functions import RowNumber
 
 from annotation.core.aggregates import select_from_cte
 from annotation.core.money import to_cents
+from annotation.core.questions import MAIN
 from annotation.hits.idle import idle_minutes, last_active, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
 from annotation.quality.hidden_checks import CheckScores, scores_of
@@ -174,7 +175,9 @@ def _claim(row: Assignment, at: datetime) -> OpenClaim:
 
 
 def _all_votes(batch: Batch) -> QuerySet[Rating]:
-    own = Rating.objects.filter(display__assignment__hit__batch=batch, display__assignment__purpose=batch.purpose)
+    own = Rating.objects.of_question(MAIN).filter(
+        display__assignment__hit__batch=batch, display__assignment__purpose=batch.purpose
+    )
     return own.filter(display__assignment__annotator__withdrawn_at=None).order_by()
 
 

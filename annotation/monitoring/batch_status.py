@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.core.aggregates import select_from_cte
+from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Rating, Slot
 
 SUBMITTED = Assignment.State.SUBMITTED
@@ -150,8 +151,9 @@ def batch_status(batch: Batch, at: datetime) -> BatchStatus:
 
 def _ratings_per_pair(batch: Batch, pairs: int) -> tuple[dict[int, int], int]:
     """Return number of counted ratings → number of pairs, and how many of the ratings repeat a rater's earlier one."""
+    voted = Rating.objects.of_question(MAIN).filter(display=OuterRef("pk"), stage=Rating.Stage.FIRST)
     counted = Display.objects.filter(
-        ratings__stage=Rating.Stage.FIRST,
+        Exists(voted),
         assignment__slot__batch=batch,
         assignment__state=SUBMITTED,
         assignment__excluded=False,

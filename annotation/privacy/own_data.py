@@ -16,6 +16,7 @@ from django.forms.models import model_to_dict
 from rest_framework.authtoken.models import Token
 
 from annotation.core.default_labels import translate_default
+from annotation.hits.displays import attach_votes
 from annotation.models import (
     Annotator,
     Assignment,
@@ -28,7 +29,7 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
-from annotation.quality.scoring import screen_name
+from annotation.quality.scoring import screen_choice
 from annotation.rating.progress import status_of_hit
 
 Json = dict[str, Any]
@@ -112,7 +113,11 @@ def _study(annotator: Annotator) -> Json:
 
 def _work(annotator: Annotator) -> Sequence[Assignment]:
     mine = annotator.assignments.select_related("annotator__study", "slot").order_by("pk")
-    return list(mine.prefetch_related("displays__ratings", "displays__changes", "displays__flags"))
+    work = list(mine.prefetch_related("displays__flags"))
+    displays = [display for assignment in work for display in assignment.displays.all()]
+    ratings = Rating.objects.of_every_question().filter(display__in=displays)
+    attach_votes(displays, ratings, VoteChange.objects.of_every_question().filter(display__in=displays))
+    return work
 
 
 def _hit(assignment: Assignment) -> Json:
@@ -136,7 +141,7 @@ def _pair(place: int, display: Display) -> Json:
         "place": place,
         "shown_at": _time(display.shown_at),
         "second_shown_at": _time(display.second_shown_at),
-        "choices": [{**_choice(one, display), "at": _time(one.rated_at)} for one in display.ratings.all()],
+        "choices": [{**_choice(one, display), "at": _time(one.rated_at)} for one in display.votes.values()],
         "history": [
             {
                 **_choice(one, display),
@@ -144,7 +149,7 @@ def _pair(place: int, display: Display) -> Json:
                 "chosen_at": _time(one.chosen_at),
                 "source_opened": one.source_opened,
             }
-            for one in display.changes.all()
+            for one in display.changes
         ],
         "reports": [
             {
@@ -161,7 +166,7 @@ def _pair(place: int, display: Display) -> Json:
 def _choice(vote: Rating | VoteChange, display: Display) -> Json:
     return {
         "stage": vote.stage,
-        "choice": screen_name(vote.verdict, display),
+        "choice": screen_choice(vote.answer, display),
         "reason": vote.reason,
         "active_seconds": vote.active_seconds,
         "wall_seconds": vote.wall_seconds,

@@ -128,13 +128,13 @@ PERSONAL = (
     ),
     Entry(
         "annotation.Rating",
-        "display stage verdict reason table arm active_seconds wall_seconds rated_at late software_version",
+        "display stage question verdict strength tie_kind reason table arm active_seconds wall_seconds rated_at late software_version",
         "the votes, with reasons in a rater's own words",
         Fate.WITH_RATINGS,
     ),
     Entry(
         "annotation.VoteChange",
-        "display stage verdict reason received_at chosen_at page active_seconds wall_seconds source_opened late "
+        "display stage question verdict strength tie_kind reason received_at chosen_at page active_seconds wall_seconds source_opened late "
         "software_version",
         "how votes came about",
         Fate.WITH_RATINGS,
@@ -213,7 +213,8 @@ PERSONAL = (
 OTHER = {
     "annotation.ResearchGroup": "slug name created_at",
     "annotation.Study": "key group slug title task_kind question source_label label_left label_right guidelines "
-    "consent_text consent_version content_warning language render_markdown render_math ties_allowed pair_order auto_advance protocol arms "
+    "consent_text consent_version content_warning language render_markdown render_math ties_allowed strength tie_kinds "
+    "question_key question_description criteria first_reason first_reason_min_length pair_order auto_advance protocol arms "
     "arm_unit balance_arms reason_min_length pairs_per_hit raters_per_hit most_hits_per_rater pay_per_hit currency "
     "minutes_per_hit pay_late keep_personal_days qualification_share qualification_attempts qualification_hits "
     "check_pairs_needed gold_warn_below gold_block_below repeat_warn_below repeat_block_below seed created_at archived_at",

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_seed
+from annotation.core.questions import MAIN
 from annotation.hits.displays import derived_seed
 from annotation.models import Annotator, Assignment, Batch, Hit, Rating
 from annotation.quality.scoring import expected_verdict
@@ -92,11 +93,15 @@ def scores_of(annotator_ids: Collection[int]) -> dict[int, CheckScores]:
 
     A repeated pair is answered as before when the vote equals the earlier first vote, or the vote it was revised to.
     """
-    first = Rating.objects.filter(
-        stage=Rating.Stage.FIRST,
-        display__assignment__annotator__in=annotator_ids,
-        display__assignment__state=Assignment.State.SUBMITTED,
-    ).order_by()
+    first = (
+        Rating.objects.of_question(MAIN)
+        .filter(
+            stage=Rating.Stage.FIRST,
+            display__assignment__annotator__in=annotator_ids,
+            display__assignment__state=Assignment.State.SUBMITTED,
+        )
+        .order_by()
+    )
     counts: Counter[tuple[int, str]] = Counter()
     gold = first.filter(display__assignment__purpose=GOLD).select_related(
         "display__assignment",
@@ -107,7 +112,9 @@ def scores_of(annotator_ids: Collection[int]) -> dict[int, CheckScores]:
         counts[rater, "gold_asked"] += 1
         counts[rater, "gold_right"] += rating.verdict == expected_verdict(rating.display.pair)
     before: dict[tuple[int, int], set[int]] = {}
-    earlier = Rating.objects.filter(display__assignment__repeats__annotator__in=annotator_ids).order_by()
+    earlier = (
+        Rating.objects.of_question(MAIN).filter(display__assignment__repeats__annotator__in=annotator_ids).order_by()
+    )
     for repeat_id, pair_id, verdict in earlier.values_list(
         "display__assignment__repeats", "display__pair_id", "verdict"
     ):

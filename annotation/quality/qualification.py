@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import ClaimRefused
 from annotation.core.keys import new_seed
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, QualificationResult, Study
-from annotation.quality.scoring import expected_verdict, first_verdicts, screen_name
+from annotation.quality.scoring import expected_verdict, first_verdicts, screen_side
 
 _TEXTS = ("pair__generation_a", "pair__generation_b")
 _SYSTEMS = ("pair__matchup__system_a", "pair__matchup__system_b")
@@ -216,8 +216,8 @@ def feedback(assignment: Assignment) -> list[Feedback]:
                 place=display.position + 1,
                 left=left,
                 right=right,
-                chosen=screen_name(chosen, display),
-                expected=screen_name(expected, display),
+                chosen=screen_side(chosen, display),
+                expected=screen_side(expected, display),
                 is_right=chosen is not None and chosen == expected,
                 why=str((display.pair.matchup.instance.gold or {}).get("why", "")),
             )

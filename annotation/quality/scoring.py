@@ -1,27 +1,28 @@
 """What a rater answered beside what was expected, in study order."""
 
+from annotation.core.questions import CHOICES, MAIN, Answer, choice_of
 from annotation.models import Assignment, Display, Pair, Rating
 from annotation.studies.gold import gold_verdict
 
-SCREEN = {"left": -1, "none": 0, "right": 1}
-_NAMES = {value: name for name, value in SCREEN.items()}
 
-
-def study_verdict(choice: str, display: Display) -> int:
+def study_answer(choice: str, display: Display) -> Answer:
     """Turn a choice on the screen into study order: the one place where sides become systems."""
-    return SCREEN[choice] if display.a_is_left else -SCREEN[choice]
+    return CHOICES[choice] if display.a_is_left else CHOICES[choice].swapped()
 
 
-def screen_name(verdict: int | None, display: Display) -> str | None:
+def screen_choice(answer: Answer, display: Display) -> str:
+    """Turn an answer in study order back to the choice on this rater's screen."""
+    return choice_of(answer if display.a_is_left else answer.swapped())
+
+
+def screen_side(verdict: int | None, display: Display) -> str | None:
     """Turn a verdict back to the side of this rater's screen: left, none or right."""
-    if verdict is None:
-        return None
-    return _NAMES[verdict if display.a_is_left else -verdict]
+    return None if verdict is None else screen_choice(Answer(verdict), display)
 
 
 def first_verdicts(assignment: Assignment) -> dict[int, int]:
     """Return display's primary key → first verdict."""
-    rows = Rating.objects.filter(display__assignment=assignment, stage=Rating.Stage.FIRST)
+    rows = Rating.objects.of_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.FIRST)
     return dict(rows.values_list("display_id", "verdict"))
 
 

@@ -17,6 +17,7 @@ from annotation.annotators.messages import mark_read
 from annotation.core.default_labels import side_name, translate_default
 from annotation.core.http import is_htmx
 from annotation.core.markdown import shown_text
+from annotation.core.questions import choice_label
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of
 from annotation.models import Annotator, Assignment, Study
@@ -113,7 +114,7 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
         return redirect("annotation:rate")
     study = assignment.hit.batch.study
     rows = qualifications.feedback(assignment)
-    names = {choice: side_name(label) for choice, label in study.offered_choices.items()}
+    names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "none", "right")}
     ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
     options = study.text_options
     rows = [replace(row, left=shown_text(row.left, **options), right=shown_text(row.right, **options)) for row in rows]

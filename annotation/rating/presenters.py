@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, QuerySet
 
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
@@ -16,13 +16,15 @@ from annotation.core.default_labels import side_name, translate_default
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
+from annotation.core.questions import MAIN, choice_label
+from annotation.hits.displays import attach_votes
 from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating
 from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
 from annotation.rating.forms import PAIR_FLAGS
-from annotation.rating.second_stage import LONGEST_REASON, ShownRow, shown_rows
-from annotation.rating.store_vote import change_count
-from annotation.rating.votes import screen_choice
+from annotation.rating.second_stage import ShownRow, shown_rows
+from annotation.rating.store_vote import LONGEST_REASON, change_count
+from annotation.rating.votes import asked_in, is_answered, rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
@@ -113,7 +115,7 @@ def displays_of(assignment: Assignment) -> list[Display]:
     # Most requests show a new HIT, which has neither.
     rated = any(display.has_ratings for display in displays)  # type: ignore[attr-defined]
     reported = any(display.has_flags for display in displays)  # type: ignore[attr-defined]
-    attach_related(displays, "ratings", _RATINGS.all(assignment=assignment.pk) if rated else [], "display")
+    attach_votes(displays, _RATINGS.all(assignment=assignment.pk) if rated else [])
     attach_related(displays, "flags", _FLAGS.all(assignment=assignment.pk) if reported else [], "display")
     return displays
 
@@ -121,15 +123,15 @@ def displays_of(assignment: Assignment) -> list[Display]:
 def _displays(assignment: int) -> QuerySet[Display]:
     related = Display.objects.select_related("pair__generation_a", "pair__generation_b", "table")
     found = related.filter(assignment=assignment).annotate(
-        version=change_count(),
-        has_ratings=Exists(Rating.objects.filter(display=OuterRef("pk"))),
+        version=change_count(MAIN),
+        has_ratings=Exists(Rating.objects.of_every_question().filter(display=OuterRef("pk"))),
         has_flags=Exists(Flag.objects.filter(display=OuterRef("pk"))),
     )
     return found.order_by("position")
 
 
 def _ratings(assignment: int) -> QuerySet[Rating]:
-    return Rating.objects.filter(display__assignment=assignment)
+    return Rating.objects.of_every_question().filter(display__assignment=assignment)
 
 
 def _flags(assignment: int) -> QuerySet[Flag]:
@@ -142,16 +144,17 @@ _DISPLAYS, _RATINGS, _FLAGS = Prepared(_displays), Prepared(_ratings), Prepared(
 def base_context(assignment: Assignment, page: str = "") -> dict[str, object]:
     """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
     study = assignment.hit.batch.study
-    choices = study.offered_choices
+    left, right = study.side_labels
     return {
         "assignment": assignment,
         "owner": owner_key(assignment.annotator.user_id),
         "study": study,
         "question": translate_default(study.question),
         "source_label": translate_default(study.source_label),
-        "label_left": choices["left"],
-        "label_right": choices["right"],
-        "side_names": {choice: side_name(label) for choice, label in choices.items()},
+        "label_left": left,
+        "label_right": right,
+        "side_names": {"left": side_name(left), "right": side_name(right)},
+        "choices": {choice: side_name(label) for choice, label in study.offered_choices.items()},
         "flag_kinds": PAIR_FLAGS,
         "page": page or secrets.token_urlsafe(9),
     }
@@ -212,17 +215,17 @@ def _card(display: Display, rating: Rating | None, *, texts: bool, **more: Any) 
         place=display.position + 1,
         left=left,
         right=right,
-        choice=screen_choice(rating) if rating else None,
+        choice=rated_choice(rating) if rating else None,
         saved_at=rating.rated_at if rating else None,
         version=display.version,  # type: ignore[attr-defined]
         **more,
     )
 
 
-def _places(assignment: int, stage: str) -> "QuerySet[Display, tuple[int, str, bool]]":
-    voted = Exists(Rating.objects.filter(display=OuterRef("pk"), stage=stage))
-    rows = Display.objects.filter(assignment=assignment).annotate(voted=voted).order_by("position")
-    return rows.values_list("position", "pair__key", "voted")
+def _places(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, tuple[int, str, bool]]":
+    answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
+    rows = Display.objects.filter(assignment=assignment).annotate(answered=answered).order_by("position")
+    return rows.values_list("position", "pair__key", "answered")
 
 
 _PLACES = Prepared(_places)
@@ -232,10 +235,11 @@ def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | 
     """Count the pairs with and without a vote of the present stage: in one query, in none if given `displays`."""
     second = assignment.locked_at is not None
     stage = REVISED if second else FIRST
+    asked = asked_in(assignment.hit.batch.study, stage)
     if displays is not None:
-        places = [(one.position, one.pair.key, vote_on(one, stage) is not None) for one in displays]
+        places = [(one.position, one.pair.key, _is_answered(one, stage, **asked)) for one in displays]
     else:
-        places = _PLACES.all(assignment=assignment.pk, stage=stage)
+        places = _PLACES.all(assignment=assignment.pk, stage=stage, **asked)
     unrated = [(position + 1, key) for position, key, done in places if not done]
     expires = assignment.expires_at
     return HitProgress(
@@ -248,6 +252,12 @@ def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | 
         locks=bool(assignment.arm) and not second,
         second=second,
     )
+
+
+def _is_answered(display: Display, stage: str, questions: int, least: int) -> bool:
+    main = vote_on(display, stage)
+    given = sum(one == stage for one, _question in display.votes)
+    return main is not None and len(main.reason) >= least and given >= questions
 
 
 def hit_place(assignment: Assignment) -> HitPlace:
@@ -340,17 +350,17 @@ def texts_of(display: Display) -> tuple[str, str]:
 def _second_card(display: Display, opened: Display | None, rejected: RejectedAnswer | None) -> SecondCard:
     is_open = opened is not None and opened.pk == display.pk
     card = card_of(display, *filter(None, [rejected]), texts=is_open)
-    labels = display.assignment.hit.batch.study.offered_choices
+    sides = display.assignment.hit.batch.study.side_labels
     second = vote_on(display, REVISED)
-    first, chosen = card.choice or "", screen_choice(second) if second else None
+    first, chosen = card.choice or "", rated_choice(second) if second else None
     tried = rejected if rejected and rejected.key == card.key else None
     return SecondCard(
         card=card,
         state="open" if is_open else "decided" if second else "closed",
         first=first,
-        first_label=labels.get(first, first),
+        first_label=first and choice_label(first, *sides),
         second=chosen,
-        second_label=labels.get(chosen or "", ""),
+        second_label=choice_label(chosen, *sides) if chosen else "",
         reason=tried.reason if tried else second.reason if second else "",
         rows=shown_rows(display) if is_open else (),
         choice=(tried.choice if tried else chosen) or "",
@@ -365,6 +375,6 @@ def _times(rating: Rating | None) -> str:
     return f"{rating.active_seconds:.1f} {rating.wall_seconds:.1f}"
 
 
-def vote_on(display: Display, stage: str) -> Rating | None:
+def vote_on(display: Display, stage: str, question: int = MAIN) -> Rating | None:
     """Return the vote of a stage on a display of `displays_of`."""
-    return next((one for one in display.ratings.all() if one.stage == stage), None)
+    return display.votes.get((stage, question))

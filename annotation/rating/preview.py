@@ -10,7 +10,8 @@ from annotation.core.errors import UnknownName
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, Pair
 from annotation.rating.presenters import Card, HitPlace, HitProgress, SecondCard, base_context, source_of, texts_of
-from annotation.rating.second_stage import LONGEST_REASON, choose_table, turned_rows
+from annotation.rating.second_stage import choose_table, turned_rows
+from annotation.rating.store_vote import LONGEST_REASON
 
 KEY = "preview"  # shorter than any assignment's key
 
@@ -106,13 +107,13 @@ def _card(display: Display, *, choice: str | None = None, texts: bool = True) ->
 
 
 def _second_card(display: Display, *, is_open: bool) -> SecondCard:
-    first = "left"
+    first, first_label = next(iter(display.assignment.hit.batch.study.offered_choices.items()))
     table = choose_table(display.assignment, display) if is_open else None
     return SecondCard(
         card=_card(display, choice=first, texts=is_open),
         state="open" if is_open else "closed",
         first=first,
-        first_label=display.assignment.hit.batch.study.offered_choices[first],
+        first_label=first_label,
         rows=turned_rows(table, a_is_left=display.a_is_left) if table else (),
     )
 

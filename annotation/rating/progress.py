@@ -13,8 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotation.core.default_labels import side_name, translate_default
+from annotation.core.questions import MAIN, choice_label
+from annotation.hits.displays import attach_votes
 from annotation.models import Annotator, Assignment, Display, Rating
-from annotation.rating.votes import is_counted, screen_choice
+from annotation.rating.votes import is_counted, rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
@@ -81,7 +83,9 @@ def progress_of(user: User) -> list[StudyProgress]:
 
 def _rated(annotators: Sequence[Annotator]) -> dict[int, tuple[int, float | None]]:
     """Return annotator → pairs rated and active seconds, of submitted HITs."""
-    ratings = Rating.objects.filter(display__assignment__annotator__in=annotators, display__assignment__state=SUBMITTED)
+    ratings = Rating.objects.of_question(MAIN).filter(
+        display__assignment__annotator__in=annotators, display__assignment__state=SUBMITTED
+    )
     rows = (
         ratings.exclude(display__assignment__purpose=QUALIFICATION)
         .order_by()
@@ -94,32 +98,35 @@ def _rated(annotators: Sequence[Annotator]) -> dict[int, tuple[int, float | None
 def history_of(user: User) -> QuerySet[Assignment]:
     """Return a user's HITs, the latest first, without those of studies that they withdrew from."""
     mine = Assignment.objects.present().filter(annotator__user=user)
-    mine = mine.select_related("annotator__study", "slot").prefetch_related("displays__ratings")
+    mine = mine.select_related("annotator__study", "slot").prefetch_related("displays")
     return mine.annotate(at=Coalesce("submitted_at", "returned_at", "expires_at", "claimed_at")).order_by("-at", "-pk")
 
 
 def history_rows(assignments: Sequence[Assignment]) -> list[HistoryRow]:
     """Describe assignments of `history_of`."""
+    displays = [display for assignment in assignments for display in assignment.displays.all()]
+    attach_votes(displays, Rating.objects.of_question(MAIN).filter(display__in=displays))
     return [_row(assignment) for assignment in assignments]
 
 
 def _row(assignment: Assignment) -> HistoryRow:
     displays = sorted(assignment.displays.all(), key=lambda display: display.position)
-    seconds = [one.active_seconds for display in displays for one in display.ratings.all() if one.active_seconds]
-    offered = {"none": _("No preference"), **assignment.annotator.study.offered_choices}
-    labels = {choice: side_name(label) for choice, label in offered.items()}
+    seconds = [one.active_seconds for display in displays for one in display.votes.values() if one.active_seconds]
+    sides = assignment.annotator.study.side_labels
     return HistoryRow(
         assignment=assignment,
         at=assignment.submitted_at or assignment.returned_at,
-        choices=[_choice(display, labels) for display in displays],
+        choices=[_choice(display, sides) for display in displays],
         minutes=_minutes(sum(seconds)) if seconds else None,
         status=status_of_hit(assignment),
     )
 
 
-def _choice(display: Display, labels: dict[str, SafeString]) -> SafeString:
-    """Name the first choice, and the revised one if it differs."""
-    by_stage = {rating.stage: labels[screen_choice(rating)] for rating in display.ratings.all()}
+def _choice(display: Display, sides: tuple[str, str]) -> SafeString:
+    """Name the first choice on the main question, and the revised one if it differs."""
+    by_stage = {
+        stage: side_name(choice_label(rated_choice(rating), *sides)) for (stage, _), rating in display.votes.items()
+    }
     first, second = by_stage.get(FIRST), by_stage.get(REVISED)
     if first is None:
         return SafeString("–")

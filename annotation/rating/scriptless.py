@@ -7,11 +7,11 @@ from django.db.models import Max, Min
 
 from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
-from annotation.models import Assignment, Rating
+from annotation.models import Assignment, Rating, VoteChange
 from annotation.rating.forms import SecondVoteForm, VoteForm
 from annotation.rating.presenters import RejectedAnswer, displays_of, vote_on
 from annotation.rating.second_stage import save_second_vote
-from annotation.rating.votes import save_vote, screen_choice
+from annotation.rating.votes import rated_choice, save_vote
 
 _VERSION = "version-"  # the one field that every pair sends, chosen or not
 
@@ -54,7 +54,7 @@ def rejected_answer(vote: Mapping[str, str], refusal: AnnotationError) -> Reject
 
 
 def _differs(vote: Mapping[str, str], saved: Rating | None) -> bool:
-    before = (screen_choice(saved), saved.reason) if saved else ("", "")
+    before = (rated_choice(saved), saved.reason) if saved else ("", "")
     return (vote.get("choice", ""), vote.get("reason", "").replace("\r\n", "\n").strip()) != before
 
 
@@ -62,8 +62,9 @@ def _share(assignment: Assignment, count: int, at: datetime) -> float | None:
     """Divide the time since the previous vote evenly among choices that arrive together."""
     if count < 2:
         return None
-    displays = assignment.displays.all()
-    began = displays.aggregate(at=Max("changes__received_at"))["at"] or displays.aggregate(at=Min("shown_at"))["at"]
+    changes = VoteChange.objects.of_every_question().filter(display__assignment=assignment)
+    last = changes.aggregate(at=Max("received_at"))["at"]
+    began = last or assignment.displays.aggregate(at=Min("shown_at"))["at"]
     return max((at - (began or at)).total_seconds(), 0.0) / count
 
 

@@ -14,14 +14,14 @@ from django.utils.translation import ngettext
 from annotation.allocation.lease import lock_and_extend_lease
 from annotation.core.arms import Arm
 from annotation.core.errors import SecondStageClosed, Unacceptable
+from annotation.core.questions import MAIN
 from annotation.hits.displays import derived_seed
 from annotation.models import Assignment, ComparisonTable, Display, Rating
-from annotation.quality.scoring import study_verdict
+from annotation.quality.scoring import study_answer
 from annotation.rating.client_report import ClientReport
 from annotation.rating.placebos import choose_placebo
-from annotation.rating.store_vote import display_of, record_vote
+from annotation.rating.store_vote import cleaned_reason, display_of, record_vote
 
-LONGEST_REASON = 5000
 _NO_REPORT = ClientReport()
 
 
@@ -41,7 +41,7 @@ def current_display(assignment: Assignment) -> Display | None:
     """Return the first display without a second vote; None when all have one, or in the first stage."""
     if assignment.locked_at is None:
         return None
-    decided = Rating.objects.filter(display__assignment=assignment, stage=Rating.Stage.REVISED)
+    decided = Rating.objects.of_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.REVISED)
     return assignment.displays.exclude(pk__in=decided.values("display_id")).order_by("position").first()
 
 
@@ -113,8 +113,8 @@ def save_second_vote(
         raise SecondStageClosed(_("Please rate every pair once and close your first choices before looking again."))
     if display.second_shown_at is None:
         raise SecondStageClosed(_("This pair's turn comes after the ones above it. Please load the page again."))
-    reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
-    if choice in locked.assignment.hit.batch.study.offered_choices:
+    reason = cleaned_reason(reason)
+    if choice in locked.assignment.hit.batch.study.questions[MAIN].choices:
         _refuse_reason(locked.assignment, display, choice, reason)
     return record_vote(
         locked, display, Rating.Stage.REVISED, choice, at=at, report=report, reason=reason, arm=locked.assignment.arm
@@ -122,10 +122,8 @@ def save_second_vote(
 
 
 def _refuse_reason(assignment: Assignment, display: Display, choice: str, reason: str) -> None:
-    if len(reason) > LONGEST_REASON:
-        raise Unacceptable(_("The reason is longer than %(most)d characters.") % {"most": LONGEST_REASON})
-    first = display.ratings.get(stage=Rating.Stage.FIRST)
-    if study_verdict(choice, display) == first.verdict:
+    first = Rating.objects.of_question(MAIN).get(display=display, stage=Rating.Stage.FIRST)
+    if study_answer(choice, display) == first.answer:
         return
     least = assignment.hit.batch.study.reason_min_length
     if len(reason) < least:

@@ -12,46 +12,50 @@ from django.utils.translation import gettext as _
 from annotation.allocation.lease import LockedAssignment
 from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.core.prepared import Prepared, PreparedInsert, PreparedUpdate
+from annotation.core.questions import MAIN
 from annotation.core.version import VERSION
 from annotation.models import Assignment, Display, Rating, VoteChange
-from annotation.quality.scoring import study_verdict
+from annotation.quality.scoring import study_answer
 from annotation.rating.client_report import ClientReport
 
-MOST_CHANGES = 500  # of one pair by one annotator, lest a script fill the disk
+MOST_CHANGES = 500  # of one pair and question by one annotator, lest a script fill the disk
+LONGEST_REASON = 5000
 
 
-def display_of(assignment: Assignment, pair_key: str) -> Display:
-    """Return the display of a pair of the assignment.
+def display_of(assignment: Assignment, pair_key: str, question: int = MAIN) -> Display:
+    """Return the display of a pair of the assignment, with what `record_vote` needs of one question.
 
     Raises: UnknownName when it isn't on the HIT.
     """
     key = pair_key.replace("\x00", "")[:64]  # PostgreSQL refuses NUL characters in queries
-    display = _DISPLAY.first(assignment=assignment.pk, key=key)
+    display = _DISPLAY.first(assignment=assignment.pk, key=key, question=question)
     if display is None:
         raise UnknownName(_("That pair is not on this page. Please load the page again."))
     display.assignment = assignment
     return display
 
 
-def _display(assignment: int, key: str) -> QuerySet[Display]:
+def _display(assignment: int, key: str, question: int) -> QuerySet[Display]:
     displays = Display.objects.filter(assignment=assignment, pair__key=key).order_by()
     return displays.select_related("pair").annotate(
-        has_rating=Exists(Rating.objects.filter(display=OuterRef("pk"))), versions=change_count()
+        has_rating=Exists(Rating.objects.of_question(question).filter(display=OuterRef("pk"))),
+        versions=change_count(question),
     )
 
 
-def change_count() -> Coalesce:
-    """Return an annotation of displays that counts their vote changes."""
-    counted = VoteChange.objects.filter(display=OuterRef("pk")).order_by().values("display")
+def change_count(question: int) -> Coalesce:
+    """Return an annotation of displays that counts the vote changes of a question."""
+    counted = VoteChange.objects.of_question(question).filter(display=OuterRef("pk")).order_by().values("display")
     return Coalesce(Subquery(counted.annotate(count=Count("pk")).values("count")), 0)
 
 
-def _rating(display: int, stage: str) -> QuerySet[Rating]:
-    return Rating.objects.filter(display=display, stage=stage).order_by()
+def _rating(display: int, stage: str, question: int) -> QuerySet[Rating]:
+    return Rating.objects.of_question(question).filter(display=display, stage=stage).order_by()
 
 
-def _last_change(display: int) -> "QuerySet[VoteChange, str]":
-    return VoteChange.objects.filter(display=display).order_by("-pk").values_list("page", flat=True)[:1]
+def _last_change(display: int, question: int) -> "QuerySet[VoteChange, str]":
+    changes = VoteChange.objects.of_question(question).filter(display=display)
+    return changes.order_by("-pk").values_list("page", flat=True)[:1]
 
 
 _NEW_CHANGE, _NEW_RATING = PreparedInsert(VoteChange), PreparedInsert(Rating)
@@ -66,19 +70,26 @@ def record_vote(
     *,
     at: datetime,
     report: ClientReport,
-    reason: str = "",
+    question: int = MAIN,
+    reason: str | None = None,
     arm: str = "",
 ) -> Rating:
     """Store a vote in study order (A, B) and append it to the history, unless it changes nothing.
 
+    display : of `display_of`, for the same question
+    reason  : None keeps the one given before
     Raises: Unacceptable when the choice isn't offered; VoteConflict when another page has changed the vote since.
     """
-    if choice not in locked.assignment.hit.batch.study.offered_choices:
+    if choice not in locked.assignment.hit.batch.study.questions[question].choices:
         raise Unacceptable(_("%(choice)s is not one of the choices on offer.") % {"choice": f"“{choice[:40]}”"})
-    verdict = study_verdict(choice, display)
+    answer = study_answer(choice, display)
     before: int = display.versions  # type: ignore[attr-defined]
-    rating = _RATING.first(display=display.pk, stage=stage) if display.has_rating else None  # type: ignore[attr-defined]
-    if rating is not None and (rating.verdict, rating.reason) == (verdict, reason):
+    rating = None
+    if display.has_rating:  # type: ignore[attr-defined]
+        rating = _RATING.first(display=display.pk, stage=stage, question=question)
+    if reason is None:
+        reason = rating.reason if rating else ""
+    if rating is not None and (rating.answer, rating.reason) == (answer, reason):
         rating.display = display
         display.version = before  # type: ignore[attr-defined]
         return rating
@@ -88,9 +99,14 @@ def record_vote(
     if rating is not None:
         _refuse_stale(rating, before, report)
     earliest = earliest_start(locked.assignment, display, stage)
-    active, wall = _times(locked.assignment, rating, report, earliest, at)
+    active = wall = None
+    if question == MAIN:  # the times are of the pair
+        active, wall = _times(locked.assignment, rating, report, earliest, at)
     values = {
-        "verdict": verdict,
+        "question": question,
+        "verdict": answer.verdict,
+        "strength": answer.strength,
+        "tie_kind": answer.tie_kind,
         "reason": reason,
         "active_seconds": active,
         "wall_seconds": wall,
@@ -119,11 +135,22 @@ def record_vote(
     return rating
 
 
+def cleaned_reason(reason: str) -> str:
+    """Return a reason as it is stored.
+
+    Raises: Unacceptable when it is too long.
+    """
+    reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
+    if len(reason) > LONGEST_REASON:
+        raise Unacceptable(_("The reason is longer than %(most)d characters.") % {"most": LONGEST_REASON})
+    return reason
+
+
 def _refuse_stale(rating: Rating, changes: int, report: ClientReport) -> None:
     """Refuse a choice from a page that does not know the last change, unless it made that change itself."""
     if report.version is None or report.version >= changes:
         return
-    if report.page and report.page == _LAST_CHANGE.first(display=rating.display_id):
+    if report.page and report.page == _LAST_CHANGE.first(display=rating.display_id, question=rating.question):
         return
     raise VoteConflict(_("You have chosen on another page since; that stays. Please choose again to change it."))
 
@@ -158,8 +185,8 @@ def earliest_start(assignment: Assignment, display: Display, stage: str) -> date
 
 def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime) -> float:
     """Wall seconds since the pair was shown or the previous vote, whichever was later."""
-    before = VoteChange.objects.filter(display__assignment=assignment, received_at__lt=at).order_by("-received_at")
-    last = before.values_list("received_at", flat=True).first()
+    changes = VoteChange.objects.of_every_question().filter(display__assignment=assignment, received_at__lt=at)
+    last = changes.order_by("-received_at").values_list("received_at", flat=True).first()
     return max((at - max(earliest, last or earliest)).total_seconds(), 0.0)
 
 
@@ -174,12 +201,12 @@ def record_times(assignment: Assignment, stage: str, times: Mapping[str, ClientR
 
 
 def _ratings(assignment: int, stage: str) -> QuerySet[Rating]:
-    found = Rating.objects.filter(display__assignment=assignment, stage=stage).order_by()
+    found = Rating.objects.of_question(MAIN).filter(display__assignment=assignment, stage=stage).order_by()
     return found.select_related("display__pair")
 
 
 def _set_times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
-    return Rating.objects.filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
+    return Rating.objects.of_question(MAIN).filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
 
 
 _NO_REPORT = ClientReport()

@@ -6,17 +6,21 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Length
+from django.db.models.lookups import GreaterThanOrEqual
 from django.utils.translation import gettext as _
 
 from annotation.allocation.lease import lock_and_extend_lease, reacquire_slot
 from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
 from annotation.core.prepared import Prepared, PreparedUpdate
-from annotation.models import Assignment, Display, Rating
+from annotation.core.questions import MAIN
+from annotation.models import Assignment, Display, Rating, Study
+from annotation.models.studies import FirstReason
 from annotation.quality import hidden_checks, qualification
-from annotation.quality.scoring import screen_name
+from annotation.quality.scoring import screen_choice
 from annotation.rating.client_report import ClientReport
-from annotation.rating.store_vote import display_of, record_times, record_vote
+from annotation.rating.store_vote import cleaned_reason, display_of, record_times, record_vote
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 _NO_REPORT = ClientReport()
@@ -24,27 +28,50 @@ _NO_TIMES: Mapping[str, ClientReport] = {}
 
 
 @transaction.atomic
-def save_vote(
-    *, assignment: Assignment, pair_key: str, choice: str, at: datetime, report: ClientReport = _NO_REPORT
-) -> Rating:
+def save_vote(*, assignment: Assignment, pair_key: str, choice: str, at: datetime, **more: Any) -> Rating:
     """Call `take_vote` in a transaction."""
-    return take_vote(assignment=assignment, pair_key=pair_key, choice=choice, at=at, report=report)
+    return take_vote(assignment=assignment, pair_key=pair_key, choice=choice, at=at, **more)
 
 
 def take_vote(
-    *, assignment: Assignment, pair_key: str, choice: str, at: datetime, report: ClientReport = _NO_REPORT
+    *,
+    assignment: Assignment,
+    pair_key: str,
+    choice: str,
+    at: datetime,
+    report: ClientReport = _NO_REPORT,
+    question: int = MAIN,
+    reason: str | None = None,
 ) -> Rating:
     """Save the annotator's choice on one pair of their HIT; it can be changed until the first votes are locked.
 
     A vote extends the lease. One after the lease expired is saved and marked late.
-    Raises: UnknownName when the pair isn't on the HIT; Unacceptable when the choice isn't offered; AssignmentClosed;
-    FirstVotesLocked; VoteConflict when another page has changed the choice since; ConsentNeeded.
+    reason : for the choice on the main question, where the study asks for one; None keeps the one given before. It may
+             still be too short: `close_hit` and `lock_first_votes` ask for its length.
+    Raises: UnknownName when the pair isn't on the HIT; Unacceptable when the choice or the question isn't offered, or
+    the reason is too long; AssignmentClosed; FirstVotesLocked; VoteConflict when another page has changed the choice
+    since; ConsentNeeded.
     """
     locked = lock_and_extend_lease(assignment, at)
-    display = display_of(locked.assignment, pair_key)
+    study = locked.assignment.hit.batch.study
+    display = display_of(locked.assignment, pair_key, question)
     if locked.assignment.locked_at is not None:
         raise FirstVotesLocked(_("The first choices of this HIT are closed; nothing was changed."))
-    return record_vote(locked, display, FIRST, choice, at=at, report=report, arm=locked.assignment.arm)
+    if not 0 <= question < len(study.questions):
+        raise Unacceptable(_("That question is not asked. Please load the page again."))
+    if study.first_reason == FirstReason.OFF or question != MAIN:
+        reason = None
+    return record_vote(
+        locked,
+        display,
+        FIRST,
+        choice,
+        at=at,
+        report=report,
+        question=question,
+        reason=reason if reason is None else cleaned_reason(reason),
+        arm=locked.assignment.arm,
+    )
 
 
 @transaction.atomic
@@ -143,13 +170,35 @@ def _apply_quality_rules(assignment: Assignment, at: datetime) -> None:
 
 
 def places_without_vote(assignment: Assignment, stage: str = FIRST) -> list[int]:
-    """List the places on the page (from 1) of the pairs without a vote of this stage."""
-    return [position + 1 for position in _WITHOUT_VOTE.all(assignment=assignment.pk, stage=stage)]
+    """List the places on the page (from 1) of the pairs on which something that the stage asks for is missing."""
+    asked = asked_in(assignment.hit.batch.study, stage)
+    open_ = _WITHOUT_VOTE.all(assignment=assignment.pk, stage=stage, **asked)
+    return [position + 1 for position in open_]
 
 
-def _without_vote(assignment: int, stage: str) -> "QuerySet[Display, int]":
-    voted = Rating.objects.filter(display=OuterRef("pk"), stage=stage)
-    displays = Display.objects.filter(~Exists(voted), assignment=assignment)
+def asked_in(study: Study, stage: str) -> dict[str, int]:
+    """Return what a stage asks for on each pair, as values for `is_answered`.
+
+    questions : the number of questions
+    least     : the length that the reason for the main choice must have
+    """
+    if stage == REVISED:  # which requires its reasons vote by vote
+        return {"questions": 1, "least": 0}
+    needed = study.first_reason == FirstReason.REQUIRED
+    return {"questions": len(study.questions), "least": study.first_reason_min_length if needed else 0}
+
+
+def is_answered(stage: str, questions: int, least: int) -> Q:
+    """Return the condition on displays that all is there which a stage asks for (see `asked_in`)."""
+    answers = Rating.objects.of_every_question().filter(display=OuterRef("pk"), stage=stage).order_by()
+    counted = Subquery(answers.values("display").annotate(count=Count("pk")).values("count"))
+    main = Rating.objects.of_question(MAIN).filter(display=OuterRef("pk"), stage=stage)
+    reasoned = main.annotate(length=Length("reason")).filter(length__gte=least)
+    return Q(Exists(reasoned)) & Q(GreaterThanOrEqual(Coalesce(counted, 0), questions))
+
+
+def _without_vote(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, int]":
+    displays = Display.objects.filter(~is_answered(stage, questions, least), assignment=assignment)
     return displays.order_by("position").values_list("position", flat=True)
 
 
@@ -162,6 +211,6 @@ def _refuse_missing(assignment: Assignment, stage: str) -> None:
         raise VotesMissing(_("Please rate every pair first; still open: %(places)s.") % {"places": listed}, missing)
 
 
-def screen_choice(rating: Rating) -> str:
+def rated_choice(rating: Rating) -> str:
     """Return the choice as the annotator clicked it: by the side of the screen."""
-    return str(screen_name(rating.verdict, rating.display))
+    return screen_choice(rating.answer, rating.display)

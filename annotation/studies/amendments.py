@@ -71,5 +71,7 @@ def _storable(value: Any) -> Any:
 
 
 def _has_votes(study: Study) -> bool:
-    collected = Rating.objects.filter(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED)
+    collected = Rating.objects.of_every_question().filter(
+        display__assignment__hit__batch__origin=Batch.Origin.COLLECTED
+    )
     return collected.filter(display__assignment__hit__batch__study=study).exists()

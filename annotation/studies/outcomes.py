@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN
 from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration, without_checks
 
@@ -118,9 +119,9 @@ def human_ratings(selection: Selection, batches: Iterable[Batch] | None = None, 
         ).values_list("pk", "assignment_id", "pair_id", "a_is_left")
     }
     verdicts: dict[int | None, int] = dict(
-        Rating.objects.filter(stage=stage, display__assignment__hit__batch__in=chosen).values_list(
-            "display_id", "verdict"
-        )
+        Rating.objects.of_question(MAIN)
+        .filter(stage=stage, display__assignment__hit__batch__in=chosen)
+        .values_list("display_id", "verdict")
     )
     rows, chance_of_row = [], []
     for assignment_id, code, hit_id in counted.order_by("pk").values_list("pk", "annotator__code", "hit_id"):

@@ -10,6 +10,7 @@ import numpy as np
 from django.db.models import Count, Q, Sum
 
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.questions import MAIN
 from annotation.models import Pair, Study
 from judging.ablation.judge_configurations import PREFIX, SC2, JudgeConfiguration, configuration_of
 from judging.aspects.aspect_sets import current_aspects, versions_of
@@ -143,7 +144,7 @@ def judged_rounds(study: Study, judges: Sequence[tuple[Judge, JudgeConfiguration
     """
     ids = [judge.pk for judge, _ in judges]
     cells: dict[int, dict[tuple[int, int], tuple[Any, ...]]] = {pk: {} for pk in ids}
-    stored = Judgment.objects.filter(run__study=study, run__judge__in=ids, negated=False)
+    stored = Judgment.objects.of_question(MAIN).filter(run__study=study, run__judge__in=ids, negated=False)
     names = ("run__judge_id", "pair_id", "repeat", "pk", "status", "verdict", "calls", "cached")
     rows = stored.order_by("run__created_at", "run_id", "pk").values_list(*names)
     for judge_id, pair, repeat, *cell in rows.iterator(chunk_size=CHUNK):
@@ -216,7 +217,7 @@ def _spent(
 def _taken(study: Study, judges: Collection[int]) -> dict[int, dict[str, tuple[Any, ...]]]:
     """Return the usage of each judgment's answers by kind: number, prompt tokens, completion tokens, cost."""
     links = Judgment.completions.through.objects.filter(
-        judgment__run__study=study, judgment__run__judge__in=judges, judgment__negated=False
+        judgment__run__study=study, judgment__run__judge__in=judges, judgment__question=MAIN, judgment__negated=False
     )
     about = {"sent": "prompt_tokens", "written": "completion_tokens", "cost": "cost"}
     sums = {name: Sum(f"completion__{field}") for name, field in about.items()}
@@ -247,7 +248,9 @@ def made_tables(study: Study, judge: Judge, *, most: int) -> tuple[list[MadeTabl
     They are drawn by pair with the study's seed, so that judges are compared on the same pairs. Of several runs the
     latest table of a presentation counts, and of several rounds the first.
     """
-    makings = TableMaking.objects.filter(judgment__run__study=study, judgment__run__judge=judge)
+    makings = TableMaking.objects.filter(
+        judgment__run__study=study, judgment__run__judge=judge, judgment__question=MAIN
+    )
     cells = makings.order_by("judgment__run__created_at", "judgment__run_id", "judgment_id")
     latest = {
         (repeat, pair): pk for pk, repeat, pair in cells.values_list("pk", "judgment__repeat", "judgment__pair_id")

@@ -66,7 +66,9 @@ def publish_tables(run: JudgeRun) -> int:
 
     Raises: BadSettings if the variant has tables of another judge.
     """
-    version = run.judgments.exclude(prompt_version="").values_list("prompt_version", flat=True).first()
+    version = (
+        run.judgments.of_every_question().exclude(prompt_version="").values_list("prompt_version", flat=True).first()
+    )
     publication = publication_of(run, version or "")
     if publication is None:
         return 0

@@ -21,14 +21,14 @@ OTHER = {
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
     "temperature top_p params seed keep_refusals settings_key calls cached prompt_tokens completion_tokens cost currency "
     "longest cut left_out left_out_count message created_at counted_until heartbeat_at ended_at software_version",
-    "judging.JudgeRun": "study judge batch pair_filter filter_key tables_as status way in_flight max_cost message "
+    "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way in_flight max_cost message "
     "created_at started_at finished_at software_version",
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
     "judging.Completion": "cache_key base_url request sample kind text finish_reason response prompt_tokens "
     "completion_tokens cost latency_ms created_at",
     "judging.Judgment_completions": "judgment completion",
-    "judging.Judgment": "run pair order repeat negated status verdict p_b score_a score_b rationale failure calls cached "
+    "judging.Judgment": "run pair order repeat negated question status verdict p_b score_a score_b rationale failure calls cached "
     "prompt_tokens completion_tokens cost worker prompt_version parser_version judged_at",
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",

@@ -122,7 +122,7 @@ def with_reserved_money(
     heartbeat: HeartbeatReply, run: JudgeRun, this_worker: RunWorker, others: list[RunWorker], outstanding: Decimal
 ) -> HeartbeatReply:
     """Reserve the rest of the money for a worker, or half of it if there are others."""
-    spent = run.judgments.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
+    spent = run.judgments.of_every_question().aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
     left = max(Decimal(0), (run.max_cost or Decimal(0)) - spent - sum(one.reserved for one in others))
     granted = left / 2 if others else left
     this_worker.reserved = max(granted, outstanding).quantize(Decimal("0.00000001"), ROUND_DOWN)
@@ -144,7 +144,7 @@ def reap_dead_workers(run: JudgeRun) -> None:
 
 def remove_worker(worker: RunWorker) -> None:
     """Delete a worker and release its open cells."""
-    Judgment.objects.filter(worker=worker.pk).update(worker=None)
+    Judgment.objects.of_every_question().filter(worker=worker.pk).update(worker=None)
     worker.delete()
 
 
@@ -170,7 +170,7 @@ def finish(run: JudgeRun, worker: RunWorker) -> bool:
     """Mark a run done unless cells are open; locks the run, since `start_run` may be adding cells."""
     with transaction.atomic():
         JudgeRun.objects.select_for_update().get(pk=run.pk)
-        if run.judgments.filter(status=Judgment.Status.PENDING).exists():
+        if run.judgments.of_every_question().filter(status=Judgment.Status.PENDING).exists():
             return False
         leave(worker, status=JudgeRun.Status.DONE)
     return True

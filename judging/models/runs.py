@@ -1,11 +1,13 @@
 """Judges, and a judge's work on a study: the run, its cells, and the raw completions behind them."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.answers import AnswerManager
 from annotation.core.keys import new_seed
+from annotation.core.questions import MAIN
 from annotation.models import Batch, Pair, Study
 from judging.models.endpoints import Endpoint
 from judging.models.wordings import PromptFile
@@ -50,6 +52,11 @@ class Judge(models.Model):
         return self.name
 
 
+def main_question_only() -> list[int]:
+    """Return a run's questions where none is named."""
+    return [MAIN]
+
+
 class JudgeRun(models.Model):
     """One judge on the pairs of one study, of one batch of it, or of a part of either: cells, each filled once."""
 
@@ -70,6 +77,11 @@ class JudgeRun(models.Model):
     batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
     pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these of the pairs; empty: all.")
     filter_key = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the filter; empty without one.")
+    questions = models.JSONField(
+        default=main_question_only,
+        db_default=Value([MAIN], models.JSONField()),
+        help_text="The study's questions that it answers, by number, in ascending order.",
+    )
     tables_as = models.CharField(
         max_length=40, blank=True, help_text="Variant under which people are shown the tables of its judgments."
     )
@@ -87,12 +99,14 @@ class JudgeRun(models.Model):
         ordering = ["study", "created_at", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["study", "judge", "batch", "filter_key"],
+                fields=["study", "judge", "batch", "filter_key", "questions"],
                 condition=Q(batch__isnull=False),
                 name="run_once_per_batch_and_filter",
             ),
             models.UniqueConstraint(
-                fields=["study", "judge", "filter_key"], condition=Q(batch=None), name="run_once_per_study_and_filter"
+                fields=["study", "judge", "filter_key", "questions"],
+                condition=Q(batch=None),
+                name="run_once_per_study_and_filter",
             ),
         ]
 
@@ -176,7 +190,7 @@ class Completion(models.Model):
 
 
 class Judgment(models.Model):
-    """One cell of a run: one presentation of one pair to a judge, and its outcome."""
+    """One cell of a run: one presentation of one pair to a judge, with one question, and its outcome."""
 
     class Order(models.TextChoices):
         AB = "ab", _("A shown first")
@@ -194,6 +208,9 @@ class Judgment(models.Model):
     order = models.CharField(max_length=2, choices=Order.choices)
     repeat = models.PositiveIntegerField(default=0)
     negated = models.BooleanField(default=False)
+    question = models.PositiveSmallIntegerField(
+        default=MAIN, db_default=MAIN, help_text="Of the study; 0 is the main one."
+    )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
     verdict = models.SmallIntegerField(
         null=True, blank=True, help_text="Study order: −1 is system A; empty unless parsed."
@@ -218,11 +235,13 @@ class Judgment(models.Model):
     parser_version = models.CharField(max_length=40, blank=True)
     judged_at = models.DateTimeField(null=True, blank=True)
 
+    objects = AnswerManager["Judgment"]()
+
     class Meta:
-        ordering = ["run", "pair", "order", "repeat"]
+        ordering = ["run", "pair", "order", "repeat", "question"]
         constraints = [
             models.UniqueConstraint(
-                fields=["run", "pair", "order", "repeat", "negated"], name="judgment_once_per_presentation"
+                fields=["run", "pair", "order", "repeat", "negated", "question"], name="judgment_once_per_presentation"
             ),
             models.CheckConstraint(
                 condition=(Q(status="parsed") & Q(verdict__in=[-1, 0, 1])) | (~Q(status="parsed") & Q(verdict=None)),

@@ -9,6 +9,7 @@ from django.db.models import QuerySet, Sum
 
 from analysis.accuracy import A_FIRST, B_FIRST, AgainstGold
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.questions import MAIN
 from annotation.models import Instance, Pair, Study
 from annotation.studies.gold import gold_verdict
 from annotation.studies.instance_tags import tags_of
@@ -138,7 +139,7 @@ def _pairs(study: Study) -> QuerySet[Pair, Any]:
 
 
 def _presentations(study: Study) -> Iterable[tuple[Any, ...]]:
-    rows = Judgment.objects.filter(run__study=study, repeat=0, negated=False)
+    rows = Judgment.objects.of_question(MAIN).filter(run__study=study, repeat=0, negated=False)
     return (
         rows.order_by("run__created_at", "run_id", "pk")
         .values_list(
@@ -185,7 +186,7 @@ def _total(*numbers: int | None, nothing: float) -> float:
 def _spent(study: Study) -> dict[int, int]:
     """Sum the tokens of the completions behind each judgment, cached ones included."""
     links = Judgment.completions.through.objects.filter(
-        judgment__run__study=study, judgment__repeat=0, judgment__negated=False
+        judgment__run__study=study, judgment__question=MAIN, judgment__repeat=0, judgment__negated=False
     )
     rows = links.values_list("judgment_id").annotate(
         Sum("completion__prompt_tokens"), Sum("completion__completion_tokens")
@@ -199,7 +200,7 @@ def _spent(study: Study) -> dict[int, int]:
 
 def _marks(study: Study) -> dict[int, list[bool]]:
     rows = RationaleMark.objects.filter(
-        judgment__run__study=study, judgment__repeat=0, judgment__negated=False
+        judgment__run__study=study, judgment__question=MAIN, judgment__repeat=0, judgment__negated=False
     ).order_by("pk")
     marks: dict[int, list[bool]] = {}
     for judgment_id, sound in rows.values_list("judgment_id", "sound"):

@@ -12,6 +12,7 @@ from django.db.models.functions import Length
 
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
+from annotation.core.questions import MAIN
 from annotation.models import Batch, Pair, Study
 from annotation.studies.outcomes import RatedPairs, Selection, rated_pairs
 from judging.models import Judge, JudgeRun, Judgment
@@ -125,7 +126,7 @@ def _presented(selection: Selection, judge: Judge) -> list[_Presented]:
 
 
 def _rows(study: Study, judge_id: int) -> QuerySet[Judgment]:
-    return Judgment.objects.filter(run__judge_id=judge_id, run__study=study, repeat=0, negated=False)
+    return Judgment.objects.of_question(MAIN).filter(run__judge_id=judge_id, run__study=study, repeat=0, negated=False)
 
 
 def _latest(rows: QuerySet[Judgment]) -> dict[tuple[int, str], _Presented]:
@@ -196,7 +197,7 @@ class RunCells:
 
 def cells_of(run: JudgeRun) -> RunCells:
     """Load the cells for a run's figures, in two queries."""
-    stored = run.judgments.exclude(status=PENDING).order_by()
+    stored = run.judgments.of_question(MAIN).exclude(status=PENDING).order_by()
     rows = list(stored.values_list("pair_id", "repeat", "negated", "order", "verdict"))
     pairs = Pair.objects.filter(pk__in=stored.values("pair_id")).order_by()
     lengths = {
@@ -268,7 +269,8 @@ def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
     paid for this row alone: the column sums to the total cost.
     """
     stored = (
-        Judgment.objects.filter(run__study=study)
+        Judgment.objects.of_every_question()
+        .filter(run__study=study)
         .exclude(status=PENDING)
         .order_by(
             *("run__judge__name", "run_id", "pair__matchup__instance__position"),

@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 
 from analysis.agreement import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
+from annotation.core.questions import MAIN
 from annotation.models import Assignment, Batch, Display, Pair, Rating, Study
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import Judge, Judgment
@@ -135,7 +136,8 @@ def people_by_pair(study: Study, *, dataset: str = "") -> dict[int, list[int]]:
     rater = dict(counted.values_list("pk", "annotator_id"))
     shown = Display.objects.filter(assignment__hit__batch__in=wanted).order_by("assignment_id", "pk")
     verdicts = dict(
-        Rating.objects.filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
+        Rating.objects.of_question(MAIN)
+        .filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
         .order_by()
         .values_list("display_id", "verdict")
     )
@@ -154,7 +156,8 @@ def votes_on(study: Study, pairs: Sequence[int]) -> dict[int, list[Vote]]:
     # Start from the few displays, not the many assignments.
     counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=_rating_batches(study))
     ratings = (
-        Rating.objects.filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
+        Rating.objects.of_question(MAIN)
+        .filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
         .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
         .order_by("display__assignment_id", "display_id")
         .values_list("display__pair_id", "display__assignment__annotator__code", "verdict", "reason")
@@ -171,7 +174,8 @@ def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int]) ->
     `pair.said` holds all judgments that were asked: every order, repeat and negated question.
     """
     said = (
-        Judgment.objects.filter(run__study=study, run__judge__in=judges)
+        Judgment.objects.of_question(MAIN)
+        .filter(run__study=study, run__judge__in=judges)
         .exclude(status=Judgment.Status.PENDING)
         .select_related("run")
         .order_by("run__created_at", "repeat", "negated", "order")

@@ -17,7 +17,7 @@ SHOWN_FROM = len(OWN) + len(IDENTITY_FIELDS)
 
 def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
     """Return the open cells that no worker has claimed."""
-    return run.judgments.filter(status=Judgment.Status.PENDING, worker=None)
+    return run.judgments.of_every_question().filter(status=Judgment.Status.PENDING, worker=None)
 
 
 @transaction.atomic
@@ -28,13 +28,13 @@ def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
         free = free.select_for_update(skip_locked=True)
     taken = list(free.values_list("pk", flat=True)[:limit])
     if taken:
-        Judgment.objects.filter(pk__in=taken).update(worker=worker)
+        Judgment.objects.of_every_question().filter(pk__in=taken).update(worker=worker)
     return taken
 
 
 def load(judge: Judge, ids: Sequence[int]) -> list[Cell]:
     """Load cells in the order of their primary keys."""
-    rows = list(Judgment.objects.filter(pk__in=ids).order_by("pk").values_list(*FIELDS))
+    rows = list(Judgment.objects.of_every_question().filter(pk__in=ids).order_by("pk").values_list(*FIELDS))
     paid = paid_for(row[0] for row in rows if row[6:9] != (None, None, None))
     cells = []
     for row in rows:

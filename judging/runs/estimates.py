@@ -143,13 +143,13 @@ def estimate(
         sampled=min(len(cells), pending),
         learned_from=lessons.count,
         kinds=kinds,
-        spent=usage_of(run.judgments.all(), judge.endpoint.currency).priced if run else Decimal(0),
+        spent=usage_of(run.judgments.of_every_question(), judge.endpoint.currency).priced if run else Decimal(0),
     )
 
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
     """Return a run's cells that will not be asked again; those that ended in an error will."""
-    return run.judgments.exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
+    return run.judgments.of_every_question().exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
 
 
 def sample_of_cells(
@@ -184,7 +184,11 @@ def sample_of_cells(
 def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:
     """Learn sizes from the last answers to judges of this method at this endpoint."""
     runs = JudgeRun.objects.filter(judge__method=judge.method, judge__endpoint=endpoint).order_by("-pk")[:5]
-    recent = Judgment.objects.filter(run__in=list(runs), status=Judgment.Status.PARSED).order_by("-pk")[:LEARN_FROM]
+    recent = (
+        Judgment.objects.of_every_question()
+        .filter(run__in=list(runs), status=Judgment.Status.PARSED)
+        .order_by("-pk")[:LEARN_FROM]
+    )
     rows = list(
         Completion.objects.filter(judgments__in=list(recent.values_list("pk", flat=True)))
         .exclude(prompt_tokens=None)

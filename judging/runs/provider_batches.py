@@ -168,7 +168,7 @@ class BatchWork:
 
     def open_cells(self) -> QuerySet[Judgment]:
         """Return the claimed cells that are open."""
-        return self.run.judgments.filter(status=Judgment.Status.PENDING, worker=self.job.worker)
+        return self.run.judgments.of_every_question().filter(status=Judgment.Status.PENDING, worker=self.job.worker)
 
     def open_batches(self) -> QuerySet[ProviderBatch]:
         """Return the run's batches that are not known to be finished."""
@@ -313,7 +313,7 @@ class BatchWork:
 
     def spent(self) -> Decimal:
         """Return what the run has cost so far."""
-        return self.run.judgments.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
+        return self.run.judgments.of_every_question().aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
 
     def submit(self, file: RequestFile) -> None:
         """Upload a file and create a batch from it. The row is stored first, so that another worker can recover it."""

@@ -69,7 +69,7 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
 def _check(run: JudgeRun) -> None:
     if run.status in leases.ACTIVE:
         raise RunBusy(f"{run} is {run.get_status_display().lower()}: wait until it has ended")
-    if left := run.judgments.filter(status=PENDING).count():
+    if left := run.judgments.of_every_question().filter(status=PENDING).count():
         raise RunBusy(f"{run} has {left} open presentations: resume it first")
     check_cap(run.max_cost, run.judge.endpoint)
 
@@ -81,7 +81,7 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]
     """
     setting, requests = setting_of(run.judge), Requests(run.judge, method)
     today = Q(prompt_version=stamp_of(run, method, setting).prompt_version)
-    cells = run.judgments.filter(Q(calls=0) | today, status=UNPARSED).order_by("pk")
+    cells = run.judgments.of_every_question().filter(Q(calls=0) | today, status=UNPARSED).order_by("pk")
     ids = list(cells.values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
@@ -102,5 +102,5 @@ def _lacks_an_answer(case: Case) -> bool:
 def _open(run: JudgeRun, ids: list[int]) -> int:
     """Open unparsed cells; their answers stay linked and counted."""
     values = {"status": PENDING, "failure": "", "judged_at": None}
-    unparsed = run.judgments.filter(status=UNPARSED)
+    unparsed = run.judgments.of_every_question().filter(status=UNPARSED)
     return sum(unparsed.filter(pk__in=part).update(**values) for part in chunked(ids))

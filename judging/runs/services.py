@@ -72,7 +72,7 @@ def start_run(
     run.tables_as = tables_as or run.tables_as
     check_cap(run.max_cost, run.judge.endpoint)
     add_cells(run)
-    if not run.judgments.exists():
+    if not run.judgments.of_every_question().exists():
         raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
     if not leases.has_live_worker(run):  # otherwise its workers fill the new cells as well
         open_failed(run)
@@ -159,7 +159,7 @@ def check(study: Study, judge: Judge) -> None:
 
 def open_failed(run: JudgeRun) -> int:
     """Open the cells that ended in an error, which keep the answers they paid for; returns how many."""
-    failed = run.judgments.filter(status=Judgment.Status.ERROR)
+    failed = run.judgments.of_every_question().filter(status=Judgment.Status.ERROR)
     count = failed.update(
         status=Judgment.Status.PENDING, failure="", calls=F("calls") - F("cached"), cached=0, judged_at=None
     )
@@ -190,7 +190,7 @@ def _pairs_on(study: Study, batch: Batch | None) -> QuerySet[Pair]:
 def add_cells(run: JudgeRun) -> None:
     """Add a run's missing cells: orders × repeats, twice with the negated question."""
     found = pairs_of(run.study, run.batch, filter_of(run.pair_filter))
-    pairs = found.exclude(pk__in=run.judgments.order_by().values("pair_id"))
+    pairs = found.exclude(pk__in=run.judgments.of_every_question().order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")

@@ -77,7 +77,7 @@ def count_judgments(judgments: QuerySet[Judgment]) -> Counts:
 
 def count_runs(study: Study) -> dict[int, Counts]:
     """Return the counts of every run of a study by primary key, in one query."""
-    judgments = Judgment.objects.filter(run__study=study).order_by()
+    judgments = Judgment.objects.of_every_question().filter(run__study=study).order_by()
     rows = judgments.values("run_id").annotate(**COUNTED).values_list("run_id", *COUNTED)
     return {run_id: Counts(**dict(zip(COUNTED, values, strict=True))) for run_id, *values in rows}
 
@@ -88,7 +88,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     cost          : of all calls; `None` if one has no known price: `cost_known` is the known part
     calls_by_kind : answers behind the runs, each counted once, cached ones included
     """
-    judgments = Judgment.objects.filter(run__in=runs)
+    judgments = Judgment.objects.of_every_question().filter(run__in=runs)
     counts = count_judgments(judgments)
     endpoint = runs[0].judge.endpoint
     usage = usage_of(judgments, endpoint.currency if endpoint else "")
@@ -110,7 +110,7 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
         groups.setdefault((run.judge.method, currency), []).append(run)
     found = []
     for (method, currency), members in sorted(groups.items()):
-        judgments = Judgment.objects.filter(run__in=members)
+        judgments = Judgment.objects.of_every_question().filter(run__in=members)
         counts = count_judgments(judgments)
         money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
         found.append({"method": method, "judges": len({run.judge_id for run in members}), **counts.as_dict(), **money})
@@ -146,4 +146,6 @@ def pairs_without_source(run: JudgeRun) -> int:
     """Count the pairs of a run that have no source text, as in some imported ratings."""
     if run.judge.endpoint_id is None:
         return 0  # baselines ask nothing
-    return run.judgments.filter(pair__matchup__instance__source="").values("pair").distinct().count()
+    return (
+        run.judgments.of_every_question().filter(pair__matchup__instance__source="").values("pair").distinct().count()
+    )

@@ -180,7 +180,7 @@ def _find(study: Study, run_id: int) -> JudgeRun:
 def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
     """Return a run's progress; the longer that takes, the less often the page polls."""
     began, now = perf_counter(), timezone.now()
-    counts = count_judgments(found.judgments.all())
+    counts = count_judgments(found.judgments.of_every_question())
     endpoint = found.judge.endpoint
     at_work = [worker for worker in found.workers.all() if leases.is_alive(worker)]
     active = found.status in UNDER_WAY
@@ -188,7 +188,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
         "study": study,
         "run": found,
         "counts": counts,
-        "spent": usage_of(found.judgments.all(), endpoint.currency if endpoint else ""),
+        "spent": usage_of(found.judgments.of_every_question(), endpoint.currency if endpoint else ""),
         "pace": pace_of(found, pending=counts.pending, now=now) if active else None,
         "failures": failures_by_kind(found) if counts.errors else [],
         "workers": at_work,
@@ -203,7 +203,7 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
 def _cells(found: JudgeRun) -> QuerySet[Judgment]:
     related = ("pair__matchup__instance", "pair__matchup__system_a", "pair__matchup__system_b")
     # Source texts are shown on a judgment's own page only.
-    return found.judgments.select_related(*related).defer("pair__matchup__instance__source")
+    return found.judgments.of_every_question().select_related(*related).defer("pair__matchup__instance__source")
 
 
 def _examples(found: JudgeRun) -> list[tuple[str, list[Judgment]]]:

@@ -116,7 +116,11 @@ class RunWorkerSession:
     def release_cells(self) -> None:
         """Release the open cells: this worker's share of calls is 0."""
         self.pool.drop_waiting()
-        given = Judgment.objects.filter(worker=self.job.worker, status=Judgment.Status.PENDING).update(worker=None)
+        given = (
+            Judgment.objects.of_every_question()
+            .filter(worker=self.job.worker, status=Judgment.Status.PENDING)
+            .update(worker=None)
+        )
         if self.job.cells_left is not None:
             self.job.cells_left += given
         self.exhausted = False

@@ -34,7 +34,7 @@ class TableFigures:
 
 def table_figures(run: JudgeRun) -> TableFigures:
     """Count the tables that a run has made so far."""
-    cells = run.judgments.order_by()
+    cells = run.judgments.of_every_question().order_by()
     makings = TableMaking.objects.filter(judgment__run=run)
     lost, coins = 0, 0
     for record in makings.order_by("pk").values_list("record", flat=True).iterator(chunk_size=CHUNK):

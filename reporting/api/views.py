@@ -224,7 +224,7 @@ class AssignmentViewSet(StudyRows):
 class RatingViewSet(StudyRows):
     """People's votes."""
 
-    queryset = Rating.objects.select_related(*OF_DISPLAY, "table", "display__table")
+    queryset = Rating.objects.of_every_question().select_related(*OF_DISPLAY, "table", "display__table")
     serializer_class = serializers.RatingSerializer
     filterset_class = filters.RatingFilter
 
@@ -232,7 +232,9 @@ class RatingViewSet(StudyRows):
 class HistoryViewSet(StudyRows):
     """Every change of a vote, as it came in."""
 
-    queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
+    queryset = (
+        VoteChange.objects.of_every_question().select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
+    )
     serializer_class = serializers.HistorySerializer
     filterset_class = filters.RatingFilter
 
@@ -303,7 +305,11 @@ class JudgeRunViewSet(StudyRows):
 class JudgmentViewSet(StudyRows):
     """What judges answered, one row per presentation."""
 
-    queryset = Judgment.objects.select_related("run__study", "run__judge", "pair").prefetch_related("completions")
+    queryset = (
+        Judgment.objects.of_every_question()
+        .select_related("run__study", "run__judge", "pair")
+        .prefetch_related("completions")
+    )
     serializer_class = serializers.JudgmentSerializer
     filterset_class = filters.JudgmentFilter
 

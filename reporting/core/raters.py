@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
 from analysis.types import FloatArray, IntArray
 from analysis.weighting import set_probabilities
+from annotation.core.questions import MAIN
 from annotation.models import Assignment, Batch, Rating
 from annotation.studies.outcomes import RatedPairs, Selection, human_ratings
 from reporting.core.votes import by_position, drop_repeats
@@ -110,7 +111,7 @@ def exclusion_counts(selection: Selection, batches: Iterable[Batch] | None, *, s
     not_submitted : the assignment was not submitted, or was returned
     surplus       : another assignment had already filled the slot
     """
-    ratings = Rating.objects.filter(
+    ratings = Rating.objects.of_question(MAIN).filter(
         stage=stage, display__pair__matchup__in=selection.configuration.matchups().order_by()
     )
     return count_exclusions(ratings, batches)

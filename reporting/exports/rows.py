@@ -120,7 +120,7 @@ RETURN_FIELDS = {
 
 def rating_rows(study: Study) -> Iterator[Row]:
     """Yield every rating of a study; those that findings leave out are marked `excluded`."""
-    ratings = _of_study(Rating.objects.all(), study)
+    ratings = _of_study(Rating.objects.of_every_question(), study)
     ordered = ratings.order_by("display__assignment_id", "display__position", "stage")
     for found in _read(ordered, RATING_FIELDS):
         yield _row(RATING_COLUMNS, {**found, **_exclusion(found), "table_variant": found["table_variant"] or ""})
@@ -128,7 +128,7 @@ def rating_rows(study: Study) -> Iterator[Row]:
 
 def history_rows(study: Study) -> Iterator[Row]:
     """Yield every vote change in the order received; the last of a pair and stage is the rating."""
-    changes = _of_study(VoteChange.objects.annotate(table_of=TABLE_OF), study)
+    changes = _of_study(VoteChange.objects.of_every_question().annotate(table_of=TABLE_OF), study)
     for found in _read(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
         second = found["stage"] == Rating.Stage.REVISED
         shown = {

@@ -11,6 +11,7 @@ from analysis.revision import Decisions, agreement_with_others
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Batch, Display, Pair, Rating, Study
 from annotation.studies.configurations import configurations
 from annotation.studies.gold import gold_verdict
@@ -166,7 +167,9 @@ def second_votes(study: Study, filters: TableEffectFilters) -> SecondVotes:
     filters.check(study)
     pairs = _pairs(study, filters)
     collected = _read(study, filters, pairs)
-    revised = Rating.objects.filter(stage=Rating.Stage.REVISED, display__pair__matchup__instance__study=study)
+    revised = Rating.objects.of_question(MAIN).filter(
+        stage=Rating.Stage.REVISED, display__pair__matchup__instance__study=study
+    )
     collected.excluded |= count_exclusions(revised.filter(filters.pairs("display__pair__")), filters.batches)
     return replace(
         _arrays(study, collected, pairs), chosen=selection_rows(filters.batches_for_rating(study), filters.batches)
@@ -192,7 +195,11 @@ def table_verdicts(study: Study) -> dict[int, int]:
     """
     by_table: dict[int, set[int]] = {}
     makings = TableMaking.objects.filter(
-        table__study=study, judgment__status=Judgment.Status.PARSED, judgment__repeat=0, judgment__negated=False
+        table__study=study,
+        judgment__status=Judgment.Status.PARSED,
+        judgment__question=MAIN,
+        judgment__repeat=0,
+        judgment__negated=False,
     )
     for table, verdict in makings.order_by().values_list("table__pk", "judgment__verdict"):
         if verdict is not None:
@@ -224,7 +231,7 @@ def _read(study: Study, filters: TableEffectFilters, pairs: Collection[int]) -> 
 
 def _votes(batches: list[Batch], stage: str) -> dict[int, _Vote]:
     """Return the votes of a stage by their display."""
-    rows = Rating.objects.filter(stage=stage, display__assignment__hit__batch__in=batches).order_by()
+    rows = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=batches).order_by()
     found = rows.values_list("display_id", "pk", "verdict", "active_seconds", "arm", "table__pk")
     return {display: _Vote(pk, verdict, seconds, arm, table) for display, pk, verdict, seconds, arm, table in found}
 
@@ -278,7 +285,9 @@ def _arrays(study: Study, collected: _Collected, pairs: Mapping[int, tuple[int, 
 
 
 def _with_reason(study: Study) -> QuerySet[Rating]:
-    of_study = Rating.objects.filter(stage=Rating.Stage.REVISED, display__assignment__hit__batch__study=study)
+    of_study = Rating.objects.of_question(MAIN).filter(
+        stage=Rating.Stage.REVISED, display__assignment__hit__batch__study=study
+    )
     return of_study.exclude(reason="").order_by()
 
 

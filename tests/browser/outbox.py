@@ -3,13 +3,16 @@
 from playwright.sync_api import Page, expect
 
 from annotation.models import Rating
-from annotation.rating.votes import screen_choice
+from annotation.rating.votes import rated_choice
 from tests.browser import walk
 
 
 def stored() -> dict[int, str]:
     """Return the choices on the server by place, from 0."""
-    return {rating.display.position: screen_choice(rating) for rating in Rating.objects.select_related("display")}
+    return {
+        rating.display.position: rated_choice(rating)
+        for rating in Rating.objects.of_every_question().select_related("display")
+    }
 
 
 def checked(page: Page) -> list[str]:

@@ -95,7 +95,7 @@ def vote(page: Page, place: int, choice: str = "left") -> None:
 
 def stored(stage: str = "first") -> list[Rating]:
     """Return the ratings in the order of the page."""
-    return list(Rating.objects.filter(stage=stage).order_by("display__position"))
+    return list(Rating.objects.of_every_question().filter(stage=stage).order_by("display__position"))
 
 
 def assert_times(expected: Sequence[float], stage: str = "first") -> None:

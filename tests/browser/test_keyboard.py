@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from annotation.models import Assignment, Rating
-from annotation.rating.votes import screen_choice
+from annotation.rating.votes import rated_choice
 from tests.browser import walk
 from tests.browser.realistic import realistic_batch
 from tests.browser.test_two_stages import at_second_stage, two_stage_study
@@ -41,7 +41,10 @@ def checked(page: Page) -> list[str | None]:
 
 def stored() -> list[str]:
     """Return the choices on the server, in the order of the page."""
-    return [screen_choice(one) for one in Rating.objects.select_related("display").order_by("display__position")]
+    return [
+        rated_choice(one)
+        for one in Rating.objects.of_every_question().select_related("display").order_by("display__position")
+    ]
 
 
 def release(page: Page, held: list[Route]) -> None:
@@ -331,4 +334,7 @@ def luminance(color: Sequence[float]) -> float:
 
 def stored_second() -> list[str]:
     """Return the second choices on the server, in the order of the page."""
-    return [screen_choice(one) for one in Rating.objects.filter(stage="revised").order_by("display__position")]
+    return [
+        rated_choice(one)
+        for one in Rating.objects.of_every_question().filter(stage="revised").order_by("display__position")
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.models import Assignment, ComparisonTable, Display
+from annotation.models import Assignment, ComparisonTable, Display, Rating
 from judging.models import TableMaking
 from tests.browser import walk
 from tests.factories import add_instances, make_batch, make_study
@@ -59,5 +59,5 @@ def test_rater_sees_a_made_table_on_the_sides_of_its_texts(
         assert "sc2" not in page.content()
         walk.decide(page, "right")
     walk.submit(page)
-    revised = Display.objects.filter(ratings__stage="revised", ratings__table__variant="c4")
+    revised = Rating.objects.of_question(0).filter(stage="revised", table__variant="c4")
     assert revised.count() == 2

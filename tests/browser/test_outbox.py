@@ -64,7 +64,7 @@ def test_waiting_votes_survive_a_reload(page: Page) -> None:
     page.unroute("**/vote/")
     expect_saved(page, 0, 2)
     assert stored() == {0: "none", 2: "right"}
-    chosen = VoteChange.objects.order_by("pk").first()
+    chosen = VoteChange.objects.of_every_question().order_by("pk").first()
     assert chosen is not None
     assert chosen.chosen_at is not None
     assert chosen.chosen_at < chosen.received_at  # when it was made, not when it came
@@ -86,7 +86,7 @@ def test_a_server_that_is_in_trouble_is_asked_again(page: Page) -> None:
                 page.clock.run_for(LONGEST_PAUSE)
         expect_saved(page, 0)
         assert answers == []
-        assert VoteChange.objects.count() == asked
+        assert VoteChange.objects.of_every_question().count() == asked
 
 
 def test_a_busy_server_is_asked_again_when_it_says_and_not_before(page: Page) -> None:
@@ -122,7 +122,7 @@ def test_a_choice_whose_answer_got_lost_is_counted_once(page: Page) -> None:
     walk.choose(page, 0, "left")
     expect_saved(page, 0)
     assert lost == [200]
-    assert (VoteChange.objects.count(), stored()) == (1, {0: "left"})
+    assert (VoteChange.objects.of_every_question().count(), stored()) == (1, {0: "left"})
 
 
 def test_the_last_of_quick_changes_is_the_one_that_holds(page: Page) -> None:
@@ -137,7 +137,7 @@ def test_the_last_of_quick_changes_is_the_one_that_holds(page: Page) -> None:
     expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
     expect(page.locator("#outbox")).to_be_hidden()
     assert (checked(page), stored()) == (["right"], {0: "right"})
-    assert [change.verdict != 0 for change in VoteChange.objects.order_by("pk")] == [True, True]
+    assert [change.verdict != 0 for change in VoteChange.objects.of_every_question().order_by("pk")] == [True, True]
 
 
 def test_who_was_signed_out_signs_in_and_loses_nothing(page: Page, open_as: OpenAs) -> None:
@@ -201,7 +201,7 @@ def test_a_choice_of_a_hit_left_behind_is_sent_from_the_next_one(page: Page, stu
     expect(page.locator("#outbox")).to_be_hidden()
     page.wait_for_function("!Object.keys(localStorage).some(name => name.startsWith('tandem:'))")
     assert stored() == {0: "right"}
-    assert Rating.objects.get().display.assignment == first
+    assert Rating.objects.of_every_question().get().display.assignment == first
 
 
 def test_a_refusal_is_told_at_the_card_and_not_tried_again(page: Page) -> None:
@@ -240,13 +240,13 @@ def test_another_tab_sees_what_the_first_one_sent(page: Page) -> None:
     page.context.unroute("**/vote/")
     expect_saved(page, 0)
     expect_saved(second, 0)
-    assert (VoteChange.objects.count(), stored()) == (1, {0: "right"})
+    assert (VoteChange.objects.of_every_question().count(), stored()) == (1, {0: "right"})
 
 
 def test_what_a_page_says_about_a_vote_is_stored_with_it(page: Page) -> None:
     expect(walk.choose(page, 0, "left")).to_contain_text("Saved at")
     expect(walk.choose(page, 0, "right")).to_contain_text("Saved at")
-    first, second = VoteChange.objects.order_by("pk")
+    first, second = VoteChange.objects.of_every_question().order_by("pk")
     assert first.source_opened is second.source_opened is True  # as it is on a wide screen
     assert first.page == second.page != ""
     assert first.chosen_at is not None
@@ -257,10 +257,10 @@ def test_what_a_page_says_about_a_vote_is_stored_with_it(page: Page) -> None:
     assert 0 <= active <= wall + 0.1
     assert wall <= later
 
-    before = VoteChange.objects.latest("pk").wall_seconds or 0
+    before = VoteChange.objects.of_every_question().latest("pk").wall_seconds or 0
     page.reload()
     expect(walk.choose(page, 0, "left")).to_contain_text("Saved at")
-    third = VoteChange.objects.latest("pk")
+    third = VoteChange.objects.of_every_question().latest("pk")
     assert third.page != first.page
     assert (third.wall_seconds or 0) >= before  # a reload does not restart the count
 

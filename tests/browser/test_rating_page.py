@@ -71,7 +71,7 @@ def test_a_hit_is_rated_without_javascript(open_as: OpenAs, batch: Batch) -> Non
 
     expect(page).not_to_have_url(hit)
     assert Assignment.objects.get(state="submitted").displays.count() == 3
-    assert Rating.objects.count() == 3
+    assert Rating.objects.of_every_question().count() == 3
 
 
 def test_an_early_submit_says_which_pairs_are_open(open_as: OpenAs, batch: Batch) -> None:
@@ -136,7 +136,7 @@ def test_a_choice_that_did_not_reach_the_server_never_shows_as_saved(open_as: Op
     page.context.clear_cookies()
     pair.locator("input[value=right]").check()
     expect(pair.locator(".saved")).to_contain_text("not saved yet")
-    assert Rating.objects.get().verdict == 0
+    assert Rating.objects.of_every_question().get().verdict == 0
 
 
 def test_the_foot_counts_and_offers_submission_when_all_is_rated(open_as: OpenAs, batch: Batch) -> None:
@@ -163,7 +163,7 @@ def test_saving_is_announced_with_the_time_of_the_rater(open_as: OpenAs, batch: 
     expect(walk.choose(page, 1, "left")).to_contain_text("Saved at")
     expect(page.locator("#announcer")).to_have_text("Pair 2: saved")
     told = walk.pair(page, 1).locator("time").inner_text()
-    (rating,) = Rating.objects.all()
+    (rating,) = Rating.objects.of_every_question()
     assert rating.rated_at is not None
     assert told == (rating.rated_at + timedelta(hours=5, minutes=30)).strftime("%H:%M:%S")
 

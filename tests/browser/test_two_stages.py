@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from annotation.importing.tables import import_tables
 from annotation.members.accounts import grant_role, login_link
 from annotation.models import Assignment, Flag, Rating, Study
-from annotation.rating.votes import screen_choice
+from annotation.rating.votes import rated_choice
 from tests.browser import walk
 from tests.factories import json_lines, make_batch, make_study
 
@@ -43,8 +43,10 @@ def two_stage_study(arm: str, **settings: Any) -> Study:
 
 def stored(stage: str) -> list[str]:
     """Return the choices of one stage on the server, in the order of the page."""
-    ratings = Rating.objects.filter(stage=stage).select_related("display").order_by("display__position")
-    return [screen_choice(rating) for rating in ratings]
+    ratings = (
+        Rating.objects.of_every_question().filter(stage=stage).select_related("display").order_by("display__position")
+    )
+    return [rated_choice(rating) for rating in ratings]
 
 
 def second(page: Page) -> Locator:
@@ -99,7 +101,7 @@ def test_both_stages_by_mouse_in_every_arm(open_as: OpenAs, transactional_db: No
 
     assert Assignment.objects.get(state="submitted").arm == arm
     assert (stored("first"), stored("revised")) == (["left", "right"], ["left", "none"])
-    ratings = Rating.objects.filter(stage="revised").order_by("display__position")
+    ratings = Rating.objects.of_every_question().filter(stage="revised").order_by("display__position")
     assert [rating.reason for rating in ratings] == ["", walk.REASON]
     assert [rating.table_id is None for rating in ratings] == [arm == "none"] * 2
     assert all(rating.wall_seconds is not None and rating.active_seconds is not None for rating in ratings)
@@ -281,7 +283,7 @@ def test_a_reason_is_kept_for_its_writer_only(open_as: OpenAs, live_server: Any,
     second(page).get_by_label("Keep: Left").check()
     page.get_by_role("button", name="Save and continue").click()
     expect(page.locator(".card.decided")).to_have_count(1)
-    assert Rating.objects.get(stage="revised").reason == ""
+    assert Rating.objects.of_every_question().get(stage="revised").reason == ""
 
     sign_in(page, live_server.url, "ann")
     page.goto(hit)

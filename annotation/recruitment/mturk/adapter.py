@@ -105,16 +105,16 @@ class Mturk(Adapter):
 
 def _preview(study: Study, given: MturkSettings) -> dict[str, object]:
     """Return the preview's context, without any text of the study's data."""
-    choices = study.offered_choices
+    left, right = study.side_labels
     return {
         "study": study,
         "reward": given.reward,
         "minutes": study.minutes_per_hit,
         "question": translate_default(study.question),
         "source_label": translate_default(study.source_label),
-        "label_left": choices["left"],
-        "label_right": choices["right"],
-        "choices": list(choices.items()),
+        "label_left": left,
+        "label_right": right,
+        "choices": list(study.offered_choices.items()),
     }
 
 

@@ -111,13 +111,13 @@ def _shown(text: str, study: Study) -> str:
 
 def page_of(study: Study, pairs: int) -> str:
     """Return the page template, with a placeholder for each text."""
-    choices = study.offered_choices
+    choices, (left, right) = study.offered_choices, study.side_labels
     context = {
         "study": study,
         "question": _fixed(translate_default(study.question)),
         "source_label": _fixed(translate_default(study.source_label)),
-        "label_left": _fixed(choices["left"]),
-        "label_right": _fixed(choices["right"]),
+        "label_left": _fixed(left),
+        "label_right": _fixed(right),
         "choices": [
             (value, _fixed(choices[name]))
             for name, value in (("left", -1), ("none", 0), ("right", 1))

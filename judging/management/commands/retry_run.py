@@ -37,5 +37,5 @@ class Command(RunJudge):
             return
         self.stdout.write(f"{run}: asking again {opened.unparsed} unparsed and {opened.errors} errors")
         ended = self.work(run, None)
-        self.stdout.write(summary(count_judgments(run.judgments.all()), ended.progress))
+        self.stdout.write(summary(count_judgments(run.judgments.of_every_question()), ended.progress))
         self.conclude(run, ended)

@@ -64,7 +64,7 @@ class Command(TandemCommand):
             way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
         )
         ended = self.work(run, limit)
-        self.stdout.write(summary(count_judgments(run.judgments.all()), ended.progress))
+        self.stdout.write(summary(count_judgments(run.judgments.of_every_question()), ended.progress))
         self.conclude(run, ended)
 
     def work(self, run: JudgeRun, limit: int | None) -> ExecutionResult:
@@ -80,7 +80,7 @@ class Command(TandemCommand):
 
     def conclude(self, run: JudgeRun, ended: ExecutionResult) -> None:
         """Say what stands in the way of the rest, and choose the exit status."""
-        counts = count_judgments(run.judgments.all())
+        counts = count_judgments(run.judgments.of_every_question())
         resumes = f"{self.again[0].upper()}{self.again[1:]} resumes without repeating a call."
         if ended.signal:
             self.stderr.write(f"stopped; {self.again} resumes without repeating a call")
@@ -92,7 +92,7 @@ class Command(TandemCommand):
         elif ended.status != JudgeRun.Status.DONE:
             raise CommandError(f"{ended.message}\n{resumes}")
         if counts.errors:
-            reasons = run.judgments.filter(status="error").values_list("failure", flat=True)
+            reasons = run.judgments.of_every_question().filter(status="error").values_list("failure", flat=True)
             self.stderr.write(f"{counts.errors} without an answer, for example: {reasons.first()}")
             self.stderr.write(f"{self.again} asks these again")
         if counts.errors and not counts.parsed:

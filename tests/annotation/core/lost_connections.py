@@ -113,9 +113,9 @@ def main() -> None:
     told["ended"] = end_connections()
     told["after"] = [request("GET", page, cookie)["status"] for _ in range(THREADS)]
     told["within"] = vote_while_connections_end(assignment, cookie)
-    told["stored_within"] = Rating.objects.count() + VoteChange.objects.count()
+    told["stored_within"] = Rating.objects.of_every_question().count() + VoteChange.objects.of_every_question().count()
     told["again"] = vote(assignment, cookie)
-    told["stored_again"] = Rating.objects.count()
+    told["stored_again"] = Rating.objects.of_every_question().count()
     connection.close()
     sys.stdout.write(f"{json.dumps(told)}\n")
 

@@ -7,9 +7,10 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.transaction import TransactionManagementError
+from django.utils import timezone
 
 from annotation.core.prepared import Prepared, PreparedUpdate, attach_related
-from annotation.models import Assignment, Batch, Display, Rating, Slot
+from annotation.models import Assignment, Batch, Display, Flag, Rating, Slot
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -64,7 +65,7 @@ def test_values_and_annotations_come_converted() -> None:
     claim(annotator)
 
     def rows(annotator: int, after: datetime) -> "QuerySet[Assignment, Any]":
-        voted = Exists(Rating.objects.filter(display__assignment=OuterRef("pk")))
+        voted = Exists(Rating.objects.of_every_question().filter(display__assignment=OuterRef("pk")))
         found = Assignment.objects.filter(annotator=annotator, claimed_at__gte=after).annotate(voted=voted)
         return found.order_by("pk").values_list("claimed_at", "voted", "late", "key")
 
@@ -113,11 +114,11 @@ def test_an_update_sets_fractions_and_what_is_missing() -> None:
     study = make_study(instances=1)
     make_batch(study)
     rate(claim(make_annotator(study)))
-    rating = Rating.objects.first()
+    rating = Rating.objects.of_every_question().first()
     assert rating is not None
 
     def times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
-        return Rating.objects.filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
+        return Rating.objects.of_every_question().filter(pk=rating), {"active_seconds": active, "wall_seconds": wall}
 
     update = PreparedUpdate(times)
     for active, wall in ((0.25, 7.5), (None, 1987654002.5), (0.0, None)):
@@ -163,12 +164,12 @@ def test_rows_are_hung_on_their_owners_without_a_further_query(django_assert_num
     make_batch(study, pairs=3)
     assignment = rate(claim(make_annotator(study)))
     displays = list(Display.objects.filter(assignment=assignment).order_by("position"))
-    ratings = list(Rating.objects.filter(display__in=displays[:2]))
+    flags = [Flag.objects.create(display=one, kind="other", flagged_at=timezone.now()) for one in displays[:2]]
 
     with django_assert_num_queries(0):
-        attach_related(displays, "ratings", ratings, "display")
-        assert [len(display.ratings.all()) for display in displays] == [1, 1, 0]
-        assert all(rating.display is display for display in displays for rating in display.ratings.all())
+        attach_related(displays, "flags", flags, "display")
+        assert [len(display.flags.all()) for display in displays] == [1, 1, 0]
+        assert all(flag.display is display for display in displays for flag in display.flags.all())
 
 
 def test_a_prepared_update_changes_what_the_plain_one_would() -> None:

@@ -64,7 +64,9 @@ def test_votes_texts_and_sides_are_stored_in_study_order() -> None:
     study, _, _ = load(mturk_row(order=[1, 2, 2], answers=[-1, -1, 1]))
 
     assert list(
-        Rating.objects.order_by("display__pair__index").values_list(
+        Rating.objects.of_every_question()
+        .order_by("display__pair__index")
+        .values_list(
             "verdict", "display__a_is_left", "display__pair__generation_a__text", "display__pair__generation_b__text"
         )
     ) == [
@@ -236,7 +238,7 @@ def test_a_missing_answer_is_shown_but_stores_no_rating() -> None:
 
     assert ratings.added == 2
     assert Display.objects.count() == 3
-    assert sorted(Rating.objects.values_list("verdict", flat=True)) == [0, 1]
+    assert sorted(Rating.objects.of_every_question().values_list("verdict", flat=True)) == [0, 1]
 
 
 @pytest.mark.django_db
@@ -244,13 +246,18 @@ def test_a_missing_answer_is_shown_but_stores_no_rating() -> None:
 def test_the_same_file_again_changes_nothing(extra: dict[str, str]) -> None:
     rows = [mturk_row("W1", answers=["", 1], **extra), mturk_row("W2", **extra)]
     load(*rows)
-    before = (Rating.objects.count(), Display.objects.count(), Assignment.objects.count(), Instance.objects.count())
+    before = (
+        Rating.objects.of_every_question().count(),
+        Display.objects.count(),
+        Assignment.objects.count(),
+        Instance.objects.count(),
+    )
 
     study, stored, ratings = load(*rows)
 
     assert (stored.added, ratings.added, ratings.unchanged) == (0, 0, 3)
     assert before == (
-        Rating.objects.count(),
+        Rating.objects.of_every_question().count(),
         Display.objects.count(),
         Assignment.objects.count(),
         Instance.objects.count(),
@@ -291,7 +298,7 @@ def test_an_answer_that_differs_from_the_stored_one_is_refused() -> None:
     with pytest.raises(BadFile, match="line 2: rater W1@news: one / two has another rating of this pair"):
         load(mturk_row("W1", answers=[-1, -1]))
 
-    assert sorted(Rating.objects.values_list("verdict", flat=True)) == [-1, 1]
+    assert sorted(Rating.objects.of_every_question().values_list("verdict", flat=True)) == [-1, 1]
 
 
 @pytest.mark.django_db
@@ -345,7 +352,7 @@ def test_a_batch_that_collects_ratings_here_takes_no_imported_ones() -> None:
     with pytest.raises(BadFile, match="batch 'live' collects ratings here"):
         load(mturk_row("W1"), batch="live")
 
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
 
 
 # The published numbers, through the whole path

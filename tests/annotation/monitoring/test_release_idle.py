@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.core.errors import AssignmentClosed, Unacceptable
 from annotation.hits.idle import idle_claims
-from annotation.models import Annotator, Assignment, Batch, Slot, Study
+from annotation.models import Annotator, Assignment, Batch, Rating, Slot, Study
 from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
 from annotation.rating.votes import save_vote, submit_assignment
@@ -82,10 +82,12 @@ def test_each_release_is_in_the_log_with_who_why_and_how_long(batch: Batch) -> N
 
 def test_released_rater_continues_and_counts_while_the_place_is_free(batch: Batch) -> None:
     held = rate(claim(make_annotator(batch.study)), submit=False)
-    votes = list(held.displays.values_list("ratings__verdict", flat=True))
+    votes = list(Rating.objects.of_question(0).filter(display__assignment=held).values_list("display", "verdict"))
     release(batch)
 
-    assert list(held.displays.values_list("ratings__verdict", flat=True)) == votes
+    assert (
+        list(Rating.objects.of_question(0).filter(display__assignment=held).values_list("display", "verdict")) == votes
+    )
     submit_assignment(assignment=held, at=LATER + timedelta(minutes=1))
 
     assert Assignment.objects.counted().get() == held

@@ -134,11 +134,11 @@ def test_a_rater_is_told_what_goes_and_deletes_it_with_a_second_press(ada: Annot
     assert ada.code in page
     assert "You are signed out" in page
     assert browser.post(at).status_code == 422
-    assert Rating.objects.count() == 2
+    assert Rating.objects.of_every_question().count() == 2
     done = browser.post(at, {"confirm": "yes"})
     assert f'under the code <span class="nowrap">{ada.code}</span>' in done.text
     assert not User.objects.filter(username="ada").exists()
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
     assert browser.get("/rate/data/").status_code == 302  # signed out
 
 
@@ -187,7 +187,7 @@ def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, 
     assert told.status_code == 200
     assert "has been deleted" in told.text
     assert not User.objects.filter(username="ada").exists()
-    assert Rating.objects.count() == left
+    assert Rating.objects.of_every_question().count() == left
 
 
 def test_a_study_admin_reaches_no_other_study(ada: Annotator, study: Study) -> None:
@@ -213,10 +213,10 @@ def test_djangos_admin_asks_and_then_deletes_also_who_has_withdrawn(ada: Annotat
     at, sent = "/admin/annotation/annotator/", {"action": "erase", "_selected_action": [ada.pk]}
     asked = admin_client.post(at, sent)
     assert ada.code in asked.text
-    assert Rating.objects.count() == 2
+    assert Rating.objects.of_every_question().count() == 2
     done = admin_client.post(at, {**sent, "confirm": "yes"}, follow=True)
     assert "Data of 1 rater deleted" in done.text
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
 
 
 def test_the_log_says_that_data_were_deleted_and_not_whose(ada: Annotator, study: Study) -> None:

@@ -90,7 +90,7 @@ def test_a_session_that_has_ended_shows_and_takes_nothing(
         assert answer.status_code == 302
         assert answer.headers["Location"].startswith(f"{login}?next=/")
     assert vote(browser, held, **{"HX-Request": "true"}).status_code == 401
-    assert not Rating.objects.exists()
+    assert not Rating.objects.of_every_question().exists()
 
 
 def test_a_changed_secret_key_keeps_people_signed_in_by_its_fallback(
@@ -102,7 +102,7 @@ def test_a_changed_secret_key_keeps_people_signed_in_by_its_fallback(
     )
     assert browser.get(reverse("annotation:hit", args=[held.key])).status_code == 200
     assert vote(browser, held).status_code == 302
-    assert Rating.objects.count() == 1
+    assert Rating.objects.of_every_question().count() == 1
 
 
 def test_another_persons_hit_is_not_there(held: Assignment) -> None:
@@ -110,7 +110,7 @@ def test_another_persons_hit_is_not_there(held: Assignment) -> None:
     stranger.force_login(make_annotator(held.annotator.study, "stranger").user)
     assert stranger.get(reverse("annotation:hit", args=[held.key])).status_code == 404
     assert vote(stranger, held).status_code == 404
-    assert not Rating.objects.exists()
+    assert not Rating.objects.of_every_question().exists()
 
 
 @pytest.mark.parametrize("reads", [False, True])

@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.allocation.claims import return_hit
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Consent, Display, QualificationResult, Rating, RoleGrant, Study
-from annotation.quality.scoring import expected_verdict, screen_name
+from annotation.quality.scoring import expected_verdict, screen_side
 from annotation.rating.votes import save_vote, submit_assignment
 from tests.factories import (
     NOON,
@@ -58,7 +58,7 @@ def answer(assignment: Assignment, *, right: int) -> Assignment:
     for place, display in enumerate(assignment.displays.order_by("position")):
         expected = expected_verdict(display.pair)
         assert expected is not None
-        choices.append(str(screen_name(expected if place < right else -expected, display)))
+        choices.append(str(screen_side(expected if place < right else -expected, display)))
     return rate(assignment, choices, at=timezone.now())
 
 
@@ -307,7 +307,7 @@ def test_progress_sums_up_and_lists_the_latest_first() -> None:
     rate(claim(annotator), ["left", "none"], at=NOON)
     later = NOON + timedelta(minutes=10)
     rate(claim(annotator, later), ["right", "left"], at=later)
-    Rating.objects.update(active_seconds=45)
+    Rating.objects.of_every_question().update(active_seconds=45)
     returned = claim(annotator, NOON + timedelta(minutes=20))
     return_hit(assignment=returned, reason="upsetting", comment="secret", at=NOON + timedelta(minutes=21))
     current = claim(annotator, timezone.now())

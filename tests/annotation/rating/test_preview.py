@@ -42,7 +42,7 @@ def address(batch: Batch, query: str = "") -> str:
 def counts() -> dict[str, int]:
     """Rows of every table; a session is no record of anything seen."""
     models = [model for model in apps.get_models() if model._meta.app_label != "sessions"]
-    return {model._meta.label: model._default_manager.count() for model in models}
+    return {model._meta.label: model._base_manager.count() for model in models}
 
 
 def page_of_the_rater(html: str) -> str:

@@ -20,7 +20,7 @@ from annotation.importing.tables import import_tables
 from annotation.members.accounts import login_link
 from annotation.models import Annotator, Assignment, Consent, Rating, Slot, Study, VoteChange
 from annotation.quality import hidden_checks
-from annotation.rating.votes import lock_first_votes, save_vote, screen_choice, submit_assignment
+from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
 from annotation.studies.services import save_settings
 from tests.factories import add_instances, json_lines, make_annotator, make_batch, make_study, make_user, rate
 
@@ -258,8 +258,8 @@ def test_a_vote_without_javascript_is_saved_and_shown_again(study: Study, choice
 
     assert (response.status_code, response.headers["Location"]) == (302, f"{address}#pair-{key}")
     assert Forms(client.get(address).text).pairs[key]["checked"] == choice
-    rating = Rating.objects.select_related("display").get()
-    assert screen_choice(rating) == choice
+    rating = Rating.objects.of_every_question().select_related("display").get()
+    assert rated_choice(rating) == choice
     assert rating.display.assignment_id == assignment.pk
 
 
@@ -301,7 +301,7 @@ def test_a_bad_choice_is_told_on_the_page_or_in_the_form(study: Study, choice: s
     assert "<html" in page.text
     assert list(Forms(page.text).pairs) == [first, second]
     assert page.text.count(told) == 1
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "htmx"])
@@ -312,7 +312,7 @@ def test_a_pair_of_another_hit_is_a_404(study: Study, headers: dict[str, str]) -
 
     for key in (foreign, "", "x" * 100):
         assert client.post(f"{address}vote/", {"pair_key": key, "choice": "left"}, headers=headers).status_code == 404
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
 
 
 def test_another_annotators_hit_is_a_404(study: Study) -> None:
@@ -322,7 +322,7 @@ def test_another_annotators_hit_is_a_404(study: Study) -> None:
         assert intruder.get(address).status_code == 404
         assert intruder.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 404
         assert intruder.post(f"{address}submit/").status_code == 404
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
     assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
 
 
@@ -353,7 +353,7 @@ def test_the_whole_way_to_the_end(study: Study) -> None:
     assert len(seen) == 2
     assert "Everything has been rated. Thank you!" in response.text
     assert Assignment.objects.filter(state="submitted").count() == 2
-    assert set(Rating.objects.values_list("verdict", flat=True)) == {0}
+    assert set(Rating.objects.of_every_question().values_list("verdict", flat=True)) == {0}
 
 
 def test_a_submitted_hit_is_closed(study: Study) -> None:
@@ -369,7 +369,7 @@ def test_a_submitted_hit_is_closed(study: Study) -> None:
     assert "This HIT was submitted before" in vote.text
     assert "<html" not in vote.text
     assert client.post(f"{address}submit/").status_code == 409
-    assert {screen_choice(rating) for rating in Rating.objects.select_related("display")} == {"left"}
+    assert {rated_choice(rating) for rating in Rating.objects.of_every_question().select_related("display")} == {"left"}
 
 
 def test_a_hit_abandoned_by_another_annotator_is_free_for_the_next(study: Study) -> None:
@@ -438,7 +438,7 @@ def test_posts_need_the_page_they_came_from(study: Study) -> None:
     key = assignment.displays.select_related("pair")[0].pair.key
 
     assert strict.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 403
-    assert Rating.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == 0
 
 
 def test_pages_do_not_take_more_queries_for_more_pairs(django_assert_max_num_queries: Any) -> None:
@@ -482,8 +482,8 @@ def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) ->
 
     assert send(client, address, "vote", pair_key=key, choice="right", page="two", version=1).status_code == 200
     assert send(client, address, "vote", pair_key=key, choice="none", page="two", version=1).status_code == 200
-    assert screen_choice(Rating.objects.select_related("display").get()) == "none"
-    assert VoteChange.objects.count() == 3
+    assert rated_choice(Rating.objects.of_every_question().select_related("display").get()) == "none"
+    assert VoteChange.objects.of_every_question().count() == 3
 
 
 def test_the_same_choice_again_adds_nothing(study: Study) -> None:
@@ -492,7 +492,7 @@ def test_the_same_choice_again_adds_nothing(study: Study) -> None:
     for _ in range(3):
         again = send(client, address, "vote", pair_key=key, choice="left", page="one", version=0)
         assert again.status_code == 200
-    assert (Rating.objects.count(), VoteChange.objects.count()) == (1, 1)
+    assert (Rating.objects.of_every_question().count(), VoteChange.objects.of_every_question().count()) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -516,7 +516,7 @@ def test_no_choice_is_lost_to_what_a_page_says_beside_it(study: Study, said: dic
     key = next(iter(Forms(client.get(address).text).pairs))
 
     assert send(client, address, "vote", pair_key=key, choice="left", **said).status_code == 200
-    change = VoteChange.objects.get()
+    change = VoteChange.objects.of_every_question().get()
     assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
 
 
@@ -664,7 +664,7 @@ def test_a_hit_of_one_stage_has_nothing_to_lock(study: Study) -> None:
     keys = all_rated(client, address)
     assert client.post(f"{address}lock/").status_code == 422
     assert send(client, address, "second", pair_key=keys[0], choice="left").status_code == 409
-    assert Rating.objects.filter(stage="revised").count() == 0
+    assert Rating.objects.of_every_question().filter(stage="revised").count() == 0
 
 
 def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None:
@@ -682,7 +682,7 @@ def test_the_second_stage_refuses_what_is_out_of_turn(two_stages: Study) -> None
     assert send(client, address, "second", pair_key=keys[0], choice="right", reason="short").status_code == 422
     early = client.post(f"{address}submit/")
     assert (early.status_code, "pair 1, pair 2, pair 3." in " ".join(early.text.split())) == (422, True)
-    assert Rating.objects.filter(stage="revised").count() == 0
+    assert Rating.objects.of_every_question().filter(stage="revised").count() == 0
     other = signed_in(make_annotator(two_stages, "other"))
     for what in ("lock", "second"):
         assert other.post(f"{address}{what}/", {"pair_key": keys[0], "choice": "left"}).status_code == 404
@@ -731,7 +731,7 @@ def test_the_second_stage_takes_no_more_queries_for_more_pairs(django_assert_max
     for key in keys[:-1]:
         client.get(address)
         client.post(f"{address}second/", {"pair_key": key, "choice": "left"})
-    assert assignment.displays.filter(ratings__stage="revised").count() == 19
+    assert Rating.objects.of_question(0).filter(display__assignment=assignment, stage="revised").count() == 19
 
     with django_assert_max_num_queries(24):
         client.get(address)
@@ -814,7 +814,7 @@ def test_what_a_page_says_does_not_depend_on_which_side_has_which_system(study: 
     for display in assignment.displays.all():
         display.a_is_left = not display.a_is_left
         display.save()
-    for rating in Rating.objects.all():
+    for rating in Rating.objects.of_every_question():
         rating.verdict = -rating.verdict
         rating.save()
 

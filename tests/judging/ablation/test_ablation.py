@@ -176,7 +176,7 @@ def test_stored_judges_ask_single_answers_at_0_in_every_round(study: Study, endp
     start_row(rows[0], ablation, among=rows)
     judge = Judge.objects.get()
     assert (judge.method, judge.repeats, judge.order, judge.params, judge.seed) == ("direct", 3, "random", {}, 1)
-    assert judge.runs.get().judgments.count() == 2 * 3
+    assert judge.runs.get().judgments.of_every_question().count() == 2 * 3
 
 
 def test_aspects_of_a_researcher_make_judges_of_their_own(study: Study, endpoint: Endpoint) -> None:
@@ -312,7 +312,9 @@ def test_nothing_to_ask_is_said(study: Study, endpoint: Endpoint) -> None:
 
 def test_only_a_part_of_the_pairs_is_asked(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:
     ask(Ablation(study, endpoint, parts=("samples",), rounds=1, only=PairFilter(instances=("i1",))))
-    assert set(Judgment.objects.values_list("pair__matchup__instance__instance_id", flat=True)) == {"i1"}
+    assert set(Judgment.objects.of_every_question().values_list("pair__matchup__instance__instance_id", flat=True)) == {
+        "i1"
+    }
 
 
 def test_rounds_are_read_with_what_they_took(study: Study, endpoint: Endpoint, stand_in: StandIn) -> None:

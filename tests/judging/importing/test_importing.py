@@ -48,13 +48,13 @@ def refused(*rows: str, header: str = HEADER, name: str = "f.csv") -> list[tuple
 
 def everything() -> list[Any]:
     return [
-        *(model.objects.count() for model in (Judge, Judgment, JudgeRun, ImportRecord)),
+        *(model._base_manager.count() for model in (Judge, Judgment, JudgeRun, ImportRecord)),
         list(JudgeRun.objects.order_by("pk").values_list("pk", "finished_at")),
     ]
 
 
 def stored() -> list[tuple[Any, ...]]:
-    rows = Judgment.objects.order_by("pair__matchup__instance__position", "pair__index", "order")
+    rows = Judgment.objects.of_every_question().order_by("pair__matchup__instance__position", "pair__index", "order")
     return list(rows.values_list("pair__matchup__instance__instance_id", "pair__index", "order", "status", "verdict"))
 
 
@@ -83,7 +83,7 @@ def test_judgments_are_stored_as_those_of_a_finished_run(study: Study) -> None:
     run = JudgeRun.objects.get()
     assert (run.judge.method, run.status, run.batch, run.study) == ("imported", "done", None, study)
     assert run.finished_at is not None
-    assert Judgment.objects.get(status="unparsed").failure
+    assert Judgment.objects.of_every_question().get(status="unparsed").failure
     assert ImportRecord.objects.get().kind == "judgments"
 
 
@@ -234,7 +234,7 @@ def test_an_imported_judge_can_not_be_run(study: Study) -> None:
 
 def test_what_the_verdicts_took_and_why_is_kept(study: Study) -> None:
     load("i0,0,gpt,ab,a,too long,2,100,7,x", header=f"{HEADER},rationale,calls,prompt_tokens,completion_tokens,mood")
-    judgment = Judgment.objects.get()
+    judgment = Judgment.objects.of_every_question().get()
     assert (judgment.rationale, judgment.calls, judgment.prompt_tokens, judgment.completion_tokens) == (
         ("too long", 2, 100, 7)
     )
@@ -258,7 +258,7 @@ def test_systems_are_named_where_an_instance_has_more_than_two() -> None:
     with pytest.raises(BadFile, match="go together"):
         load("news-1,0,gpt,ab,a,x,", header=header, slug="three")
     load("news-1,0,gpt,ab,a,z,x", "news-1,0,gpt,ab,b,y,z", header=header, slug="three")
-    rows = Judgment.objects.order_by("pair__matchup__system_a__position")
+    rows = Judgment.objects.of_every_question().order_by("pair__matchup__system_a__position")
     # z preferred to x, z shown first: in study order (x, z) that is B preferred, B shown first.
     assert list(rows.values_list("pair__matchup__system_a__name", "order", "verdict")) == [
         ("x", "ba", 1),
@@ -310,7 +310,7 @@ def test_published_verdicts_on_other_pairs_are_refused() -> None:
         (3, "there is no number 1 of LLMBar/Natural: data set Natural has 1 instances, counted from 0"),
         (4, "no data set of the study can be meant by subset LLMBar/Manual: Adversarial_GPTInst, Natural"),
     ]
-    assert not Judgment.objects.exists()
+    assert not Judgment.objects.of_every_question().exists()
 
 
 def test_wrong_winners_of_published_verdicts_are_listed() -> None:

@@ -44,12 +44,14 @@ def judged(study: Study, name: str, verdicts: list[int | None]) -> JudgeRun:
 
 def said_by(study: Study, code: str) -> dict[int, int]:
     """A person's verdict on each pair, straight from the votes."""
-    rows = Rating.objects.filter(display__assignment__annotator__code=code)
+    rows = Rating.objects.of_every_question().filter(display__assignment__annotator__code=code)
     return dict(rows.values_list("display__pair_id", "verdict"))
 
 
 def vote(pair: Pair, code: str, verdict: int) -> None:
-    Rating.objects.filter(display__pair=pair, display__assignment__annotator__code=code).update(verdict=verdict)
+    Rating.objects.of_every_question().filter(display__pair=pair, display__assignment__annotator__code=code).update(
+        verdict=verdict
+    )
 
 
 def test_people_are_those_that_findings_count_with_one_vote_each(study: Study) -> None:
@@ -116,7 +118,7 @@ def test_interval_is_there_for_two_instances_and_the_same_each_time(study: Study
 def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:
     reader = make_user("rea", "researcher", study=study)
     client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
-    Rating.objects.update(reason="because <b>so</b>")
+    Rating.objects.of_every_question().update(reason="because <b>so</b>")
     judged(study, "judy", [-1, 1])
     page = client.get(reverse("judging:compare", args=["tea"]), {"first": "judy", "second": "@people"})
     text = page.content.decode()
@@ -125,7 +127,7 @@ def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client
         assert annotator.user is not None
         assert annotator.user.username not in text
     assert "because &lt;b&gt;so&lt;/b&gt;" in text
-    judgment = JudgeRun.objects.get().judgments.earliest("pk")
+    judgment = JudgeRun.objects.get().judgments.of_every_question().earliest("pk")
     beside = client.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
     assert Annotator.objects.earliest("pk").code in beside
 

@@ -30,10 +30,10 @@ def test_empty_text_is_judged_and_counted(method: str, standin: StandInProcess, 
 
     call_command("run_judge", study.slug, "--judge", "judge", stdout=StringIO(), stderr=StringIO())
 
-    assert list(Judgment.objects.values_list("status", flat=True)) == ["parsed"] * 4
+    assert list(Judgment.objects.of_every_question().values_list("status", flat=True)) == ["parsed"] * 4
     out = StringIO()
     call_command("findings", study.slug, "--format", "json", stdout=out)
     [found] = json.loads(out.getvalue())["configurations"]
     assert {rater["kind"]: rater["ratings"] for rater in found["raters"]} == {"person": 2, "judge": 2}
     if method == "longer":
-        assert set(Judgment.objects.values_list("verdict", flat=True)) == {-1}
+        assert set(Judgment.objects.of_every_question().values_list("verdict", flat=True)) == {-1}

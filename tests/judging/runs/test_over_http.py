@@ -167,7 +167,7 @@ def test_misbehaving_endpoint_costs_no_verdict() -> None:
     ]
     with StandIn(script) as stand_in:
         ended = run_on(stand_in, order="random", instances=10)
-    found = count_judgments(Judgment.objects.all())
+    found = count_judgments(Judgment.objects.of_every_question())
     assert (ended.status, found.asked, found.parsed, found.first) == ("done", 20, 20, 20)
     assert stand_in.calls == ended.progress.calls == 26
     assert found.a
@@ -201,8 +201,8 @@ def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int
     assert counted <= stand_in.calls < counted + in_flight
     assert stand_in.calls < 40
     # With one call at a time, the first question has had all its tries before a second one fails as well.
-    assert Judgment.objects.filter(status="error").count() == errors
-    assert Judgment.objects.filter(status="pending").count() == 40 - errors
+    assert Judgment.objects.of_every_question().filter(status="error").count() == errors
+    assert Judgment.objects.of_every_question().filter(status="pending").count() == 40 - errors
 
 
 @pytest.mark.django_db
@@ -282,7 +282,7 @@ def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatc
         stop=StopFlag(),
         make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
     )
-    told = ended.message + "".join(Judgment.objects.values_list("failure", flat=True))
+    told = ended.message + "".join(Judgment.objects.of_every_question().values_list("failure", flat=True))
     assert told
     for part in ("10.20.30.40", "no-such-host", "127.0.0.1"):
         assert part not in told

@@ -60,7 +60,7 @@ def run(study: Study) -> JudgeRun:
 
 
 def pages(run: JudgeRun) -> list[str]:
-    judgment = run.judgments.earliest("pk")
+    judgment = run.judgments.of_every_question().earliest("pk")
     return [
         reverse("judging:judges", args=["tea"]),
         reverse("judging:run", args=["tea", run.pk]),
@@ -90,7 +90,7 @@ def test_pages_are_not_there_for_strangers_and_annotators(
 def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
     other = make_study("coffee", instances=1)
     researcher.force_login(make_user("rob", "researcher", other), backend="django.contrib.auth.backends.ModelBackend")
-    judgment = run.judgments.earliest("pk")
+    judgment = run.judgments.of_every_question().earliest("pk")
     assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
     assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404
     assert researcher.get(reverse("judging:judgment", args=["coffee", judgment.pk])).status_code == 404
@@ -159,8 +159,10 @@ def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study:
     run = start_run(study=study, judge=make_judge())
     now = timezone.now()
     JudgeRun.objects.update(status="running", started_at=now - timedelta(hours=1))
-    done = list(run.judgments.order_by("pk").values_list("pk", flat=True)[:3])
-    Judgment.objects.filter(pk__in=done).update(status="parsed", verdict=-1, judged_at=now - timedelta(seconds=5))
+    done = list(run.judgments.of_every_question().order_by("pk").values_list("pk", flat=True)[:3])
+    Judgment.objects.of_every_question().filter(pk__in=done).update(
+        status="parsed", verdict=-1, judged_at=now - timedelta(seconds=5)
+    )
     RunWorker.objects.create(run=run, executor="elsewhere:1:x", heartbeat_at=now, in_flight=7)
     page = text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
     assert "1 worker, 7 calls in flight" in page
@@ -172,7 +174,7 @@ def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study:
 
 def test_errors_are_counted_by_kind(researcher: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge())
-    cells = list(run.judgments.order_by("pk"))
+    cells = list(run.judgments.of_every_question().order_by("pk"))
     for cell, failure in zip(
         cells, ["HTTP 500: a", "HTTP 500: b", "timed out", "HTTP 404: <x>", "", "timed out"], strict=True
     ):
@@ -186,7 +188,7 @@ def test_errors_are_counted_by_kind(researcher: Client, study: Study) -> None:
 def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study) -> None:
     run = start_run(study=study, judge=make_judge())
     address = reverse("judging:run", args=["tea", run.pk])
-    cells = run.judgments.order_by("pk")
+    cells = run.judgments.of_every_question().order_by("pk")
     cells.update(status="parsed", verdict=1, calls=1, cached=0, cost=None)
     page = text_of(researcher, address)
     assert "unknown" in page[page.index('data-count="cost"') :][:100]
@@ -195,7 +197,9 @@ def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study
     page = text_of(researcher, address)
     assert "0.0090 USD" in page
     assert "0.0015 USD a verdict" in page
-    Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(cost=None)
+    Judgment.objects.of_every_question().filter(pk=run.judgments.of_every_question().earliest("pk").pk).update(
+        cost=None
+    )
     page = text_of(researcher, address)
     assert "0.0075 USD" in page
     assert "and what 1 presentation cost, which is unknown" in page
@@ -237,22 +241,22 @@ def test_judgment_page_shows_what_was_sent_and_how_it_was_read(researcher: Clien
     assert "&lt;b&gt;Hm&lt;/b&gt;" in page
     assert "11 tokens in" in page
     assert "Ended by: stop." in page
-    read = run.judgments.filter(status="parsed").earliest("pk")
+    read = run.judgments.of_every_question().filter(status="parsed").earliest("pk")
     page = text_of(researcher, reverse("judging:judgment", args=["tea", read.pk]))
     assert '<strong data-read="read">first</strong>' in page
     assert "A (heron) is preferred" in page
     assert "&lt;i&gt;nice&lt;/i&gt;" in page
-    refused = run.judgments.get(status="refused")
+    refused = run.judgments.of_every_question().get(status="refused")
     page = text_of(researcher, reverse("judging:judgment", args=["tea", refused.pk]))
     assert 'data-read="refused"' in page
     assert "never reused" in page
 
 
 def test_judgment_page_says_which_answers_were_there_before(researcher: Client, study: Study, run: JudgeRun) -> None:
-    Judgment.objects.all().delete()
+    Judgment.objects.of_every_question().delete()
     JudgeRun.objects.all().delete()
     judge_with(ScriptedClient([]), study, Judge.objects.get())
-    again = JudgeRun.objects.get().judgments.filter(cached__gt=0).earliest("pk")
+    again = JudgeRun.objects.get().judgments.of_every_question().filter(cached__gt=0).earliest("pk")
     assert "it was there before this run began" in text_of(
         researcher, reverse("judging:judgment", args=["tea", again.pk])
     )
@@ -421,7 +425,7 @@ def test_run_is_started_by_form_and_left_to_a_worker(
         answer = researcher.post(reverse("judging:start", args=["tea"]), {"judge": "coin", "batch": "", "in_flight": 4})
     run = JudgeRun.objects.get()
     assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
-    assert (run.status, run.in_flight, run.way, run.judgments.count()) == ("queued", 4, "calls", 6)
+    assert (run.status, run.in_flight, run.way, run.judgments.of_every_question().count()) == ("queued", 4, "calls", 6)
     assert DBTaskResult.objects.get().args_kwargs["args"][0] == run.pk
 
 
@@ -479,7 +483,9 @@ def test_estimate_above_the_cap_says_so_with_what_the_run_has_spent(researcher: 
     assert [told(cap) for cap in (enough, enough - Decimal("0.000002"))] == [False, True]
 
     run = start_run(study=study, judge=judge)
-    Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(status="parsed", verdict=1, cost=1, calls=1)
+    Judgment.objects.of_every_question().filter(pk=run.judgments.of_every_question().earliest("pk").pk).update(
+        status="parsed", verdict=1, cost=1, calls=1
+    )
     assert told(Decimal(1))  # so much was spent already
 
 
@@ -518,7 +524,9 @@ def test_comparison_shows_disagreements_first_with_everything_that_was_said(rese
         for run, verdict in zip(runs, verdicts, strict=True):
             status = "unparsed" if verdict is None else "parsed"
             said = fill(run, pair, "ab", verdict=verdict, status=status)
-            Judgment.objects.filter(pk=said.pk).update(rationale=f"<u>{run.judge.name} on {pair.pk}</u>")
+            Judgment.objects.of_every_question().filter(pk=said.pk).update(
+                rationale=f"<u>{run.judge.name} on {pair.pk}</u>"
+            )
     address = reverse("judging:compare", args=["tea"])
     page = text_of(researcher, address, data={"first": "one", "second": "two"})
     shown = order_of(page, pairs[:5])
@@ -582,7 +590,9 @@ def test_pages_take_the_same_number_of_queries_however_much_they_show(
         pair.matchup.instance.position += 10
         pair.matchup.instance.save()
         fill(run, pair, "ab", verdict=1)
-    Judgment.objects.filter(run=run, status="parsed", verdict=-1).update(status="refused", verdict=None)
+    Judgment.objects.of_every_question().filter(run=run, status="parsed", verdict=-1).update(
+        status="refused", verdict=None
+    )
     assert queries() == before
     assert max(before) <= 24
 
@@ -594,7 +604,7 @@ def test_admin_lists_every_table(client: Client, run: JudgeRun) -> None:
     client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
     for model in ("endpoint", "judge", "judgerun", "completion", "judgment"):
         assert client.get(reverse(f"admin:judging_{model}_changelist")).status_code == 200
-    judgment = run.judgments.earliest("pk")
+    judgment = run.judgments.of_every_question().earliest("pk")
     assert client.get(reverse("admin:judging_judgment_change", args=[judgment.pk])).status_code == 200
     answer = client.post(
         reverse("admin:judging_endpoint_add"),
@@ -611,5 +621,5 @@ def test_run_page_says_when_pairs_have_no_source_text(researcher: Client, study:
 
     study.instances.update(source="")
 
-    pairs = run.judgments.count()
+    pairs = run.judgments.of_every_question().count()
     assert f"{pairs} pairs have no source text" in researcher.get(address).content.decode()

@@ -62,9 +62,9 @@ def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: Stand
     for name, params in (("weighted", {}), ("plain", {"weighted": False})):
         judge = make_judge("pointwise", name=name, endpoint=endpoint, params=params)
         execute(start_run(study=study, judge=judge).pk, stop=StopFlag())
-    found = dict(Judgment.objects.values_list("run__judge__name", "status"))
+    found = dict(Judgment.objects.of_every_question().values_list("run__judge__name", "status"))
     assert found == {"weighted": "error", "plain": "parsed"}
-    assert "does without by weighted=false" in Judgment.objects.get(status="error").failure
+    assert "does without by weighted=false" in Judgment.objects.of_every_question().get(status="error").failure
 
 
 @pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_every_method_reads_what_it_says(standin: StandInProcess, settings: Any,
     for number, name in enumerate(asking):
         run = start_run(study=study, judge=make_judge(name, name=f"j{number}", endpoint=endpoint))
         assert execute(run.pk, stop=StopFlag()).status == "done"
-        outcomes = set(run.judgments.values_list("status", "verdict"))
+        outcomes = set(run.judgments.of_every_question().values_list("status", "verdict"))
         wanted = {("parsed", -1 if how == "first" else 1)}
         assert outcomes == wanted or (name == "pointwise" and {one[0] for one in outcomes} == {"parsed"}), (
             name,

@@ -15,7 +15,7 @@ from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Rati
 from annotation.rating.client_report import ClientReport
 from annotation.rating.flags import flag_pair, flag_row
 from annotation.rating.second_stage import reveal, save_second_vote
-from annotation.rating.votes import lock_first_votes, save_vote, screen_choice, submit_assignment
+from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
 from judging.runs.services import pairs_of
 from reporting.exports import rows
 from reporting.exports.files import KINDS, export_lines
@@ -209,8 +209,8 @@ def test_the_last_change_of_a_pair_and_stage_is_its_rating() -> None:
     decide(assignment)
     last = {(row["pair_index"], row["stage"]): row["rating"] for row in history_rows(study)}
     assert last == {(row["pair_index"], row["stage"]): row["rating"] for row in rating_rows(study)}
-    rating = Rating.objects.filter(stage="revised").earliest("display__position")
-    assert screen_choice(rating) == "right"
+    rating = Rating.objects.of_every_question().filter(stage="revised").earliest("display__position")
+    assert rated_choice(rating) == "right"
 
 
 # Flags
@@ -299,7 +299,7 @@ def test_a_two_stage_export_is_read_into_a_copy(arm: str, tmp_path: Path) -> Non
 
     call_command("import_ratings", str(tmp_path / "ratings.jsonl"), "--study", "copy")
 
-    revised = Rating.objects.filter(display__assignment__hit__batch__study=copy, stage="revised")
+    revised = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=copy, stage="revised")
     assert {rating.arm for rating in revised} == {arm}
     assert [rating.table is not None for rating in revised] == [arm == "table:c8"] * 2
     shown = {row["table_variant"] for row in rating_rows(study) if row["stage"] == "revised"}

@@ -55,15 +55,15 @@ def source() -> Built:
 
 def fill(run: JudgeRun) -> None:
     """Give a run's judgments all that an export tells, in values that are not easily kept."""
-    first, second, third = run.judgments.order_by("pk")
+    first, second, third = run.judgments.of_every_question().order_by("pk")
     first.p_b, first.rationale, first.cost = 0.1, "  -A is better,\n\n\"as\" I said, 'so'.\n", Decimal("0.00000012")
     second.repeat, second.score_a, second.score_b, second.prompt_version = 1, -2.5, 1e-7, "verdict.v1+summary.v2"
     third.negated, third.calls, third.prompt_tokens, third.completion_tokens = True, 3, 0, 17
     for place, one in enumerate((first, second, third)):
         one.judged_at = NOON + timedelta(minutes=place, microseconds=7)
         one.save()
-    Judgment.objects.filter(run__judge__name="direct").update(judged_at=NOON)
-    Judgment.objects.filter(status="error").update(failure="=the endpoint answered 404")
+    Judgment.objects.of_every_question().filter(run__judge__name="direct").update(judged_at=NOON)
+    Judgment.objects.of_every_question().filter(status="error").update(failure="=the endpoint answered 404")
 
 
 def exported(built: Built, kind: str, form: str, folder: Path) -> Path:
@@ -109,7 +109,7 @@ def test_a_copy_with_the_systems_the_other_way_round_turns_all_that_has_sides(so
 
     call_command("import_judgments", str(file), "--study", "copy")
 
-    first, second = Judgment.objects.filter(run__judge__name="scored").order_by("judged_at")[:2]
+    first, second = Judgment.objects.of_every_question().filter(run__judge__name="scored").order_by("judged_at")[:2]
     assert (first.order, first.verdict, first.p_b) == ("ba", 1, 0.9)
     assert (second.order, second.verdict, second.score_a, second.score_b) == ("ab", 0, 1e-7, -2.5)
 
@@ -140,7 +140,7 @@ def test_of_a_presentation_in_two_runs_the_latest_outcome_is_read(db: None) -> N
     study_of("copy")
     later = line(batch="second", verdict=-1, rated_at=(NOON + timedelta(hours=1)).isoformat())
     read(later, line(batch="first"))
-    assert [one.verdict for one in Judgment.objects.all()] == [-1]
+    assert [one.verdict for one in Judgment.objects.of_every_question()] == [-1]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_what_an_export_never_says_is_refused(changes: dict[str, Any], told: str
     with pytest.raises(BadFile) as caught:
         read(line(**changes))
     assert [one.reason for one in caught.value.lines] == [told]
-    assert not Judgment.objects.exists()
+    assert not Judgment.objects.of_every_question().exists()
 
 
 def test_a_file_without_a_readable_line_says_what_is_wrong_with_them() -> None:

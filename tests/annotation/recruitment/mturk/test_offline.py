@@ -75,7 +75,7 @@ def read(*rows: dict[str, str], data: bytes | None = None) -> ImportCounts:
 def reasons(*rows: dict[str, str]) -> list[str]:
     with pytest.raises(BadFile) as caught:
         read(*rows)
-    assert Rating.objects.count() == Assignment.objects.count() == Annotator.objects.count() == 0
+    assert Rating.objects.of_every_question().count() == Assignment.objects.count() == Annotator.objects.count() == 0
     return [str(line) for line in caught.value.lines]
 
 
@@ -341,7 +341,7 @@ def test_answers_come_back_in_study_order_on_the_same_hit() -> None:
         row, place = rows[0], display.position + 1
         left = display.pair.generation_a if display.a_is_left else display.pair.generation_b
         assert row[f"model1_summary{place}"] == left.text
-        verdict = display.ratings.get().verdict
+        verdict = Rating.objects.of_question(0).get(display=display).verdict
         assert verdict == (0 if place == 2 else (-1 if row["id1"] == "1" else 1))
 
 
@@ -349,12 +349,12 @@ def test_reading_a_file_again_changes_nothing() -> None:
     rows, _, _ = export(make())
     file = [result(rows[0]), result(rows[1], number=2), result(rows[0], "AW2")]
     read(*file)
-    before = [list(model.objects.order_by("pk").values()) for model in (Assignment, Display, Rating, Annotator)]
+    before = [list(model._base_manager.order_by("pk").values()) for model in (Assignment, Display, Rating, Annotator)]
 
     taken = read(*file)
 
     assert (taken.added, taken.unchanged) == (0, 3)
-    after = [list(model.objects.order_by("pk").values()) for model in (Assignment, Display, Rating, Annotator)]
+    after = [list(model._base_manager.order_by("pk").values()) for model in (Assignment, Display, Rating, Annotator)]
     assert after == before
     assert ImportRecord.objects.filter(kind="mturk-results").count() == 1
 

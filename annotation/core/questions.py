@@ -1,0 +1,179 @@
+"""The questions of a pair: what is asked, which answers are offered, and what an answer means.
+
+A study asks one question or up to six; the first, number 0, is the main one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+MAIN = 0
+MOST_QUESTIONS = 6
+SLIGHTLY, MUCH = 1, 2
+LONGEST_KEY, LONGEST_TEXT, LONGEST_DESCRIPTION = 30, 300, 2000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a question: by the sides of a screen (−1 is left) or in study order (−1 is system A).
+
+    verdict  : −1, 0 or +1
+    strength : how much one is preferred, 1 slightly or 2 much; None where that was not asked, is not known, or neither is
+    tie_kind : of 0, good (both are) or bad; empty where that was not asked, or is not known
+    """
+
+    verdict: int
+    strength: int | None = None
+    tie_kind: str = ""
+
+    def swapped(self) -> "Answer":
+        """Return the same answer with the sides exchanged."""
+        return replace(self, verdict=-self.verdict)
+
+
+# A choice on the screen → its answer by sides, in the order on the page.
+CHOICES: Mapping[str, Answer] = {
+    "left-much": Answer(-1, MUCH),
+    "left": Answer(-1),
+    "left-slightly": Answer(-1, SLIGHTLY),
+    "none": Answer(0),
+    "both-good": Answer(0, tie_kind="good"),
+    "both-bad": Answer(0, tie_kind="bad"),
+    "right-slightly": Answer(1, SLIGHTLY),
+    "right": Answer(1),
+    "right-much": Answer(1, MUCH),
+}
+_CHOICE_OF = {answer: choice for choice, answer in CHOICES.items()}
+
+
+def choice_of(answer: Answer) -> str:
+    """Return the choice on the screen that means an answer by sides."""
+    return _CHOICE_OF[answer]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a study.
+
+    number   : its place among the study's questions; 0 is the main one
+    key      : its name in files, addresses and filters
+    strength : whether a preference is slight or strong is asked too
+    tie_kinds: whether “no preference” is asked as “both good” and “both bad”
+    """
+
+    number: int
+    key: str
+    text: str
+    description: str = ""
+    ties_allowed: bool = True
+    strength: bool = False
+    tie_kinds: bool = False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The choices on offer, in the order on the page."""
+        left, right = (("left-much", "left-slightly"), ("right-slightly", "right-much"))
+        middle = ("both-good", "both-bad") if self.tie_kinds else ("none",)
+        sides = (left, right) if self.strength else (("left",), ("right",))
+        return (*sides[0], *(middle if self.ties_allowed else ()), *sides[1])
+
+    def labels(self, left: str, right: str) -> dict[str, str]:
+        """Return the choices on offer with their labels, given the names of the two texts."""
+        return {choice: choice_label(choice, left, right) for choice in self.choices}
+
+
+def choice_label(choice: str, left: str, right: str) -> str:
+    """Return the label of a choice, given the names of the two texts."""
+    name = {-1: left, 0: "", 1: right}[CHOICES[choice].verdict]
+    labels = {
+        "none": _("No preference"),
+        "both-good": _("Both are good"),
+        "both-bad": _("Both are bad"),
+        "left-much": _("%(text)s, much"),
+        "left-slightly": _("%(text)s, slightly"),
+    }
+    labels["right-much"], labels["right-slightly"] = labels["left-much"], labels["left-slightly"]
+    return labels.get(choice, "%(text)s") % {"text": name}
+
+
+class BadQuestion(ValueError):
+    """A question that cannot be asked; the message says what is wrong with it."""
+
+
+# How further questions are written in files, commands and the API.
+FIELDS = tuple(field.name for field in fields(Question) if field.name != "number")
+
+
+def further_questions(given: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
+    """Return a study's stored further questions, numbered from 1."""
+    return tuple(Question(number=number, **one) for number, one in enumerate(given, start=1))
+
+
+def checked_questions(given: Any, main_key: str) -> list[dict[str, Any]]:
+    """Return further questions as they are stored, from JSON values.
+
+    Raises: BadQuestion naming the question by its place among all of them.
+    """
+    if not isinstance(given, list):
+        raise BadQuestion(_("The further questions must be a list."))
+    if len(given) >= MOST_QUESTIONS:
+        raise BadQuestion(_("A pair may be asked %(most)d questions in all.") % {"most": MOST_QUESTIONS})
+    keys, found = {main_key}, []
+    for place, one in enumerate(given, start=2):
+        try:
+            question = _checked(one)
+            if question["key"] in keys:
+                raise BadQuestion(_("another question has the key %(key)s") % {"key": question["key"]})
+        except BadQuestion as error:
+            raise BadQuestion(_("Question %(place)d: %(problem)s.") % {"place": place, "problem": error}) from None
+        keys.add(question["key"])
+        found.append(question)
+    return found
+
+
+def _checked(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise BadQuestion(_("it must be an object with key and text"))
+    if unknown := sorted(set(map(str, given)) - set(FIELDS)):
+        listed = {"unknown": ", ".join(unknown), "known": ", ".join(FIELDS)}
+        raise BadQuestion(_("it has no %(unknown)s, but %(known)s") % listed)
+    texts = {
+        "key": _checked_text(given, "key", LONGEST_KEY),
+        "text": _checked_text(given, "text", LONGEST_TEXT),
+        "description": _checked_text(given, "description", LONGEST_DESCRIPTION),
+    }
+    if (problem := key_problem(texts["key"])) or not texts["text"]:
+        raise BadQuestion(problem or _("a text is needed"))
+    switches: dict[str, Any] = {
+        name: given.get(name, name == "ties_allowed") for name in ("ties_allowed", "strength", "tie_kinds")
+    }
+    if not all(isinstance(value, bool) for value in switches.values()):
+        raise BadQuestion(_("%(names)s must be true or false") % {"names": ", ".join(switches)})
+    if switches["tie_kinds"] and not switches["ties_allowed"]:
+        raise BadQuestion(_("kinds of “no preference” need “no preference”"))
+    return {**texts, **switches}
+
+
+def _checked_text(given: Mapping[str, Any], name: str, longest: int) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str) or len(value) > longest or "\x00" in value:
+        raise BadQuestion(_("%(name)s must be a text of at most %(most)d characters") % {"name": name, "most": longest})
+    return value.strip().replace("\r\n", "\n")
+
+
+def key_problem(key: str) -> str:
+    """Return what is wrong with a question's key, or an empty text.
+
+    Keys stand in names of columns and in addresses, so that a dot, a slash or a space would be misread.
+    """
+    fits = (
+        key[:1].isalpha() and key.isascii() and key.replace("_", "").replace("-", "").isalnum() and key == key.lower()
+    )
+    return "" if fits else _("a key has small letters a to z, digits, _ and -, and begins with a letter")
+
+
+def without_wording(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what votes depend on in stored further questions: all but the words."""
+    return [{name: value for name, value in one.items() if name not in ("text", "description")} for one in questions]

@@ -1,0 +1,18 @@
+"""Finding a study's questions by their keys."""
+
+from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN, Question
+from annotation.models import Study
+
+
+def find_question(study: Study, key: str) -> Question:
+    """Find a question by its key; an empty one stands for the main question.
+
+    Raises: UnknownName listing those that exist.
+    """
+    by_key = {question.key: question for question in study.questions}
+    if not key:
+        return study.questions[MAIN]
+    if key not in by_key:
+        raise UnknownName(f"study {study.slug} asks no question {key}; it asks: {', '.join(by_key)}")
+    return by_key[key]
