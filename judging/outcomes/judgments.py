@@ -60,24 +60,28 @@ class _Presented:
         return self.order == Judgment.Order.AB
 
 
-def judges_of(study: Study, batches: Iterable[Batch] | None = None) -> list[JudgeRun]:
-    """Return the latest run of each judge on the study, sorted by the judges' names.
+def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question: int = MAIN) -> list[JudgeRun]:
+    """Return the latest run of each judge that answers a question of the study, sorted by the judges' names.
 
     batches : only judges that ran on one of them, or on the whole study
     """
     runs = study.judge_runs.select_related("judge__endpoint").order_by("created_at", "pk")
     wanted = None if batches is None else {batch.pk for batch in batches}
-    latest = {run.judge_id: run for run in runs if wanted is None or run.batch_id is None or run.batch_id in wanted}
+    latest = {
+        run.judge_id: run
+        for run in runs
+        if question in run.questions and (wanted is None or run.batch_id is None or run.batch_id in wanted)
+    }
     return sorted(latest.values(), key=lambda run: run.judge.name)
 
 
-def judgments(selection: Selection, judge: Judge | JudgeRun) -> JudgedPairs:
+def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = MAIN) -> JudgedPairs:
     """Return a judge's verdicts on a selection, one per pair, from all its runs on the study.
 
     A run stands for its judge; of several runs the latest outcome of a presentation counts.
     """
     judge = judge.judge if isinstance(judge, JudgeRun) else judge
-    found = _presented(selection, judge)
+    found = _presented(selection, judge, question)
     by_pair: dict[int, list[_Presented]] = {}
     for presented in found:
         by_pair.setdefault(presented.pair_id, []).append(presented)
@@ -89,12 +93,12 @@ def judgments(selection: Selection, judge: Judge | JudgeRun) -> JudgedPairs:
     return JudgedPairs(rated_pairs(selection, rows), _count(found))
 
 
-def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "") -> dict[int, int | None]:
+def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question: int = MAIN) -> dict[int, int | None]:
     """Return a judge's verdict, or `None`, on each pair of a study that it was asked about.
 
     By the rules of `judgments`; over all configurations, or those of one data set.
     """
-    rows = _rows(study, judge.pk)
+    rows = _rows(study, judge.pk, question)
     if dataset:
         rows = rows.filter(pair__matchup__instance__dataset=dataset)
     by_pair: dict[int, list[_Presented]] = {}
@@ -104,20 +108,20 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "") -> dict[i
     return dict(zip(by_pair, _one_verdict_each(by_pair.values(), judge), strict=True))
 
 
-def presentations(selection: Selection, judge: Judge | JudgeRun) -> RatedPairs:
+def presentations(selection: Selection, judge: Judge | JudgeRun, *, question: int = MAIN) -> RatedPairs:
     """Return every presentation that was asked, with what was shown first; NaN where it has no verdict."""
     judge = judge.judge if isinstance(judge, JudgeRun) else judge
     rows = [
         (one.matchup_id, one.pair_index, one.verdict, f"judge:{judge.name}", one.first_is_a)
-        for one in _presented(selection, judge)
+        for one in _presented(selection, judge, question)
         if one.status != PENDING
     ]
     return rated_pairs(selection, rows)
 
 
-def _presented(selection: Selection, judge: Judge) -> list[_Presented]:
-    """Load the first repeats of the plain question on a selection's pairs, sorted by pair and order."""
-    rows = _rows(selection.configuration.study, judge.pk).filter(
+def _presented(selection: Selection, judge: Judge, question: int) -> list[_Presented]:
+    """Load the first repeats of the plain presentations of a selection's pairs, sorted by pair and order."""
+    rows = _rows(selection.configuration.study, judge.pk, question).filter(
         pair__matchup__in=selection.configuration.matchups().order_by()
     )
     found = [one for one in _latest(rows).values() if one.pair_id in selection.pair_ids]
@@ -125,8 +129,10 @@ def _presented(selection: Selection, judge: Judge) -> list[_Presented]:
     return sorted(found, key=lambda one: (places[one.matchup_id], one.pair_index, one.order))
 
 
-def _rows(study: Study, judge_id: int) -> QuerySet[Judgment]:
-    return Judgment.objects.of_question(MAIN).filter(run__judge_id=judge_id, run__study=study, repeat=0, negated=False)
+def _rows(study: Study, judge_id: int, question: int) -> QuerySet[Judgment]:
+    return Judgment.objects.of_question(question).filter(
+        run__judge_id=judge_id, run__study=study, repeat=0, negated=False
+    )
 
 
 def _latest(rows: QuerySet[Judgment]) -> dict[tuple[int, str], _Presented]:
@@ -177,7 +183,7 @@ def _count(found: Iterable[_Presented]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class RunCells:
-    """A run's cells that were asked, one row each, and the lengths of the two texts in characters.
+    """A run's cells of one question that were asked, one row each, and the lengths of the two texts in characters.
 
     pair, instance, repeat : (n,) primary keys of the pair and of its instance; which repeat, from 0
     negated, first_is_a    : (n,) bool
@@ -195,9 +201,9 @@ class RunCells:
     length_b: FloatArray
 
 
-def cells_of(run: JudgeRun) -> RunCells:
-    """Load the cells for a run's figures, in two queries."""
-    stored = run.judgments.of_question(MAIN).exclude(status=PENDING).order_by()
+def cells_of(run: JudgeRun, *, question: int = MAIN) -> RunCells:
+    """Load the cells for a run's figures on a question, in two queries."""
+    stored = run.judgments.of_question(question).exclude(status=PENDING).order_by()
     rows = list(stored.values_list("pair_id", "repeat", "negated", "order", "verdict"))
     pairs = Pair.objects.filter(pk__in=stored.values("pair_id")).order_by()
     lengths = {

@@ -108,11 +108,13 @@ class Comparison:
         return int((apart > 0).sum())
 
 
-def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = "") -> Comparison:
+def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = "", question: int = MAIN) -> Comparison:
     """Compare a judge with another one, or with people (`None`), on the pairs of a study or of one data set."""
-    one = verdicts_by_pair(study, first, dataset=dataset)
-    votes = people_by_pair(study, dataset=dataset) if second is None else {}
-    other: Mapping[int, object] = votes if second is None else verdicts_by_pair(study, second, dataset=dataset)
+    one = verdicts_by_pair(study, first, dataset=dataset, question=question)
+    votes = people_by_pair(study, dataset=dataset, question=question) if second is None else {}
+    other: Mapping[int, object] = (
+        votes if second is None else verdicts_by_pair(study, second, dataset=dataset, question=question)
+    )
     pairs = sorted(one.keys() & other.keys())
     table = vote_table([votes[pair] for pair in pairs] if second is None else [[]] * len(pairs))
     return Comparison(
@@ -125,7 +127,7 @@ def compare(study: Study, first: Judge, second: Judge | None, *, dataset: str = 
     )
 
 
-def people_by_pair(study: Study, *, dataset: str = "") -> dict[int, list[int]]:
+def people_by_pair(study: Study, *, dataset: str = "", question: int = MAIN) -> dict[int, list[int]]:
     """Return people's first votes on each pair of a study, one per annotator, as findings count them.
 
     Unsubmitted, excluded and surplus work is left out, as are checks, qualifications and withdrawn annotators.
@@ -136,7 +138,7 @@ def people_by_pair(study: Study, *, dataset: str = "") -> dict[int, list[int]]:
     rater = dict(counted.values_list("pk", "annotator_id"))
     shown = Display.objects.filter(assignment__hit__batch__in=wanted).order_by("assignment_id", "pk")
     verdicts = dict(
-        Rating.objects.of_question(MAIN)
+        Rating.objects.of_question(question)
         .filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
         .order_by()
         .values_list("display_id", "verdict")
@@ -151,12 +153,12 @@ def people_by_pair(study: Study, *, dataset: str = "") -> dict[int, list[int]]:
     return votes
 
 
-def votes_on(study: Study, pairs: Sequence[int]) -> dict[int, list[Vote]]:
+def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dict[int, list[Vote]]:
     """Return the votes that `people_by_pair` counts on a few pairs, with annotator and reason."""
     # Start from the few displays, not the many assignments.
     counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=_rating_batches(study))
     ratings = (
-        Rating.objects.of_question(MAIN)
+        Rating.objects.of_question(question)
         .filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
         .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
         .order_by("display__assignment_id", "display_id")
@@ -168,13 +170,13 @@ def votes_on(study: Study, pairs: Sequence[int]) -> dict[int, list[Vote]]:
     return {pair: list(votes.values()) for pair, votes in found.items()}
 
 
-def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int]) -> list[Pair]:
+def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *, question: int = MAIN) -> list[Pair]:
     """Load a few pairs, in the given order, with their texts and these judges' judgments.
 
-    `pair.said` holds all judgments that were asked: every order, repeat and negated question.
+    `pair.said` holds all judgments of the question that were asked: every order, repeat, plain or negated.
     """
     said = (
-        Judgment.objects.of_question(MAIN)
+        Judgment.objects.of_question(question)
         .filter(run__study=study, run__judge__in=judges)
         .exclude(status=Judgment.Status.PENDING)
         .select_related("run")

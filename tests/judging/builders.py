@@ -28,6 +28,16 @@ from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import start_run
 from tests.fakes import ScriptedClient
 
+# A further question of a study, as it is stored.
+COHERENCE: dict[str, Any] = {
+    "key": "coherence",
+    "text": "Which summary hangs together better?",
+    "description": "Sentences follow from each other.\nIgnore spelling.",
+    "ties_allowed": True,
+    "strength": False,
+    "tie_kinds": False,
+}
+
 
 def make_study(slug: str = "tea", *, instances: int = 3, k: int = 2, **settings: Any) -> Study:
     """Make a study with two systems and k pairs per instance; every text is different."""
@@ -117,9 +127,11 @@ def judge_with(
     )
 
 
-def fill(run: JudgeRun, pair: Pair, order: str, *, verdict: int | None = None, status: str = "parsed") -> Judgment:
+def fill(
+    run: JudgeRun, pair: Pair, order: str, *, verdict: int | None = None, status: str = "parsed", question: int = 0
+) -> Judgment:
     """Store a judgment as if it had been made."""
-    return Judgment.objects.create(run=run, pair=pair, order=order, verdict=verdict, status=status)
+    return Judgment.objects.create(run=run, pair=pair, order=order, verdict=verdict, status=status, question=question)
 
 
 def make_user(name: str, role: str = "", study: Study | None = None) -> Any:

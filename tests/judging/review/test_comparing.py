@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from annotation.models import Annotator, Assignment, Pair, Rating, Study
 from judging.models import JudgeRun
-from judging.review.comparing import compare, people_by_pair, votes_on
+from judging.review.comparing import compare, judged_pairs, people_by_pair, votes_on
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
-from tests.judging.builders import fill, make_judge
+from tests.judging.builders import COHERENCE, fill, make_judge
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +52,14 @@ def vote(pair: Pair, code: str, verdict: int) -> None:
     Rating.objects.of_every_question().filter(display__pair=pair, display__assignment__annotator__code=code).update(
         verdict=verdict
     )
+
+
+def answer_further(study: Study, verdict: int) -> None:
+    """Let everybody answer the study's further question alike."""
+    study.criteria = [COHERENCE]
+    study.save()
+    for main in Rating.objects.of_question(0):
+        Rating.objects.create(display_id=main.display_id, question=1, verdict=verdict)
 
 
 def test_people_are_those_that_findings_count_with_one_vote_each(study: Study) -> None:
@@ -102,6 +110,23 @@ def test_two_judges_meet_on_the_pairs_that_both_were_asked_about(study: Study) -
     np.testing.assert_array_equal(np.array(swapped.counts), np.array(found.counts).T)
     assert compare(study, one.judge, other.judge, dataset="nowhere").asked == 0
     assert compare(study, one.judge, other.judge, dataset="nowhere").agreement.value is None
+
+
+def test_only_answers_to_one_question_are_compared(study: Study) -> None:
+    answer_further(study, 0)
+    Rating.objects.of_question(0).update(verdict=-1)
+    run = judged(study, "judy", [-1, -1])
+    first, second, third = pairs_of(study)[:3]
+    for pair in (second, third):
+        fill(run, pair, "ab", verdict=0, question=1)
+    main, further = (compare(study, run.judge, None, question=question) for question in (0, 1))
+    assert main.pair.tolist() == [first.pk, second.pk]
+    assert further.pair.tolist() == [second.pk, third.pk]
+    assert (main.counts, further.counts) == ([[2, 0, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 2, 0], [0, 0, 0]])
+    assert [one.verdict for one in votes_on(study, [first.pk], question=1)[first.pk]] == [0, 0]
+    assert [len(pair.said) for pair in judged_pairs(study, [run.judge], [first.pk, second.pk], question=1)] == [0, 1]
+    two = compare(study, run.judge, run.judge, question=1)
+    assert two.pair.tolist() == [second.pk, third.pk]
 
 
 def test_interval_is_there_for_two_instances_and_the_same_each_time(study: Study) -> None:

@@ -20,6 +20,7 @@ from judging.outcomes.judgments import (
 )
 from tests.fakes import ScriptedClient
 from tests.judging.builders import (
+    COHERENCE,
     fill,
     judge_with,
     make_batch,
@@ -108,6 +109,25 @@ def test_repeats_and_negated_questions_are_no_part_of_findings() -> None:
     assert verdicts_by_pair(study, run.judge) == {pair.pk: A}
     asked = sorted((row["repeat"], row["negated"], row["verdict"]) for row in judgment_rows(study))
     assert asked == [(0, False, A), (0, True, B), (1, False, B), (2, False, B)]
+
+
+def test_each_question_has_verdicts_of_its_own() -> None:
+    study = make_study(instances=1, k=1, criteria=[COHERENCE])
+    judge = make_judge("coin", order="both")
+    main, further = new_run(study, judge), new_run(study, judge, questions=[1])
+    [pair] = pairs_in(study)
+    for order in ("ab", "ba"):
+        fill(main, pair, order, verdict=A)
+        fill(further, pair, order, verdict=B, question=1)
+    selection = selection_of(study)
+    for question, verdict in enumerate((A, B)):
+        assert judgments(selection, judge, question=question).rated.outcomes.verdict.tolist() == [verdict]
+        assert presentations(selection, judge, question=question).outcomes.verdict.tolist() == [verdict, verdict]
+        assert verdicts_by_pair(study, judge, question=question) == {pair.pk: verdict}
+    assert (judges_of(study), judges_of(study, question=1), judges_of(study, question=2)) == ([main], [further], [])
+    assert cells_of(further).verdict.tolist() == []
+    assert cells_of(further, question=1).verdict.tolist() == [B, B]
+    assert judgments(selection, judge).rated.outcomes.verdict.tolist() == [A]  # by default the main question
 
 
 def test_verdicts_by_pair_are_of_one_data_set_on_request_and_lack_what_was_not_asked() -> None:
