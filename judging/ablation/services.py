@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
 from annotation.studies.services import validate
 from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations, judge_of
@@ -156,7 +157,9 @@ def start_row(
 def _spent(ablation: Ablation, rows: Sequence[AblationRow]) -> dict[str, Decimal]:
     """Return the known cost of each row's run so far, by the judge's name."""
     names = [row.judge.name for row in rows]
-    runs = JudgeRun.objects.filter(study=ablation.study, batch=ablation.batch, filter_key=ablation.only.key)
+    runs = JudgeRun.objects.filter(
+        study=ablation.study, batch=ablation.batch, filter_key=ablation.only.key, questions=[MAIN]
+    )
     spent = usage_by_run(ablation.study)
     known = runs.filter(judge__name__in=names).order_by().values_list("pk", "judge__name")
     return {name: spent[pk].priced for pk, name in known if pk in spent}

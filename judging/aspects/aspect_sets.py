@@ -9,9 +9,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from annotation.core.questions import MAIN
 from annotation.models import Pair, ResearchGroup, Study
 from judging.calls.adhoc import AdhocRequests, ProcedureEstimate, estimate_procedure
-from judging.calls.presentations import IDENTITY_FIELDS, identity_of
+from judging.calls.presentations import IDENTITY_FIELDS, identity_of, wording_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
 from judging.methods.direct import LONGEST_ASPECT
@@ -94,7 +95,7 @@ def _hash(text: str) -> str:
 
 def procedure_of(study: Study, sample: PairSample) -> Distilling:
     """Return the procedure that distils a sample's aspects."""
-    return distil(sample.materials, task=task_of(study.task_kind), question=study.question)
+    return distil(sample.materials, task=task_of(study.task_kind), question=wording_of(study.questions[MAIN]))
 
 
 def estimate_distilling(

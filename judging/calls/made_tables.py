@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django.db import transaction
 
+from annotation.core.questions import MAIN
 from annotation.core.version import VERSION
 from annotation.models import ComparisonTable, Pair
 from judging.calls.presentations import AB, IDENTITY_FIELDS, identity_of
@@ -62,18 +63,18 @@ def store_makings(made: Sequence[Made], publication: TablePublication | None) ->
 
 @transaction.atomic
 def publish_tables(run: JudgeRun) -> int:
-    """Publish the tables that a run has made before; returns how many are published in all.
+    """Publish the tables that a run has made before for the main question; returns how many are published in all.
 
     Raises: BadSettings if the variant has tables of another judge.
     """
     version = (
-        run.judgments.of_every_question().exclude(prompt_version="").values_list("prompt_version", flat=True).first()
+        run.judgments.of_question(MAIN).exclude(prompt_version="").values_list("prompt_version", flat=True).first()
     )
     publication = publication_of(run, version or "")
     if publication is None:
         return 0
     refuse_other_makers(publication)
-    waiting = TableMaking.objects.filter(judgment__run=run, table=None).order_by()
+    waiting = TableMaking.objects.filter(judgment__run=run, judgment__question=MAIN, table=None).order_by()
     for part in chunked(list(waiting.values_list("judgment_id", flat=True))):
         _publish(part, publication)
     return TableMaking.objects.filter(judgment__run=run, table__isnull=False).values("table").distinct().count()
@@ -96,8 +97,10 @@ def refuse_other_makers(publication: TablePublication) -> None:
 
 
 def _publish(judgments: Iterable[int], publication: TablePublication) -> None:
-    """Create a study's table from the winner of each making; one per pair, however often it was judged."""
-    makings = TableMaking.objects.filter(judgment__in=list(judgments), judgment__repeat=0).select_related("judgment")
+    """Create a study's table from the winner of each making for the main question; one per pair, however often it was judged."""
+    makings = TableMaking.objects.filter(
+        judgment__in=list(judgments), judgment__question=MAIN, judgment__repeat=0
+    ).select_related("judgment")
     by_pair = {making.judgment.pair_id: making for making in makings.order_by("judgment__order", "judgment__negated")}
     pairs = Pair.objects.filter(pk__in=by_pair).order_by("pk").values_list("pk", *IDENTITY_FIELDS)
     ids = {pk: table_id_of(publication.variant, identity_of(*fields)) for pk, *fields in pairs}

@@ -5,8 +5,9 @@ import json
 from typing import Any
 
 from analysis.types import Verdict
-from judging.methods import Outcome, Presentation
-from judging.methods.task_files import task_of
+from annotation.core.questions import MAIN, Question
+from judging.methods import Method, Outcome, Presentation, Setting
+from judging.methods.task_files import CRITERION, task_of
 from judging.models import Judge, Judgment
 
 AB, BA = Judgment.Order.AB, Judgment.Order.BA
@@ -20,7 +21,6 @@ IDENTITY_FIELDS = (
 # Further fields of a pair that a presentation is made from.
 SHOWN_FIELDS = (
     "matchup__instance__study__task_kind",
-    "matchup__instance__study__question",
     "matchup__instance__source",
     "matchup__instance__metadata__reference",
     "generation_a__text",
@@ -43,9 +43,24 @@ def orders_for(judge: Judge, identity: str) -> list[str]:
     return [judge.order]
 
 
-def task_for(judge: Judge, task_kind: str) -> str:
-    """Return the task whose wording a judge uses on studies of a kind."""
+def task_for(judge: Judge, task_kind: str, question: int = MAIN) -> str:
+    """Return the task whose wording a judge uses on studies of a kind; a further question is asked in a wording of its own."""
+    if question != MAIN:
+        return CRITERION
     return judge.task or task_of(task_kind)
+
+
+def wording_of(asked: Question) -> str:
+    """Return a question as judges read it, with its description."""
+    return f"{asked.text} (What is meant: {asked.description})" if asked.description else asked.text
+
+
+def prompt_version(method: Method, setting: Setting, task: str, wording: str) -> str:
+    """Return the version of a prompt; that of a further question says which words it had."""
+    version = method.prompt_version(task, setting)
+    if task != CRITERION or not version:
+        return version
+    return f"{version}+question-{hashlib.sha256(wording.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def present(
@@ -53,23 +68,26 @@ def present(
     identity: tuple[Any, ...],
     shown: tuple[Any, ...],
     *,
+    asked: Question,
     order: str,
     repeat: int = 0,
     negated: bool = False,
 ) -> Presentation:
     """Return the presentation of a pair, given by its `IDENTITY_FIELDS` and `SHOWN_FIELDS`, in one order.
 
-    Repeats and negated questions have identities of their own, so that their random choices are independent.
+    Repeats, negated and further questions have identities of their own, so that their random choices are independent.
     """
-    task_kind, question, source, reference, text_a, text_b = shown
+    task_kind, source, reference, text_a, text_b = shown
     name = f"{identity_of(*identity)} {order}"
     if repeat:
         name += f" repeat {repeat}"
     if negated:
         name += " negated"
+    if asked.number != MAIN:
+        name += f" question {asked.key}"
     return Presentation(
-        task=task_for(judge, task_kind),
-        question=question,
+        task=task_for(judge, task_kind, asked.number),
+        question=wording_of(asked),
         source=source,
         first=text_a if order == AB else text_b,
         second=text_b if order == AB else text_a,

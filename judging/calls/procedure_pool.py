@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from judging.calls.cases import CallState, Case, Cell, StoredAnswer
+from judging.calls.presentations import prompt_version
 from judging.calls.requests import Request, Requests
 from judging.calls.results import MAX_SAMPLES, Reading
 from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows
@@ -139,5 +140,7 @@ class ProcedurePool:
         # A cell without an answer will be asked again: only the answers that it paid for stay linked.
         used = () if case.reading.status == Judgment.Status.ERROR else tuple(case.used)
         calls = case.fetched + case.cached
-        result = Result(case.cell.pk, case.cell.order, case.reading, calls, case.cached, case.usage, used)
+        shown = case.cell.shown
+        version = prompt_version(self.method, self.setting, shown.task, shown.question)
+        result = Result(case.cell.pk, case.cell.order, case.reading, calls, case.cached, case.usage, used, version)
         self.writes.results.append(result)

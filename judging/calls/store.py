@@ -36,6 +36,7 @@ class Result:
 
     calls : answers used or paid for; `cached` : those of them that this cell did not pay for
     used  : the answers to link
+    prompt_version : of what was asked; empty where nothing is
     """
 
     pk: int
@@ -45,6 +46,7 @@ class Result:
     cached: int = 0
     usage: Usage = field(default_factory=Usage)
     used: Sequence[StoredAnswer] = ()
+    prompt_version: str = ""
 
 
 @dataclass(slots=True)
@@ -75,7 +77,6 @@ class Stamp:
     """
 
     base_url: str
-    prompt_version: str
     parser_version: str
     worker: int | None = None
     tables: TablePublication | None = None
@@ -87,7 +88,7 @@ def stamp_of(
     """Return what all results of a run have in common."""
     task = task_for(run.judge, run.study.task_kind)
     version = method.prompt_version(task, setting)
-    return Stamp(base_url, version, method.parser_version, worker, publication_of(run, version))
+    return Stamp(base_url, method.parser_version, worker, publication_of(run, version))
 
 
 def write(writes: PendingWrites, stamp: Stamp) -> None:
@@ -151,7 +152,7 @@ def result_row(result: Result, stamp: Stamp, now: datetime) -> list[Any]:
     """Return the values of a result, in the order of `RESULT`."""
     return [
         *(*result_values(result), result.calls, result.cached, *usage_row(result.usage)),
-        *(stamp.prompt_version, stamp.parser_version, now, None),
+        *(result.prompt_version, stamp.parser_version, now, None),
     ]
 
 

@@ -12,7 +12,7 @@ from judging.methods.logprobs import shares_of
 from judging.methods.options import check_options
 from judging.methods.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, ParsedAnswer, find_parser
 from judging.methods.prompts import PAIR, Prompt, load_prompt, make_prompt
-from judging.methods.task_files import find_task, words_for
+from judging.methods.task_files import CRITERION, find_task, words_for
 
 VERDICTS = {FIRST: Verdict.A, SECOND: Verdict.B, TIE: Verdict.TIE}
 TOP_LOGPROBS = 20
@@ -151,6 +151,8 @@ class PromptedMethod(AskingMethod):
             if not self.own_wording:
                 raise BadSettings(f"method {self.name} takes no prompt file: its question is part of a procedure")
             check_wording(setting.wording, setting.wording_parser, version=setting.wording_version)
+            if task == CRITERION:
+                check_takes_question(own_prompt(setting.wording, setting.wording_version))
         self.prompt_version(task, setting)
 
 
@@ -190,6 +192,17 @@ def own_prompt(text: str, version: str) -> Prompt:
 def takes_negation(prompt: Prompt) -> bool:
     """Tell whether a prompt takes the criterion from the task, which has one for the negated question too."""
     return "criterion" in prompt.placeholders
+
+
+def check_takes_question(prompt: Prompt) -> None:
+    """Refuse a researcher's prompt that would ask the same whatever the question.
+
+    Raises: BadSettings
+    """
+    if not {"criterion", "question"} & prompt.placeholders:
+        raise BadSettings(
+            f"prompt {prompt.version} has neither $criterion nor $question: it can ask the main question only"
+        )
 
 
 def check_wording(text: str, parser: str, *, version: str = "", negated: bool = False) -> None:

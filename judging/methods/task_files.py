@@ -24,6 +24,9 @@ TASKS: Mapping[str, str] = {
     "ordering": "ordering.v1.toml",
     "free": "free.v1.toml",
 }
+# The wording in which a study's further questions are asked, whatever its kind. No kind of study has it.
+CRITERION = "criterion"
+FILES: Mapping[str, str] = {**TASKS, CRITERION: "criterion.v1.toml"}
 
 
 @dataclass(frozen=True)
@@ -132,9 +135,9 @@ def find_task(name: str) -> Task:
 
     Raises: BadSettings if there is none of this name.
     """
-    if name not in TASKS:
+    if name not in FILES:
         raise BadSettings(f"there is no wording for {name}; there are {', '.join(TASKS)}")
-    return load_task(TASKS[name])
+    return load_task(FILES[name])
 
 
 @cache

@@ -94,6 +94,7 @@ def shown_in(judgment: Judgment) -> Presentation:
         judgment.run.judge,
         identity,
         shown,
+        asked=judgment.run.study.questions[judgment.question],
         order=judgment.order,
         repeat=judgment.repeat,
         negated=judgment.negated,

@@ -70,7 +70,7 @@ def _rows(
 
 
 RELATED = (
-    *("run__judge__endpoint", "run__judge__prompt_file", "run__batch", "pair__matchup__instance__study"),
+    *("run__study", "run__judge__endpoint", "run__judge__prompt_file", "run__batch", "pair__matchup__instance__study"),
     *("pair__matchup__system_a", "pair__matchup__system_b", "pair__generation_a", "pair__generation_b"),
 )
 

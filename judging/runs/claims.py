@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from annotation.core.questions import Question
+from annotation.models import Study
 from judging.calls.cases import Cell, Usage
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
-from judging.models import Judge, JudgeRun, Judgment, RunWorker
+from judging.models import JudgeRun, Judgment, RunWorker
 
-OWN = ("pk", "order", "repeat", "negated", "calls", "cached", "prompt_tokens", "completion_tokens", "cost")
+OWN = ("pk", "question", "order", "repeat", "negated", "calls", "cached", "prompt_tokens", "completion_tokens", "cost")
 FIELDS = (*OWN, *(f"pair__{name}" for name in (*IDENTITY_FIELDS, *SHOWN_FIELDS)))
 SHOWN_FROM = len(OWN) + len(IDENTITY_FIELDS)
 
@@ -32,20 +34,33 @@ def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
     return taken
 
 
-def load(judge: Judge, ids: Sequence[int]) -> list[Cell]:
-    """Load cells in the order of their primary keys."""
+def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
+    """Load cells of a run in the order of their primary keys."""
+    questions = _questions(run)
     rows = list(Judgment.objects.of_every_question().filter(pk__in=ids).order_by("pk").values_list(*FIELDS))
-    paid = paid_for(row[0] for row in rows if row[6:9] != (None, None, None))
+    paid = paid_for(row[0] for row in rows if row[7:10] != (None, None, None))
     cells = []
     for row in rows:
-        pk, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
+        pk, question, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
         shown = present(
-            judge, row[len(OWN) : SHOWN_FROM], row[SHOWN_FROM:], order=order, repeat=repeat, negated=negated
+            run.judge,
+            row[len(OWN) : SHOWN_FROM],
+            row[SHOWN_FROM:],
+            asked=questions[question],
+            order=order,
+            repeat=repeat,
+            negated=negated,
         )
         held = paid.get(pk, frozenset())
         fetched = calls - cached if calls else len(held)  # calls is 0 for cells that an earlier version left unfinished
         cells.append(Cell(pk, order, repeat, shown, Usage(*spent) if held else Usage(), fetched, held, cached))
     return cells
+
+
+def _questions(run: JudgeRun) -> tuple[Question, ...]:
+    """Read the study's questions as they are now: their words may have changed since the run began."""
+    fields = ("question", "question_key", "question_description", "ties_allowed", "strength", "tie_kinds", "criteria")
+    return Study.objects.only(*fields).get(pk=run.study_id).questions
 
 
 def paid_for(ids: Iterable[int]) -> dict[int, frozenset[int]]:

@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import product
@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from annotation.core.questions import Question
 from annotation.models import Batch, Pair, Study
 from judging.calls.dry_run import (
     CallKindEstimate,
@@ -25,10 +26,9 @@ from judging.calls.requests import Requests, setting_of
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of
 from judging.methods import AskingMethod, find_method
-from judging.methods.task_files import task_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
-from judging.runs.services import pairs_of, repeats_and_questions
+from judging.runs.services import ONLY_MAIN, check, pairs_of, repeats_and_questions, stored_questions
 from judging.runs.usage import usage_of
 
 SAMPLE = 300  # presentations, about, in the dry run: all those of randomly drawn instances
@@ -98,6 +98,7 @@ def estimate(
     judge: Judge,
     batch: Batch | None = None,
     only: PairFilter = EVERY_PAIR,
+    questions: Sequence[int] = ONLY_MAIN,
     limit: int | None = None,
     way: str = JudgeRun.Way.CALLS,
     sample: int | None = None,
@@ -105,18 +106,18 @@ def estimate(
 ) -> RunEstimate:
     """Estimate a judge's run on a study, a batch or a part of either, without making any call.
 
+    questions : of the study, by number
     sample : presentations, about, in the dry run (default: `SAMPLE`)
     shared : calls of judges that run before, which are not counted; this judge's are added
     Raises: BadSettings if the judge can't judge the study; UnknownName if the filter names something unknown.
     """
-    method = find_method(judge.method)
-    method.check(judge.task or task_of(study.task_kind), setting_of(judge))
+    method, numbers = find_method(judge.method), stored_questions(study, questions)
+    check(study, judge, numbers)
     pairs = pairs_of(study, batch, only)
-    runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key)
+    runs = JudgeRun.objects.filter(study=study, judge=judge.pk, batch=batch, filter_key=only.key, questions=numbers)
     run = runs.first() if judge.pk else None
-    presentations = (
-        pairs.count() * len(repeats_and_questions(judge)) * (2 if judge.order == Judge.OrderPolicy.BOTH else 1)
-    )
+    orders = 2 if judge.order == Judge.OrderPolicy.BOTH else 1
+    presentations = pairs.count() * len(repeats_and_questions(judge, numbers)) * orders
     pending = presentations - (settled_cells(run).count() if run else 0)
     pending = max(0, pending if limit is None else min(limit, pending))
     if not isinstance(method, AskingMethod):
@@ -124,7 +125,9 @@ def estimate(
     if judge.endpoint is None:
         raise BadSettings(f"judge {judge} has no endpoint")
     lessons = learn(judge, judge.endpoint)
-    cells = sample_of_cells(judge, run, pairs, share=(sample or SAMPLE) / max(1, presentations))[: pending or None]
+    asked = [study.questions[number] for number in numbers]
+    share = (sample or SAMPLE) / max(1, presentations)
+    cells = sample_of_cells(judge, run, pairs, asked, share=share)[: pending or None]
     found = dry_run(
         cells, method=method, setting=setting_of(judge), requests=Requests(judge, method), lengths=lessons.lengths
     )
@@ -153,7 +156,7 @@ def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
 
 
 def sample_of_cells(
-    judge: Judge, run: JudgeRun | None, pairs: QuerySet[Pair], *, share: float
+    judge: Judge, run: JudgeRun | None, pairs: QuerySet[Pair], questions: Sequence[Question], *, share: float
 ) -> list[tuple[int, Any]]:
     """Return repeat and presentation of the open cells of a share of the instances.
 
@@ -169,15 +172,17 @@ def sample_of_cells(
     done: set[tuple[Any, ...]] = set()
     if run is not None:
         filled = settled_cells(run).filter(pair__in=[row[0] for row in rows]).order_by()
-        done = set(filled.values_list("pair_id", "order", "repeat", "negated"))
-    cells = []
+        done = set(filled.values_list("pair_id", "order", "repeat", "negated", "question"))
+    cells, by_number = [], {question.number: question for question in questions}
     for pk, *fields in rows:
         identity, shown = tuple(fields[: len(IDENTITY_FIELDS)]), tuple(fields[len(IDENTITY_FIELDS) :])
-        for order, (repeat, negated) in product(
-            orders_for(judge, identity_of(*identity)), repeats_and_questions(judge)
+        for order, (repeat, negated, number) in product(
+            orders_for(judge, identity_of(*identity)), repeats_and_questions(judge, list(by_number))
         ):
-            if (pk, order, repeat, negated) not in done:
-                cells.append((repeat, present(judge, identity, shown, order=order, repeat=repeat, negated=negated)))
+            if (pk, order, repeat, negated, number) not in done:
+                asked = by_number[number]
+                presented = present(judge, identity, shown, asked=asked, order=order, repeat=repeat, negated=negated)
+                cells.append((repeat, presented))
     return cells
 
 

@@ -159,7 +159,7 @@ def fill_from_baseline(job: Job, method: Baseline) -> None:
         if not ids:
             return
         writes = PendingWrites()
-        for cell in load(run.judge, ids):
+        for cell in load(run, ids):
             verdict = method.decide(cell.shown, seed=run.judge.seed)
             writes.results.append(Result(cell.pk, cell.order, parsed(Outcome(verdict))))
         write(writes, stamp)

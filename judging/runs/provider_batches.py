@@ -221,7 +221,7 @@ class BatchWork:
     def advance(self, ids: list[int], answers: dict[str, Line]) -> list[Request]:
         """Advance some cells, store their answers and results, and return the requests to submit."""
         pool = ProcedurePool(self.method, self.setting, self.requests)
-        wanted = pool.advance(pool.start(load(self.run.judge, ids)))
+        wanted = pool.advance(pool.start(load(self.run, ids)))
         missing: list[Request] = []
         while wanted:
             advanced: list[Case] = []

@@ -10,14 +10,14 @@ from django.db.models import Q
 from annotation.models import Event
 from annotation.studies.log import log
 from judging.calls.cases import Case
+from judging.calls.presentations import prompt_version, task_for, wording_of
 from judging.calls.procedure_pool import ProcedurePool
 from judging.calls.requests import Requests, setting_of
-from judging.calls.store import stamp_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs import leases
-from judging.methods import AskingMethod, find_method
+from judging.methods import AskingMethod, Setting, find_method
 from judging.models import JudgeRun, Judgment
 from judging.runs.claims import load
 from judging.runs.reparse import CHUNK, answers_of
@@ -80,16 +80,29 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]
     Cells of another prompt version are left out, unless they got no answer at all.
     """
     setting, requests = setting_of(run.judge), Requests(run.judge, method)
-    today = Q(prompt_version=stamp_of(run, method, setting).prompt_version)
-    cells = run.judgments.of_every_question().filter(Q(calls=0) | today, status=UNPARSED).order_by("pk")
+    cells = (
+        run.judgments.of_every_question()
+        .filter(Q(calls=0) | _asked_as_today(run, method, setting), status=UNPARSED)
+        .order_by("pk")
+    )
     ids = list(cells.values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         pool = ProcedurePool(method, setting, requests)
         pool.add_answers(answers_of(chunk))
-        cases = pool.start(load(run.judge, chunk))
+        cases = pool.start(load(run, chunk))
         pool.advance(cases)
         yield [case.cell.pk for case in cases if _lacks_an_answer(case)]
+
+
+def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:
+    """Return the filter of the cells whose question was asked with today's prompt."""
+    found = Q()
+    for number in run.questions:
+        task = task_for(run.judge, run.study.task_kind, number)
+        version = prompt_version(method, setting, task, wording_of(run.study.questions[number]))
+        found |= Q(question=number, prompt_version=version)
+    return found
 
 
 def _lacks_an_answer(case: Case) -> bool:

@@ -48,7 +48,7 @@ def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
 def reparse_cells(pool: ProcedurePool, run: JudgeRun, ids: Sequence[int]) -> list[Result]:
     """Replay cells with their stored answers, refusals included."""
     pool.add_answers(answers_of(ids))
-    cases = pool.start(load(run.judge, ids))
+    cases = pool.start(load(run, ids))
     pool.advance(cases)
     for case in cases:
         end_unreadable(case)
@@ -78,7 +78,7 @@ def end_unreadable(case: Case) -> None:
 def save(results: Sequence[Result], stamp: Stamp) -> None:
     """Store the new readings."""
     now = timezone.now()
-    rows = ([*result_values(result), stamp.prompt_version, stamp.parser_version, now, result.pk] for result in results)
+    rows = ([*result_values(result), result.prompt_version, stamp.parser_version, now, result.pk] for result in results)
     made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
     with transaction.atomic():
         update_rows(Judgment, REPARSED, rows)

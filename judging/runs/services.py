@@ -1,6 +1,6 @@
 """Starting, stopping and resuming runs, and adding their cells."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN
 from annotation.models import Batch, HitPair, Pair, Study
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.calls.requests import setting_of
@@ -34,7 +35,8 @@ NEW_CELL_VALUES = {
     "parser_version": "",
 }
 CHUNK = 1000
-NEW_CELL_FIELDS = ("run", "pair", "order", "repeat", "negated", *NEW_CELL_VALUES)
+NEW_CELL_FIELDS = ("run", "pair", "order", "repeat", "negated", "question", *NEW_CELL_VALUES)
+ONLY_MAIN = (MAIN,)
 
 
 @transaction.atomic
@@ -44,6 +46,7 @@ def start_run(
     judge: Judge,
     batch: Batch | None = None,
     only: PairFilter = EVERY_PAIR,
+    questions: Sequence[int] = ONLY_MAIN,
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
     way: str | None = None,
@@ -52,6 +55,7 @@ def start_run(
     """Return the run of a judge on a study or a batch, with an open cell for every presentation to be made.
 
     only      : a part of these pairs; each filter has a run of its own, and all share answers
+    questions : those of the study that it answers, by number; each choice of questions has a run of its own
     tables_as : the variant under which comparison tables that it makes are published; empty: as before
 
     Starting again adds cells for new pairs and opens those that ended in an error; nothing else is asked twice. Calls in
@@ -61,9 +65,15 @@ def start_run(
     """
     if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
         raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
-    check(study, judge)
+    answered = stored_questions(study, questions)
+    check(study, judge, answered)
     run, _ = JudgeRun.objects.get_or_create(
-        study=study, judge=judge, batch=batch, filter_key=only.key, defaults={"pair_filter": only.stored}
+        study=study,
+        judge=judge,
+        batch=batch,
+        filter_key=only.key,
+        questions=answered,
+        defaults={"pair_filter": only.stored},
     )
     run = lock_run(run)
     run.in_flight = in_flight or run.in_flight
@@ -108,7 +118,8 @@ def resume_run(*, run: JudgeRun) -> JudgeRun:
 
 def run_again(*, run: JudgeRun) -> JudgeRun:
     """Start a run again with the same settings, for new pairs and for cells that ended in an error."""
-    return queue_run(study=run.study, judge=run.judge, batch=run.batch, only=filter_of(run.pair_filter))
+    only = filter_of(run.pair_filter)
+    return queue_run(study=run.study, judge=run.judge, batch=run.batch, only=only, questions=run.questions)
 
 
 @transaction.atomic
@@ -149,12 +160,27 @@ def _set(run: JudgeRun, status: str) -> JudgeRun:
     return run
 
 
-def check(study: Study, judge: Judge) -> None:
-    """Refuse a judge that can't judge the pairs of a study, before a worker finds out.
+def stored_questions(study: Study, questions: Iterable[int]) -> list[int]:
+    """Return a run's questions as they are stored: ascending, each once.
+
+    Raises: BadSettings if there are none, or the study doesn't ask them.
+    """
+    found, asked = sorted(set(questions)), study.questions
+    if not found:
+        raise BadSettings("a run answers at least one question")
+    if strange := [number for number in found if not 0 <= number < len(asked)]:
+        raise BadSettings(f"study {study.slug} asks {len(asked)} questions, numbered from 0; it has no {strange[0]}")
+    return found
+
+
+def check(study: Study, judge: Judge, questions: Iterable[int] = ONLY_MAIN) -> None:
+    """Refuse a judge that can't answer these questions about the pairs of a study, before a worker finds out.
 
     Raises: BadSettings
     """
-    find_method(judge.method).check(task_for(judge, study.task_kind), setting_of(judge))
+    method, setting = find_method(judge.method), setting_of(judge)
+    for number in questions:
+        method.check(task_for(judge, study.task_kind, number), setting)
 
 
 def open_failed(run: JudgeRun) -> int:
@@ -188,27 +214,29 @@ def _pairs_on(study: Study, batch: Batch | None) -> QuerySet[Pair]:
 
 
 def add_cells(run: JudgeRun) -> None:
-    """Add a run's missing cells: orders × repeats, twice with the negated question."""
+    """Add a run's missing cells: orders × repeats × questions, each twice with the negated question."""
     found = pairs_of(run.study, run.batch, filter_of(run.pair_filter))
     pairs = found.exclude(pk__in=run.judgments.of_every_question().order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
-        insert_rows(
-            Judgment, NEW_CELL_FIELDS, missing_cells(run.judge, run.pk, found.values_list("pk", *IDENTITY_FIELDS))
-        )
+        insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, found.values_list("pk", *IDENTITY_FIELDS)))
 
 
-def missing_cells(judge: Judge, run_id: int, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of a new cell for each presentation of the given pairs."""
+def missing_cells(run: JudgeRun, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of a new cell for each presentation of the given pairs, with each question of the run.
+
+    All questions on a pair have the same order of the texts, as people see them.
+    """
+    cells = repeats_and_questions(run.judge, run.questions)
     for pk, *fields in pairs:
-        for order, asked in product(orders_for(judge, identity_of(*fields)), repeats_and_questions(judge)):
-            yield (run_id, pk, order, *asked, *NEW_CELL_VALUES.values())
+        for order, asked in product(orders_for(run.judge, identity_of(*fields)), cells):
+            yield (run.pk, pk, order, *asked, *NEW_CELL_VALUES.values())
 
 
-def repeats_and_questions(judge: Judge) -> list[tuple[int, bool]]:
-    """List (repeat, negated) for the cells of each pair and order of a run."""
-    return list(product(range(judge.repeats), [False, True] if judge.negated else [False]))
+def repeats_and_questions(judge: Judge, questions: Sequence[int]) -> list[tuple[int, bool, int]]:
+    """List (repeat, negated, question) for the cells of each pair and order of a run."""
+    return list(product(range(judge.repeats), [False, True] if judge.negated else [False], questions))
 
 
 def find_batch(study: Study, name: str) -> Batch:

@@ -148,7 +148,7 @@ class RunWorkerSession:
         if self.job.cells_left is not None:
             self.job.cells_left -= len(ids)
         self.exhausted = len(ids) < limit or not limit
-        return self.pool.start(load(self.run.judge, ids)) if ids else []
+        return self.pool.start(load(self.run, ids)) if ids else []
 
     def _write(self, result: StepResult) -> None:
         writes = self.pool.take_writes()

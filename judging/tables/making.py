@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
 from judging.calls.made_tables import publication_of, publish_tables, refuse_other_makers
 from judging.core.errors import BadSettings
@@ -129,7 +130,7 @@ def start_tables(
         raise BadSettings(f"a variant is a name of up to 40 characters without spaces, got {variant!r}")
     Study.objects.select_for_update().get(pk=study.pk)  # serialises starts of the same variant
     judge = tables_judge(endpoint=endpoint, settings=settings, seed=seed, name=name)
-    same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key)
+    same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key, questions=[MAIN])
     if before := same.exclude(tables_as__in=["", variant]).values_list("tables_as", flat=True).first():
         raise BadSettings(f"these very tables are there as variant {before} already; another seed makes others")
     asked: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}

@@ -6,6 +6,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from annotation.core.questions import MAIN
 from annotation.members.permissions import FORM, READERS, study_view
 from annotation.models import Pair, Study
 from judging.calls.presentations import AB, IDENTITY_FIELDS, SHOWN_FIELDS, present
@@ -84,7 +85,7 @@ def _sent(text: str, parser: str, form: PairForm) -> Messages:
         return []
     pair = Pair.objects.filter(pk=form.pair)
     identity, shown = pair.values_list(*IDENTITY_FIELDS).get(), pair.values_list(*SHOWN_FIELDS).get()
-    return preview(text, parser, present(Judge(), identity, shown, order=AB))
+    return preview(text, parser, present(Judge(), identity, shown, asked=form.study.questions[MAIN], order=AB))
 
 
 def _page(

@@ -188,7 +188,7 @@ class StructuredComparison(WithExamples):
         online = is_asked_for(self.option(setting, "aspects"))
         files = [
             *([aspect_lists.PROMPT] if online else []),
-            tables.PROMPT,
+            tables.prompt_of(task),
             *([COMPARATOR] if self.option(setting, "scheme") != "random" else []),
             *([self.example] if self.shows_examples(setting) else []),
             self.prompt,

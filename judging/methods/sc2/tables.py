@@ -11,8 +11,9 @@ from judging.methods.base import Call, Presentation, Reply
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.aspects import SAMPLED
 from judging.methods.sc2.record import TableRow
+from judging.methods.task_files import CRITERION
 
-PROMPT = "sc2-table.v1.txt"
+PROMPT, PROMPT_OF_CRITERION = "sc2-table.v1.txt", "sc2-table-criterion.v1.txt"
 CELLS = ("only_a", "both", "only_b")
 LONGEST_CELL = 400  # characters, more than twice the length asked for
 NOTHING = frozenset({"", "-", "–", "—", "none", "n/a", "na", "nothing", "empty", "null"})
@@ -53,13 +54,18 @@ WITH_SCHEMA = {
 }
 
 
+def prompt_of(task: str) -> str:
+    """Return the prompt file: under a criterion, the table is about nothing else."""
+    return PROMPT_OF_CRITERION if task == CRITERION else PROMPT
+
+
 def table_call(shown: Presentation, aspects: Sequence[str], draw: int, *, schema: bool, optional: bool) -> Call:
     """Return the call for one sampled table. The aspects may be model output, so they are fenced."""
     form = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
     texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": form}
     return plain_call(
         "table",
-        PROMPT,
+        prompt_of(shown.task),
         shown,
         texts,
         lambda reply: read_table(reply, aspects),

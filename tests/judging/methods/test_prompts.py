@@ -11,7 +11,7 @@ from judging.methods import Outcome, PromptedMethod, Reply, Setting, find_method
 from judging.methods.prompted import check_wording
 from judging.methods.prompts import FOLDER, fence_for, load_prompt, make_prompt
 from judging.methods.sc2 import distilling
-from judging.methods.task_files import TASKS, find_task
+from judging.methods.task_files import CRITERION, TASKS, find_task
 from tests.judging.methods.procedures import asking, content, play, shown
 
 FILES = sorted((FOLDER / "methods").glob("*.txt"))
@@ -109,8 +109,9 @@ def test_every_prompt_file_is_used() -> None:
     for name in method_names():
         for options in ({}, {"aspects": "asked"}, {"shots": 2}):
             if options.keys() <= find_method(name).options.keys():
-                used |= set(find_method(name).prompt_version("free", Setting(options=options)).split("+"))
-    assert {file.name.removesuffix(".txt") for file in FILES} == used - {"", "free.v1"}
+                for task in ("free", CRITERION):
+                    used |= set(find_method(name).prompt_version(task, Setting(options=options)).split("+"))
+    assert {file.name.removesuffix(".txt") for file in FILES} == used - {"", "free.v1", "criterion.v1"}
 
 
 @pytest.mark.parametrize(

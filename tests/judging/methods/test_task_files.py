@@ -9,17 +9,19 @@ from judging.core.errors import BadSettings
 from judging.methods.parsers import NOUNS
 from judging.methods.prompted import offer_for
 from judging.methods.prompts import FOLDER
-from judging.methods.task_files import TASKS, find_task, task_of
+from judging.methods.task_files import CRITERION, FILES, TASKS, find_task, task_of
 
 PUBLIC = "summarization summarization-concise dialogue harmless ranking translation instruction chat ordering free"
+
+OF_THEIR_OWN = ("free", CRITERION)  # tasks that ask the study's own words
 
 
 def test_public_tasks_are_there_and_have_a_file_each() -> None:
     assert list(TASKS) == PUBLIC.split()
-    assert sorted(TASKS.values()) == sorted(file.name for file in (FOLDER / "tasks").iterdir())
+    assert sorted(FILES.values()) == sorted(file.name for file in (FOLDER / "tasks").iterdir())
 
 
-@pytest.mark.parametrize(("name", "file"), TASKS.items())
+@pytest.mark.parametrize(("name", "file"), FILES.items())
 def test_file_is_named_after_task_and_version(name: str, file: str) -> None:
     assert re.fullmatch(rf"{name}\.v\d+\.toml", file)
     assert find_task(name).version == file.removesuffix(".toml")
@@ -32,7 +34,7 @@ def test_every_kind_of_study_has_a_task() -> None:
         find_task("poetry")
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", FILES)
 def test_two_questions_of_a_task_differ_and_share_no_label(name: str) -> None:
     task = find_task(name)
     assert task.plain.criterion != task.negated.criterion
@@ -40,23 +42,23 @@ def test_two_questions_of_a_task_differ_and_share_no_label(name: str) -> None:
     assert not set(offer_for(name, False, False).labels) & set(offer_for(name, True, False).labels)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", FILES)
 def test_texts_go_by_a_name_that_is_read_before_a_letter(name: str) -> None:
     assert find_task(name).label.lower() in NOUNS
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", FILES)
 def test_words_are_filled_for_either_question(name: str) -> None:
     for negated in (False, True):
         words = find_task(name).words(question="Which one costs $5?", negated=negated)
         assert all(words[key].strip() for key in words if key != "rules")
         assert "$question" not in "".join(words.values())
     assert ("$5" in find_task(name).words(question="Which one costs $5?", negated=False)["criterion"]) == (
-        name == "free"
+        name in OF_THEIR_OWN
     )
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", FILES)
 def test_there_are_five_aspects_and_five_examples_with_both_answers(name: str) -> None:
     task = find_task(name)
     assert len(set(task.aspects)) == 5
@@ -66,10 +68,10 @@ def test_there_are_five_aspects_and_five_examples_with_both_answers(name: str) -
     for one in task.examples:
         assert one.answer(negated=False) == one.better != one.answer(negated=True)
         assert not {one.first, one.second} & {"", one.source}
-        assert (one.question != "") == (name == "free")
+        assert (one.question != "") == (name in OF_THEIR_OWN)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", FILES)
 def test_comparison_of_an_example_names_both_texts_and_no_verdict(name: str) -> None:
     label = find_task(name).label.lower()
     for one in find_task(name).examples:
