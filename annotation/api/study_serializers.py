@@ -5,10 +5,22 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
+from annotation.core.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
 from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.presets import TEMPLATES
 from annotation.studies.settings_form import StudySettingsForm
+
+
+class QuestionSerializer(serializers.Serializer[Any]):
+    """A further question on each pair."""
+
+    key = serializers.CharField(max_length=LONGEST_KEY, help_text="Small letters, digits, _ and -.")
+    text = serializers.CharField(max_length=LONGEST_TEXT)
+    description = serializers.CharField(max_length=LONGEST_DESCRIPTION, required=False)
+    ties_allowed = serializers.BooleanField(required=False, help_text="Default: true.")
+    strength = serializers.BooleanField(required=False)
+    tie_kinds = serializers.BooleanField(required=False)
 
 
 class StudySerializer(serializers.ModelSerializer[Study]):
@@ -16,6 +28,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 
     group = serializers.CharField(source="group.slug", read_only=True)
     arms: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
+    criteria: Any = QuestionSerializer(many=True, read_only=True)
 
     class Meta:
         model = Study
@@ -23,6 +36,8 @@ class StudySerializer(serializers.ModelSerializer[Study]):
             *("slug", "group", "title", "task_kind", "question", "source_label", "label_left", "label_right"),
             *("guidelines", "consent_text", "consent_version", "content_warning", "contact", "language"),
             *("render_markdown", "render_math", "ties_allowed", "pair_order", "auto_advance"),
+            *("question_key", "question_description", "strength", "tie_kinds"),
+            *("criteria", "first_reason", "first_reason_min_length"),
             *("protocol", "arms", "arm_unit", "balance_arms"),
             *("reason_min_length", "pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
             *("pay_per_hit", "currency", "minutes_per_hit", "pay_late", "keep_personal_days"),
@@ -60,25 +75,31 @@ class StudySettingsSerializer(serializers.ModelSerializer[Study]):
     """Settings of a study to be changed; and why, once rating has begun."""
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
+    criteria: Any = QuestionSerializer(many=True, required=False)
     amendment_reason = serializers.CharField(required=False, help_text="Needed once rating has begun.")
 
     class Meta:
         model = Study
         fields = [*StudySettingsForm.Meta.fields, "amendment_reason"]
-        extra_kwargs = {name: {"required": False} for name in StudySettingsForm.Meta.fields if name != "arms"}
+        extra_kwargs = {
+            name: {"required": False} for name in StudySettingsForm.Meta.fields if name not in ("arms", "criteria")
+        }
 
 
 class NewStudySerializer(serializers.ModelSerializer[Study]):
     """A study to be made: its short name, and settings that override its template's."""
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
+    criteria: Any = QuestionSerializer(many=True, required=False)
     template = serializers.ChoiceField(choices=list(TEMPLATES), required=False)
     group = serializers.CharField(required=False, help_text="Short name of a group that you may make studies in.")
 
     class Meta:
         model = Study
         fields = ["slug", "template", "group", *StudySettingsForm.Meta.fields]
-        extra_kwargs = {name: {"required": False} for name in StudySettingsForm.Meta.fields if name != "arms"}
+        extra_kwargs = {
+            name: {"required": False} for name in StudySettingsForm.Meta.fields if name not in ("arms", "criteria")
+        }
 
 
 class CopySerializer(serializers.Serializer[Any]):

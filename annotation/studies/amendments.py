@@ -9,11 +9,15 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.core.errors import AmendmentNeeded, SettingFixed
+from annotation.core.questions import without_wording
 from annotation.models import Assignment, Batch, Event, Rating, Study
 from annotation.studies.log import log
 
 FIXED_BY_DRAWS = frozenset({"protocol", "arms", "arm_unit"})
-FIXED_BY_VOTES = FIXED_BY_DRAWS | {"ties_allowed", "pair_order"}
+FIXED_BY_VOTES = FIXED_BY_DRAWS | {
+    *("ties_allowed", "pair_order"),
+    *("strength", "tie_kinds", "question_key", "criteria", "first_reason"),
+}
 FOR_RESEARCHERS = frozenset({"title"})  # seen by researchers only, so no amendment
 
 
@@ -27,11 +31,15 @@ def rating_has_begun(study: Study) -> bool:
     return claims.exists()
 
 
-def refuse_fixed(study: Study, changed: set[str]) -> None:
-    """Refuse to change settings that existing votes or arm draws depend on.
+def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
+    """Refuse to change settings that existing votes or arm draws depend on; questions may be reworded.
 
+    changes : setting → (before, after)
     Raises: SettingFixed.
     """
+    changed = set(changes)
+    if "criteria" in changes and without_wording(changes["criteria"][0]) == without_wording(changes["criteria"][1]):
+        changed.remove("criteria")
     if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
         raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
     if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():

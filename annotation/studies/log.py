@@ -82,7 +82,9 @@ def _change(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
+        return (
+            ", ".join(f"{one['key']}: {one['text']}" if isinstance(one, dict) else str(one) for one in value) or "none"
+        )
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "nothing" if value in (None, "") else str(value)

@@ -95,7 +95,7 @@ def save_settings(
     settings = {name: _normalized(value) for name, value in settings.items()}
     before = {name: _normalized(getattr(study, name)) for name in settings}
     changed = {name for name, value in settings.items() if before[name] != value}
-    refuse_fixed(study, changed)
+    refuse_fixed(study, {name: (before[name], settings[name]) for name in changed})
     is_amendment = needs_amendment(study, changed, _normalized(reason))
     if "consent_text" in changed:
         study.consent_version += 1

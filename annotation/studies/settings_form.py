@@ -9,8 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import BadFields
 from annotation.core.lines import text_problem
+from annotation.core.questions import BadQuestion, checked_questions
 from annotation.models import Study
 from annotation.studies.amendments import rating_has_begun
+from annotation.studies.question_fields import FurtherQuestionsField
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -20,9 +22,16 @@ _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 BOOLEAN_WORDS = (*_YES, *_NO)  # how a command line may write a boolean
 
 
+QUESTION_FIELDS = (
+    *("label_left", "label_right", "question", "question_description", "ties_allowed", "tie_kinds", "strength"),
+    *("question_key", "criteria", "first_reason", "first_reason_min_length"),
+)
+
+
 class StudySettingsForm(forms.ModelForm[Study]):
     """All settings of a study, in groups."""
 
+    PREVIEWED = "question"  # its group is shown as raters see it
     GROUPS: "ClassVar[list[tuple[StrOrPromise, StrOrPromise, list[str]]]]" = [
         (_("The study"), _("For researchers; raters never see this part."), ["title", "task_kind"]),
         (
@@ -34,10 +43,11 @@ class StudySettingsForm(forms.ModelForm[Study]):
             ],
         ),
         (
-            _("What they are asked"),
-            _("Once votes have been given, only the wording can be changed."),
-            ["question", "label_left", "label_right", "ties_allowed", "pair_order", "auto_advance"],
+            _("Questions"),
+            _("What raters are asked of each pair. Once votes have been given, only the wording can be changed."),
+            list(QUESTION_FIELDS),
         ),
+        (_("The page"), _("How the pairs of a HIT follow each other."), ["pair_order", "auto_advance"]),
         (
             _("Two stages"),
             _("First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given."),
@@ -74,6 +84,12 @@ class StudySettingsForm(forms.ModelForm[Study]):
         ),
     )
 
+    criteria = FurtherQuestionsField(
+        required=False,
+        label=_("Further questions"),
+        help_text=_("Up to five on each pair, after the main one. A row without a key and a text is not asked."),
+    )
+
     currency = forms.CharField(
         required=False, max_length=3, label=_("Currency"), help_text=_("Three capital letters, as EUR.")
     )
@@ -84,6 +100,8 @@ class StudySettingsForm(forms.ModelForm[Study]):
             *("title", "task_kind", "question", "source_label", "label_left", "label_right", "ties_allowed"),
             *("guidelines", "consent_text", "content_warning", "contact", "language", "render_markdown"),
             "render_math",
+            *("question_key", "question_description", "strength", "tie_kinds"),
+            *("criteria", "first_reason", "first_reason_min_length"),
             *("pair_order", "auto_advance", "protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"),
             *("pairs_per_hit", "raters_per_hit", "most_hits_per_rater"),
             *("pay_per_hit", "currency", "minutes_per_hit", "pay_late"),
@@ -105,7 +123,13 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "question": _("Question"),
             "label_left": _("Name of the left text"),
             "label_right": _("Name of the right text"),
+            "question_key": _("Key of the question"),
+            "question_description": _("Description of the question"),
             "ties_allowed": _("Offer “no preference”"),
+            "tie_kinds": _("Ask whether both are good or both are bad"),
+            "strength": _("Ask how much one is preferred"),
+            "first_reason": _("A reason for each pair’s first choice"),
+            "first_reason_min_length": _("Least length of that reason"),
             "pair_order": _("Order of the pairs on a page"),
             "auto_advance": _("A choice leads to the next pair"),
             "protocol": _("How often raters are asked"),
@@ -137,7 +161,14 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "language": _("A tag such as en, ar or pt-BR, for screen readers; empty when unknown or mixed."),
             "render_markdown": _("Without links and pictures."),
             "render_math": _("$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed."),
+            "question": _("The main one: gold, repeats, qualification and the second stage are about it."),
+            "question_key": _("Its name in files and filters, where several questions are asked."),
+            "question_description": _("Shown to raters below the question."),
             "ties_allowed": "",
+            "tie_kinds": _("In place of “no preference”: “both are good” and “both are bad”."),
+            "strength": _("Much or slightly. Findings use the side; one measure of agreement uses the strength too."),
+            "first_reason": _("In the first stage, in the rater’s words, beside the main question."),
+            "first_reason_min_length": _("Characters, where it is needed."),
             "auto_advance": _("Raters can switch it off for themselves."),
             "balance_arms": _("Where raters are split: as many of every arm on each HIT."),
             "keep_personal_days": _(
@@ -162,7 +193,10 @@ class StudySettingsForm(forms.ModelForm[Study]):
         }
         widgets: ClassVar[dict[str, forms.Widget]] = {
             name: forms.Textarea(attrs={"rows": rows})
-            for name, rows in (("consent_text", 8), ("guidelines", 8), ("content_warning", 3))
+            for name, rows in (
+                *(("consent_text", 8), ("guidelines", 8)),
+                *(("content_warning", 3), ("question_description", 2)),
+            )
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -176,6 +210,16 @@ class StudySettingsForm(forms.ModelForm[Study]):
         """Split names at line breaks and commas."""
         given = self.cleaned_data["arms"].replace(",", "\n").splitlines()
         return [name.strip() for name in given if name.strip()]
+
+    def clean(self) -> dict[str, Any]:
+        """Return further questions as they are stored, if they can be asked."""
+        cleaned = super().clean() or {}
+        if "criteria" in cleaned:
+            try:
+                cleaned["criteria"] = checked_questions(cleaned["criteria"], cleaned.get("question_key", ""))
+            except BadQuestion as problem:
+                self.add_error("criteria", str(problem))
+        return cleaned
 
     def clean_currency(self) -> str:
         """Return the code in capital letters."""
@@ -192,9 +236,12 @@ class StudySettingsForm(forms.ModelForm[Study]):
         return str(self.cleaned_data.get("amendment_reason", ""))
 
     @property
-    def groups(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField]]]":
-        """The groups of fields: heading, help text, fields."""
-        return [(title, help_text, [self[name] for name in names]) for title, help_text, names in self.GROUPS]
+    def groups(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool]]":
+        """The groups of fields: heading, help text, fields, and whether a preview is shown."""
+        return [
+            (title, help_text, [self[name] for name in names], self.PREVIEWED in names)
+            for title, help_text, names in self.GROUPS
+        ]
 
 
 class FirstSettingsForm(StudySettingsForm):
@@ -217,15 +264,22 @@ class FirstSettingsForm(StudySettingsForm):
         return [self[name] for name in self.FIRST]
 
     @property
-    def further(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool]]":
-        """The other groups: heading, help text, fields, and whether one has errors."""
+    def further(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool, bool]]":
+        """The other groups: as `groups`, and whether a field has errors."""
         left = [
-            (title, help_text, [one for one in fields if one.name not in self.FIRST])
-            for title, help_text, fields in self.groups
+            (title, help_text, [one for one in fields if one.name not in self.FIRST], previewed)
+            for title, help_text, fields, previewed in self.groups
         ]
-        return [
-            (title, help_text, fields, any(one.errors for one in fields)) for title, help_text, fields in left if fields
-        ]
+        return [(*group, any(one.errors for one in group[2])) for group in left if group[2]]
+
+
+class QuestionsForm(StudySettingsForm):
+    """The questions alone, for their preview."""
+
+    arms = currency = None  # type: ignore[assignment]  # how Django leaves out a field of the parent
+
+    class Meta(StudySettingsForm.Meta):
+        fields = list(QUESTION_FIELDS)
 
 
 def reason_field(**more: Any) -> forms.CharField:
@@ -273,7 +327,7 @@ def form_data(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
 def _form_value(value: Any) -> Any:
     """Return a value as form data; booleans stay."""
     if isinstance(value, list):
-        return "\n".join(value)
+        return "\n".join(value) if all(isinstance(one, str) for one in value) else value
     return value if isinstance(value, bool) else "" if value is None else str(value)
 
 
@@ -286,6 +340,8 @@ def _kind_problem(field: forms.Field, value: Any) -> str:
     if isinstance(field, forms.BooleanField):
         fits = isinstance(value, bool) or (isinstance(value, str) and value.lower() in BOOLEAN_WORDS)
         return "" if fits else gettext("The value must be true or false.")
+    if isinstance(field, FurtherQuestionsField) and isinstance(value, list):
+        return ""
     parts = value if isinstance(value, list) else [value]
     if isinstance(value, list) and field is not StudySettingsForm.base_fields["arms"]:
         return gettext("This can't be a list.")

@@ -11,10 +11,12 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
+from annotation.core.default_labels import translate_default
 from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
@@ -44,7 +46,7 @@ from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm
+from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, QuestionsForm, StudySettingsForm
 
 
 @login_required
@@ -222,6 +224,34 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
     study, summary = made
     messages.success(request, summary or _("Study %(slug)s is made. Read its texts in next.") % {"slug": study.slug})
     return study
+
+
+@login_required
+@require_POST
+def question_preview(request: HttpRequest) -> HttpResponse:
+    """Show the questions of a form of settings as raters see them, or what is wrong with them."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    form = QuestionsForm(request.POST, instance=Study())
+    problems = [
+        f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items() if name in form.fields
+    ]
+    study = form.instance
+    context = {
+        "problems": problems,
+        "first_reason": study.first_reason,
+        "questions": []
+        if problems
+        else [
+            {
+                "text": translate_default(question.text),
+                "description": question.description,
+                "labels": list(question.labels(*study.side_labels).values()),
+            }
+            for question in study.questions
+        ],
+    }
+    return TemplateResponse(request, "annotation/study_pages/_question_preview.html", context)
 
 
 @study_view(*MANAGERS, methods=FORM)

@@ -73,5 +73,5 @@ def _family(item: str) -> tuple[str, str]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(value) or "none"
+        return ", ".join(one if isinstance(one, str) else one["key"] for one in value) or "none"
     return "nothing" if value in (None, "") else str(value)

@@ -60,7 +60,15 @@ def test_the_page_shows_every_setting_in_a_group() -> None:
     assert sorted(grouped) == sorted(StudySettingsForm.base_fields)
     for name in grouped:
         assert page.count(f'id="id_{name}"') == 1
-    for legend in ("What raters read", "What they are asked", "Two stages", "HITs", "Pay", "Qualification and checks"):
+    for legend in (
+        "What raters read",
+        "Questions",
+        "The page",
+        "Two stages",
+        "HITs",
+        "Pay",
+        "Qualification and checks",
+    ):
         assert f"<h2>{legend}</h2>" in page
 
 
@@ -129,6 +137,11 @@ def test_a_wrong_setting_is_told_at_its_field_and_nothing_is_stored(
         ("arm_unit", "instance"),
         ("ties_allowed", ""),
         ("pair_order", "fixed"),
+        ("strength", "on"),
+        ("tie_kinds", "on"),
+        ("question_key", "clarity"),
+        ("criteria", '[{"key": "coherence", "text": "Which is more coherent?"}]'),
+        ("first_reason", "optional"),
     ],
 )
 def test_what_votes_were_given_under_is_fixed(name: str, value: str) -> None:
