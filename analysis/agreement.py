@@ -16,6 +16,7 @@ from analysis.types import FloatArray, verdict_array
 
 Level = Literal["nominal", "ordinal", "interval"]
 VALUES = np.array([-1.0, 0.0, 1.0])  # rows and columns of every 3 x 3 table, in this order
+DEGREES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # the same of 5 x 5 tables
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,7 @@ def coincidences(ratings: npt.ArrayLike) -> FloatArray:
     returns : (n_units, 3, 3) over -1, 0, +1; a unit with m >= 2 ratings sums to m, any other is all 0
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
-    counts = _value_counts(ratings)
-    raters = counts.sum(axis=1)[:, np.newaxis, np.newaxis]
-    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :] - counts[:, :, np.newaxis] * np.eye(3)
-    shares: FloatArray = np.divide(pairs, raters - 1, out=np.zeros(pairs.shape), where=raters > 1)
-    return shares
+    return _coincidences_of(_value_counts(ratings))
 
 
 def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> FloatArray:
@@ -76,14 +73,7 @@ def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> 
     observed = np.asarray(matrix, dtype=np.float64)
     if observed.shape[-2:] != (3, 3):
         raise ShapeError(f"need (..., 3, 3) coincidences, got {observed.shape}")
-    margin = observed.sum(axis=-1)
-    total = margin.sum(axis=-1)
-    distance = _distances(margin, level)
-    disagreed = (observed * distance).sum(axis=(-2, -1))
-    expected = (margin[..., :, np.newaxis] * margin[..., np.newaxis, :] * distance).sum(axis=(-2, -1))
-    undefined = np.full(total.shape, np.nan)
-    alpha: FloatArray = 1 - np.divide((total - 1) * disagreed, expected, out=undefined, where=expected > 0)
-    return alpha
+    return _alpha(observed, _distances(observed.sum(axis=-1), level))
 
 
 def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
@@ -95,6 +85,62 @@ def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> floa
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
     return float(alpha_from_coincidences(coincidences(ratings).sum(axis=0), level))
+
+
+def degrees(verdict: npt.ArrayLike, strength: npt.ArrayLike) -> FloatArray:
+    """Verdicts refined by how much one text is preferred.
+
+    verdict  : (...) of -1, 0, +1, NaN for missing
+    strength : (...) 1 slightly, 2 much, NaN where it is not known; of a preference, ignored at a tie
+    returns  : (...) of -2, -1, 0, 1, 2, NaN for a missing verdict and for a preference of unknown strength
+    raises   : UnknownValue, ShapeError if the two shapes differ
+    """
+    sides, much = verdict_array(verdict), np.asarray(strength, dtype=np.float64)
+    if sides.shape != much.shape:
+        raise ShapeError(f"need two arrays of one shape, got {sides.shape} and {much.shape}")
+    if unknown := set(much[~np.isnan(much)].tolist()) - {1.0, 2.0}:
+        raise UnknownValue(f"a strength is 1 or 2, got {sorted(unknown)[0]}")
+    return np.where(sides == 0, 0.0, sides * much)
+
+
+def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
+    """What each unit adds to Krippendorff's coincidence matrix over the five degrees.
+
+    ratings : (n_units, n_raters) of -2, -1, 0, 1, 2, NaN for missing
+    returns : (n_units, 5, 5) over -2 to 2; a unit with m >= 2 ratings sums to m, any other is all 0
+    raises  : UnknownValue for other ratings; ShapeError unless 2-D
+    source  : Krippendorff 2004, Content Analysis, §11.3
+    """
+    units = np.asarray(ratings, dtype=np.float64)
+    known = units[~np.isnan(units)]
+    if strangers := set(known.tolist()) - set(DEGREES.tolist()):
+        raise UnknownValue(f"a degree is -2, -1, 0, 1 or 2, got {sorted(strangers)[0]}")
+    return _coincidences_of(_counts_of(units, DEGREES))
+
+
+def degree_alpha_from_coincidences(matrix: npt.ArrayLike) -> FloatArray:
+    """Krippendorff's alpha of five ordered degrees, from coincidence matrices summed over units.
+
+    matrix  : (..., 5, 5)
+    returns : (...,) at most 1, a scalar for one matrix; NaN without variation or without pairable values
+    raises  : ShapeError
+    source  : Krippendorff 2004, Content Analysis, §11.3 and eq. 11.4, ordinal
+    """
+    observed = np.asarray(matrix, dtype=np.float64)
+    if observed.shape[-2:] != (5, 5):
+        raise ShapeError(f"need (..., 5, 5) coincidences, got {observed.shape}")
+    return _alpha(observed, _rank_distances(observed.sum(axis=-1)))
+
+
+def degree_alpha(ratings: npt.ArrayLike) -> float:
+    """Ordinal Krippendorff's alpha of verdicts with their strengths; see `krippendorff_alpha`.
+
+    ratings : (n_units, n_raters) of -2, -1, 0, 1, 2, NaN for missing; a unit with one rating plays no part
+    returns : at most 1; NaN if all pairable ratings are alike or there are none
+    raises  : UnknownValue, ShapeError
+    source  : Krippendorff 2004, Content Analysis, §11.3
+    """
+    return float(degree_alpha_from_coincidences(degree_coincidences(ratings).sum(axis=0)))
 
 
 def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
@@ -204,10 +250,30 @@ def majority_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement
 
 
 def _value_counts(ratings: npt.ArrayLike) -> FloatArray:
-    units = verdict_array(ratings)
+    return _counts_of(verdict_array(ratings), VALUES)
+
+
+def _counts_of(units: FloatArray, values: FloatArray) -> FloatArray:
     if units.ndim != 2:
         raise ShapeError(f"need (n_units, n_raters) ratings, got shape {units.shape}")
-    return np.stack([(units == value).sum(axis=1) for value in VALUES], axis=1).astype(np.float64)
+    return np.stack([(units == value).sum(axis=1) for value in values], axis=1).astype(np.float64)
+
+
+def _coincidences_of(counts: FloatArray) -> FloatArray:
+    raters = counts.sum(axis=1)[:, np.newaxis, np.newaxis]
+    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :] - counts[:, :, np.newaxis] * np.eye(counts.shape[1])
+    shares: FloatArray = np.divide(pairs, raters - 1, out=np.zeros(pairs.shape), where=raters > 1)
+    return shares
+
+
+def _alpha(observed: FloatArray, distance: FloatArray) -> FloatArray:
+    margin = observed.sum(axis=-1)
+    total = margin.sum(axis=-1)
+    disagreed = (observed * distance).sum(axis=(-2, -1))
+    expected = (margin[..., :, np.newaxis] * margin[..., np.newaxis, :] * distance).sum(axis=(-2, -1))
+    undefined = np.full(total.shape, np.nan)
+    alpha: FloatArray = 1 - np.divide((total - 1) * disagreed, expected, out=undefined, where=expected > 0)
+    return alpha
 
 
 def _distances(margin: FloatArray, level: Level) -> FloatArray:
@@ -216,8 +282,15 @@ def _distances(margin: FloatArray, level: Level) -> FloatArray:
         return 1 - np.eye(3)
     if level not in ("ordinal", "interval"):
         raise UnknownValue(f"unknown level {level!r}; known: {', '.join(get_args(Level))}")
-    # Ordinal: half of the own margin and all margins below, so that distances are differences of mid-ranks.
-    scale = VALUES if level == "interval" else np.cumsum(margin, axis=-1) - margin / 2
+    return _rank_distances(margin) if level == "ordinal" else _squares(VALUES)
+
+
+def _rank_distances(margin: FloatArray) -> FloatArray:
+    # Half of the own margin and all margins below, so that distances are differences of mid-ranks.
+    return _squares(np.cumsum(margin, axis=-1) - margin / 2)
+
+
+def _squares(scale: FloatArray) -> FloatArray:
     squares: FloatArray = np.square(scale[..., :, np.newaxis] - scale[..., np.newaxis, :])
     return squares
 

@@ -166,3 +166,19 @@ def mturk_row(
             f"Answer.pref{j}": answer,
         }
     return row
+
+
+def criterion(key: str, **changes: Any) -> dict[str, Any]:
+    """Write a further question as studies store it."""
+    plain = {"text": f"Which one has more {key}?", "description": "", "ties_allowed": True}
+    return {"key": key, **plain, "strength": False, "tie_kinds": False, **changes}
+
+
+def ask_more(study: Study, *further: str | Mapping[str, Any], **settings: Any) -> Study:
+    """Let a study ask further questions, plain ones by their keys, and change its settings."""
+    study.criteria = [criterion(one) if isinstance(one, str) else dict(one) for one in further]
+    for name, value in settings.items():
+        setattr(study, name, value)
+    study.clean()
+    study.save()
+    return study

@@ -1,14 +1,14 @@
 """Ratings → arrays for `analysis`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from django.db.models import QuerySet
 
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN
+from annotation.core.questions import MAIN, Answer, Question
 from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration, without_checks
 
@@ -41,12 +41,26 @@ class RatedPairs:
     raters        : the raters' codes
     chance        : (n,) inclusion probability of the instance, recorded by the HIT of the verdict (for a judge: by all
                     HITs of the instance); NaN where none is recorded
+    asked, answers: of people, where the question asks for strengths or kinds of ties: the question, and (n,) the whole
+                    answers, None where there is none
     """
 
     outcomes: Outcomes
     first_is_a: np.ndarray
     raters: tuple[str, ...]
     chance: FloatArray
+    asked: Question | None = None
+    answers: tuple[Answer | None, ...] = ()
+
+    def at(self, rows: IntArray) -> "RatedPairs":
+        """Return some of the rows."""
+        return replace(
+            self,
+            outcomes=rows_of(self.outcomes, rows),
+            first_is_a=self.first_is_a[rows],
+            chance=self.chance[rows],
+            answers=tuple(self.answers[row] for row in rows.tolist()) if self.answers else (),
+        )
 
 
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
@@ -89,8 +103,10 @@ def _chances(placed: Iterable[tuple[int, int, float | None]]) -> dict[int, float
     }
 
 
-def human_ratings(selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first") -> RatedPairs:
-    """Return human verdicts on a selection, of counted assignments only (see `AssignmentQuerySet.counted`).
+def human_ratings(
+    selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first", question: int = MAIN
+) -> RatedPairs:
+    """Return human answers to a question on a selection, of counted assignments only (see `AssignmentQuerySet.counted`).
 
     Every pair of an answered HIT is a row; a pair without an answer has a missing verdict, so that its rating set
     counts as incomplete.
@@ -118,12 +134,10 @@ def human_ratings(selection: Selection, batches: Iterable[Batch] | None = None, 
             assignment__hit__batch__in=chosen
         ).values_list("pk", "assignment_id", "pair_id", "a_is_left")
     }
-    verdicts: dict[int | None, int] = dict(
-        Rating.objects.of_question(MAIN)
-        .filter(stage=stage, display__assignment__hit__batch__in=chosen)
-        .values_list("display_id", "verdict")
-    )
-    rows, chance_of_row = [], []
+    given = Rating.objects.of_question(question).filter(stage=stage, display__assignment__hit__batch__in=chosen)
+    verdicts: dict[int | None, int] = dict(given.values_list("display_id", "verdict"))
+    asked_for = selection.configuration.study.questions[question]
+    rows, chance_of_row, shown_rows = [], [], []
     for assignment_id, code, hit_id in counted.order_by("pk").values_list("pk", "annotator__code", "hit_id"):
         placed = [pair_id for pair_id in asked[hit_id] if pair_id in pairs]
         seen = [shown.get((assignment_id, pair_id), (None, True)) for pair_id in placed]
@@ -135,7 +149,16 @@ def human_ratings(selection: Selection, batches: Iterable[Batch] | None = None, 
             ]
             rows += answered
             chance_of_row += [chances[hit_id]] * len(answered)
-    return rated_pairs(selection, rows, chance_of_row)
+            shown_rows += [display for display, _ in seen if stage == Rating.Stage.FIRST or display in verdicts]
+    found = rated_pairs(selection, rows, chance_of_row)
+    if not (asked_for.strength or asked_for.tie_kinds):
+        return found
+    return replace(found, asked=asked_for, answers=tuple(map(_whole_answers(given).get, shown_rows)))
+
+
+def _whole_answers(given: QuerySet[Rating]) -> dict[int | None, Answer]:
+    stored = given.values_list("display_id", "verdict", "strength", "tie_kind")
+    return {display: Answer(verdict, strength, tie_kind) for display, verdict, strength, tie_kind in stored}
 
 
 def batches_for_rating(configuration: Configuration) -> QuerySet[Batch]:

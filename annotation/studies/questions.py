@@ -16,3 +16,12 @@ def find_question(study: Study, key: str) -> Question:
     if key not in by_key:
         raise UnknownName(f"study {study.slug} asks no question {key}; it asks: {', '.join(by_key)}")
     return by_key[key]
+
+
+def question_named(study: Study, key: str) -> Question | None:
+    """Find a question where a study asks several; None where it asks one, which is not named anywhere.
+
+    Raises: UnknownName listing those that exist.
+    """
+    found = find_question(study, key)
+    return found if len(study.questions) > 1 else None

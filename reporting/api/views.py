@@ -61,6 +61,7 @@ FINDINGS_PARAMETERS = [
     OpenApiParameter("similarity", str, description="Whose separability to bin by; computed last when left out."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
     OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
+    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
 ]
 EFFECT_PARAMETERS = [
     OpenApiParameter("dataset", str, description="Only this data set."),
@@ -73,6 +74,7 @@ SEPARABILITY_PARAMETERS = [
     OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
     OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
     OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where on an alignment is high."),
+    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
 ]
 
 

@@ -87,7 +87,7 @@ def pooled_consistency(pooled: Findings, theme: str) -> Spec:
         (shorten(name), [(bin_, bin_["raters"][place]["mean_consistency"]) for bin_ in bins])
         for place, name in enumerate(names)
     ]
-    captions = [*([SCRIPTED] if pooled["scripted"] else []), *_note_lines(pooled)]
+    captions = [*question_lines(pooled), *([SCRIPTED] if pooled["scripted"] else []), *_note_lines(pooled)]
     title = ["All configurations", "Mean consistency by separability on one scale, with 95% intervals"]
     return _curve(lines, title, captions, theme) or empty_chart("All configurations", "no rating set yet", theme)
 
@@ -282,7 +282,13 @@ def _reason(found: Findings) -> str:
 
 
 def _captions(found: Findings) -> list[str]:
-    return [*([SCRIPTED] if any(rater.get("scripted") for rater in found["raters"]) else []), *_note_lines(found)]
+    scripted = [SCRIPTED] if any(rater.get("scripted") for rater in found["raters"]) else []
+    return [*question_lines(found), *scripted, *_note_lines(found)]
+
+
+def question_lines(found: Findings) -> list[str]:
+    """Wrap the question that numbers are about to the width of a chart; none where the study asks one only."""
+    return textwrap.wrap(shorten(found["question"], MAX_NOTE_LENGTH), NOTE_WIDTH) if "question" in found else []
 
 
 def _note_lines(found: Findings) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from annotation.core.questions import MAIN
 from annotation.studies.outcomes import Selection
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judgments, presentations
@@ -18,19 +19,21 @@ class JudgeRater:
     status: dict[str, int]
 
 
-def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, drop_incomplete: bool) -> tuple[JudgeRater, ...]:
-    """Read the verdicts of each run's judge on a selection; a pair whose calls failed has none.
+def judge_raters(
+    selection: Selection, runs: Sequence[JudgeRun], *, drop_incomplete: bool, question: int = MAIN
+) -> tuple[JudgeRater, ...]:
+    """Read the answers of each run's judge to a question on a selection; a pair whose calls failed has none.
 
-    A judge whose run covers none of these pairs is left out.
+    A judge that was asked the question on none of these pairs is left out.
     """
-    found = (_judge_rater(selection, run, drop_incomplete=drop_incomplete) for run in runs)
+    found = (_judge_rater(selection, run, question, drop_incomplete=drop_incomplete) for run in runs)
     return tuple(judge for judge in found if judge.status["asked"] or judge.status["pending"])
 
 
-def _judge_rater(selection: Selection, run: JudgeRun, *, drop_incomplete: bool) -> JudgeRater:
-    judged = judgments(selection, run)
+def _judge_rater(selection: Selection, run: JudgeRun, question: int, *, drop_incomplete: bool) -> JudgeRater:
+    judged = judgments(selection, run, question=question)
     # By presentation, not by pair: a judge asked in both orders that always prefers the first text has only ties by pair.
-    shown = presentations(selection, run)
+    shown = presentations(selection, run, question=question)
     positions = Positions(shown.outcomes.instance, by_position(shown.outcomes.verdict, shown.first_is_a))
     name = f"judge:{run.judge.name}"
     read = rater(name, "judge", judged.rated, positions, {}, drop_incomplete=drop_incomplete)

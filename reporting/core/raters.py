@@ -60,12 +60,13 @@ def people_rater(
     batches: Iterable[Batch] | None,
     *,
     stage: str = "first",
+    question: int = MAIN,
     drop_incomplete: bool = False,
 ) -> Rater:
-    """Read people's counted verdicts on a selection."""
-    rated = human_ratings(selection, batches, stage=stage)
+    """Read people's counted answers to a question on a selection."""
+    rated = human_ratings(selection, batches, stage=stage, question=question)
     positions = Positions(rated.outcomes.instance, by_position(rated.outcomes.verdict, rated.first_is_a))
-    left_out = exclusion_counts(selection, batches, stage=stage)
+    left_out = exclusion_counts(selection, batches, stage=stage, question=question)
     return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=drop_incomplete)
 
 
@@ -102,8 +103,10 @@ def rater(
     )
 
 
-def exclusion_counts(selection: Selection, batches: Iterable[Batch] | None, *, stage: str) -> dict[str, int]:
-    """Count the ratings that `annotation.studies.outcomes.human_ratings` leaves out, each under the first reason that applies.
+def exclusion_counts(
+    selection: Selection, batches: Iterable[Batch] | None, *, stage: str, question: int = MAIN
+) -> dict[str, int]:
+    """Count the answers to a question that `annotation.studies.outcomes.human_ratings` leaves out, each under the first reason.
 
     withdrawn     : the annotator withdrew consent
     check         : of a qualification or a hidden check
@@ -111,7 +114,7 @@ def exclusion_counts(selection: Selection, batches: Iterable[Batch] | None, *, s
     not_submitted : the assignment was not submitted, or was returned
     surplus       : another assignment had already filled the slot
     """
-    ratings = Rating.objects.of_question(MAIN).filter(
+    ratings = Rating.objects.of_question(question).filter(
         stage=stage, display__pair__matchup__in=selection.configuration.matchups().order_by()
     )
     return count_exclusions(ratings, batches)

@@ -1,11 +1,12 @@
 """Votes by unit (a pair of an instance), aligned so that people and judges can be compared."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.agreement import degrees
 from analysis.types import FloatArray, IntArray, Outcomes
-from annotation.studies.outcomes import RatedPairs, first_votes, rows_of
+from annotation.studies.outcomes import RatedPairs, first_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,16 +22,22 @@ class Units:
     votes: FloatArray
 
 
-def units(outcomes: Outcomes) -> Units:
-    """Group verdicts by unit; the array is as wide as the unit with most votes."""
+def units(outcomes: Outcomes, values: FloatArray | None = None) -> Units:
+    """Group verdicts, or other values of the same rows, by unit; the array is as wide as the unit with most votes."""
     keys, row = np.unique(np.stack([outcomes.instance, outcomes.pair], axis=1), axis=0, return_inverse=True)
     by_unit = np.argsort(row, kind="stable")
     sizes = np.bincount(row, minlength=len(keys))
     starts = np.cumsum(sizes) - sizes
     column = np.arange(len(row)) - np.repeat(starts, sizes)
     votes = np.full((len(keys), int(sizes.max(initial=0))), np.nan)
-    votes[row[by_unit], column] = outcomes.verdict[by_unit]
+    votes[row[by_unit], column] = (outcomes.verdict if values is None else values)[by_unit]
     return Units(keys[:, 0], keys[:, 1], votes)
+
+
+def degrees_of(rated: RatedPairs) -> FloatArray:
+    """Return verdicts refined by their strengths; NaN where a strength is not known."""
+    strength = [np.nan if one is None or one.strength is None else one.strength for one in rated.answers]
+    return degrees(rated.outcomes.verdict, np.array(strength, dtype=np.float64))
 
 
 def verdicts_beside(judge: Outcomes, people: Units) -> FloatArray:
@@ -52,10 +59,7 @@ def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:
     repeated = len(outcomes) - len(first)
     if not repeated:
         return rated, 0
-    kept = replace(
-        rated, outcomes=rows_of(outcomes, first), first_is_a=rated.first_is_a[first], chance=rated.chance[first]
-    )
-    return kept, repeated
+    return rated.at(first), repeated
 
 
 def by_position(verdict: FloatArray, first_is_a: np.ndarray) -> FloatArray:

@@ -10,9 +10,11 @@ from django.urls import reverse
 
 from analysis import similarity
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN, Question
 from annotation.models import Batch, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import Selection, batches_for_rating, batches_named, select
+from annotation.studies.questions import question_named
 from annotation.studies.separability_runs import SeparabilityRuns, names_of, runs_by_configuration
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
@@ -35,6 +37,12 @@ class Filters:
     seed: int = 0
     stage: str = "first"
     judges: tuple[str, ...] | None = None
+    question: Question | None = None  # one of several; None where the study asks one only
+
+    @property
+    def question_number(self) -> int:
+        """The number of the question."""
+        return MAIN if self.question is None else self.question.number
 
     @property
     def resampler(self) -> Resampler:
@@ -50,6 +58,7 @@ class Filters:
             "bins": self.bins,
             "drop_incomplete": self.drop_incomplete,
             "stage": self.stage,
+            **({} if self.question is None else {"question": self.question.key}),
             "rounds": self.rounds,
             "level": self.resampler.level,
             "seed": self.seed,
@@ -117,8 +126,16 @@ def read_configuration(configuration: Configuration, runs: Runs, filters: Filter
         separability=separability_of(
             selection, runs.of(configuration), similarity=filters.similarity, bins=filters.bins
         ),
-        people=people_rater(selection, filters.batches, stage=filters.stage, drop_incomplete=filters.drop_incomplete),
-        judges=judge_raters(selection, runs.judges, drop_incomplete=filters.drop_incomplete),
+        people=people_rater(
+            selection,
+            filters.batches,
+            stage=filters.stage,
+            question=filters.question_number,
+            drop_incomplete=filters.drop_incomplete,
+        ),
+        judges=judge_raters(
+            selection, runs.judges, drop_incomplete=filters.drop_incomplete, question=filters.question_number
+        ),
         chosen=selection_rows(batches_for_rating(configuration), filters.batches),
     )
 
@@ -159,15 +176,16 @@ def judge_names(study: Study) -> list[str]:
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:
-    """Read `similarity`, `batch` and `judge` (repeated) and `drop_incomplete`.
+    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete` and `question`.
 
-    Raises: UnknownName for an unknown similarity, batch or judge.
+    Raises: UnknownName for an unknown similarity, batch, judge or question.
     """
     return Filters(
         similarity=similarity_named(study, query.get("similarity")),
         batches=batches_named(study, [name for name in query.getlist("batch") if name]),
         judges=judges_named(study, [name for name in query.getlist("judge") if name]),
         drop_incomplete=query.get("drop_incomplete", "") in ("1", "on", "true"),
+        question=question_named(study, query.get("question", "")),
     )
 
 
@@ -180,6 +198,8 @@ def query_of(filters: Filters, **more: str) -> str:
     query += [("judge", name) for name in filters.judges or ()]
     if filters.drop_incomplete:
         query.append(("drop_incomplete", "1"))
+    if filters.question_number != MAIN and filters.question:
+        query.append(("question", filters.question.key))
     return urlencode(query)
 
 

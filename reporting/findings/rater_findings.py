@@ -1,5 +1,6 @@
 """The findings on one rater in one configuration, as JSON; the same for people and judges."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from analysis.bootstrap import mean_sums, ratio
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
 from analysis.types import BoolArray, FloatArray
+from annotation.core.questions import MUCH, SLIGHTLY, Answer
+from annotation.studies.outcomes import RatedPairs
 from reporting.core.estimates import Basis, Estimate, Resampler, distribution_keys, estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.separability_bins import Bins
@@ -15,6 +18,11 @@ TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with votes for both system
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
 NO_RATING_SETS = "no rating set with a verdict yet"
+DEGREES = {
+    "a": {"much": Answer(-1, MUCH), "slightly": Answer(-1, SLIGHTLY), "unknown": Answer(-1)},
+    "tie": {"good": Answer(0, tie_kind="good"), "bad": Answer(0, tie_kind="bad"), "unknown": Answer(0)},
+    "b": {"much": Answer(1, MUCH), "slightly": Answer(1, SLIGHTLY), "unknown": Answer(1)},
+}
 ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
 
 
@@ -41,6 +49,20 @@ def rater_findings(rater: Rater, bins: Bins | None, resampler: Resampler, label:
         "preferred_first": _preferred_first(rater, resampler, labels),
         **_measures_of_sets(rater, all_sets, resampler, labels, why, left_out=rater.left_out),
         "bins": [] if bins is None else _bins(rater, bins, resampler, labels),
+        **_degrees(rater.rated),
+    }
+
+
+def _degrees(rated: RatedPairs) -> dict[str, Any]:
+    """Count the strengths of preferences and the kinds of ties, where the question asks for them."""
+    if rated.asked is None:
+        return {}
+    counts = Counter(answer for answer in rated.answers if answer is not None)
+    asked = {"a": rated.asked.strength, "tie": rated.asked.tie_kinds, "b": rated.asked.strength}
+    return {
+        "degrees": {
+            side: {name: counts[answer] for name, answer in DEGREES[side].items()} for side in asked if asked[side]
+        }
     }
 
 

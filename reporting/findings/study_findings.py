@@ -7,6 +7,7 @@ from annotation.core.version import VERSION
 from annotation.models import Batch, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.log import shown_with_results
+from annotation.studies.questions import question_named
 from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED, scripted_codes
 from reporting.findings.inputs import ConfigurationData, Filters, Runs, read_configuration, runs_of
@@ -28,6 +29,7 @@ def findings(
     rounds: int = 1000,
     seed: int = 0,
     judges: tuple[str, ...] | None = None,
+    question: str = "",
 ) -> dict[str, Any]:
     """Compute all findings of a study.
 
@@ -36,9 +38,13 @@ def findings(
     drop_incomplete : leave rating sets that lack a rating out of consistency and preference strength
     rounds, seed    : of the bootstrap; the same seed gives the same intervals
     judges          : names of the judges to show; all when left out
+    question        : the key of the question that they are about; the main one when left out
     """
     chosen = None if batches is None else tuple(batches)
-    return findings_under(study, Filters(similarity, chosen, bins, drop_incomplete, rounds, seed, judges=judges))
+    about = question_named(study, question)
+    return findings_under(
+        study, Filters(similarity, chosen, bins, drop_incomplete, rounds, seed, judges=judges, question=about)
+    )
 
 
 def findings_under(study: Study, filters: Filters) -> dict[str, Any]:

@@ -5,10 +5,14 @@ from typing import Any
 from reporting.core.text import estimate_text, printable
 from reporting.findings.measures import measures
 
+DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
+
 
 def as_text(found: dict[str, Any]) -> str:
     """Return the main numbers of findings, one block per configuration."""
     blocks = [f"study {printable(found['study'])} (version {found['version']})"]
+    if "question" in found["filters"]:
+        blocks.append(f"about the question {found['filters']['question']}")
     if not found["configurations"]:
         blocks.append("no configuration yet: import instances with generations of two systems")
     blocks += [_configuration(one) for one in found["configurations"]]
@@ -52,12 +56,18 @@ def _rater(rater: dict[str, Any]) -> list[str]:
             f"  asked {rater['asked']}, parsed {rater['parsed']}, unparsed {rater['unparsed']}, "
             f"refused {rater['refused']}, errors {rater['errors']}"
         )
+    if "degrees" in rater:
+        lines += [f"  {DEGREES_OF[side]}: {_counts(counts)}" for side, counts in rater["degrees"].items()]
     for one in measures():
         lines += [f"  {name:<25} {estimate_text(estimate)}" for name, estimate in one.lines(rater)]
     for bin_ in rater["bins"]:
         mean = estimate_text(bin_["mean_consistency"])
         lines.append(f"  separability {bin_['low']:.3f} to {bin_['high']:.3f}: {bin_['instances']} instances, {mean}")
     return lines
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _weighted(weighted: dict[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """The findings page, its charts, and the same numbers as JSON."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -15,6 +16,7 @@ from annotation.studies.configurations import configuration, configurations
 from annotation.studies.separability_runs import names_of
 from reporting.core import charts
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
+from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
 from reporting.findings.inputs import Filters, chart_url, filters_of, judge_names, query_of
 from reporting.findings.measures import measures
@@ -67,6 +69,9 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "batches": list(study.batches.for_rating().values_list("name", flat=True)),
         "exports": [(kind, form) for kind in KINDS for form in FORMATS],
         "query": query_of(filters),
+        "question": question_choice(
+            study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
+        ),
     }
     return TemplateResponse(request, "reporting/findings/findings.html", context)
 
@@ -99,7 +104,7 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
 def _measures(raters: list[dict[str, Any]]) -> dict[str, Any]:
     """Return headings and estimates: a column for every measure that judges have, a table of those of people alone."""
     columns = [measure for measure in measures() if JUDGE in measure.kinds]
-    people = [measure for measure in measures() if JUDGE not in measure.kinds]
+    people = [measure for measure in measures() if JUDGE not in measure.kinds and measure.key in raters[0]]
     return {
         "headings": [heading for measure in columns for heading in measure.headings()],
         "rows": [(rater, [one for measure in columns for one in measure.estimates(rater)]) for rater in raters],
@@ -147,10 +152,11 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     if name not in {POOLED, *OF_CONFIGURATION}:
         raise Http404(f"no picture {name}")
     filters = filters_of(study, request.GET)
+    about_question = {} if filters.question is None else {"question": filters.question.text}
     if name == POOLED:
-        spec = charts.pooled_consistency(pooled_under(study, filters), theme)
+        spec = charts.pooled_consistency({**pooled_under(study, filters), **about_question}, theme)
     else:
         asked = {key: request.GET.get(key, "") for key in ("dataset", "a", "b")}
         about = configuration(study, dataset=asked["dataset"], systems=(asked["a"], asked["b"]))
-        spec = OF_CONFIGURATION[name](findings_on(about, filters), theme)
+        spec = OF_CONFIGURATION[name]({**findings_on(about, filters), **about_question}, theme)
     return chart_response(spec, form)

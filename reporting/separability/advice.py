@@ -13,6 +13,7 @@ from analysis.bootstrap import Interval, cluster_intervals, cluster_sums, mean_s
 from analysis.errors import AnalysisError
 from analysis.separability import normalise
 from analysis.types import FloatArray, IntArray
+from annotation.core.questions import MAIN
 from annotation.studies.outcomes import Selection, batches_for_rating, select
 from annotation.studies.presets import batch_defaults
 from judging.models import JudgeRun
@@ -62,11 +63,13 @@ class _Sets:
     ratings_per_matchup: int
 
 
-def read_ratings(one: ConfigurationAlignments, judge_runs: Sequence[JudgeRun]) -> ConfigurationRatings:
-    """Read people's and judges' rating sets on a configuration."""
+def read_ratings(
+    one: ConfigurationAlignments, judge_runs: Sequence[JudgeRun], question: int = MAIN
+) -> ConfigurationRatings:
+    """Read people's and judges' rating sets of a question on a configuration."""
     selection = select(one.configuration)
-    people = people_rater(selection, None)
-    judges = judge_raters(selection, judge_runs, drop_incomplete=False)
+    people = people_rater(selection, None, question=question)
+    judges = judge_raters(selection, judge_runs, drop_incomplete=False, question=question)
     return ConfigurationRatings(
         selection, selection_rows(batches_for_rating(one.configuration)), (people, *(judge.rater for judge in judges))
     )

@@ -9,6 +9,7 @@ import numpy as np
 from analysis.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN, Question
 from annotation.models import Alignment, SeparabilityRun, Study
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, labels_of, names_of
@@ -26,6 +27,7 @@ class SeparabilityFilters:
 
     similarity : name of a similarity, or the label of a run; the one computed last when empty
     threshold  : what counts as a high alignment: `half` of the normalised scale, or the `median`
+    question   : one of several, for the numbers that use ratings; None where the study asks one only
     """
 
     dataset: str = ""
@@ -34,6 +36,12 @@ class SeparabilityFilters:
     threshold: str = "half"
     rounds: int = 1000
     seed: int = 0
+    question: Question | None = None
+
+    @property
+    def question_number(self) -> int:
+        """The number of the question."""
+        return MAIN if self.question is None else self.question.number
 
     @property
     def resampler(self) -> Resampler:
@@ -57,6 +65,7 @@ class SeparabilityFilters:
             "systems": list(self.systems),
             "similarity": self.similarity,
             "threshold": self.threshold,
+            **({} if self.question is None else {"question": self.question.key}),
             "rounds": self.rounds,
             "level": self.resampler.level,
             "seed": self.seed,

@@ -77,7 +77,7 @@ def distinguishable_on(
     if not each and not pooled:
         return found
     judge_runs = tuple(judges_of(study, None))
-    rated = [read_ratings(one, judge_runs) for one in parts]
+    rated = [read_ratings(one, judge_runs, filters.question_number) for one in parts]
     scripted = scripted_codes(study)
     if each:
         for described, one, ratings in zip(found["configurations"], parts, rated, strict=True):

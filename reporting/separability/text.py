@@ -28,6 +28,8 @@ WARNING = (
 def as_text(found: dict[str, Any]) -> str:
     """Return the numbers, one block per configuration, then the pooled advice."""
     blocks = [f"study {printable(found['study'])} (version {found['version']})"]
+    if "question" in found["filters"]:
+        blocks.append(f"ratings: about the question {found['filters']['question']}")
     if not found["configurations"]:
         blocks.append("no configuration: import instances with generations of two systems")
     blocks += ["\n".join(_configuration(one)) for one in found["configurations"]]

@@ -3,6 +3,7 @@
 Its URL is not `separability/`: that one computes separability, and these views only read.
 """
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,13 +15,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN
 from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
 from annotation.separability.services import count_ignored_texts
 from annotation.studies.configurations import Configuration, configurations
+from annotation.studies.questions import question_named
 from annotation.studies.separability_runs import runs_by_configuration
 from reporting.core.charts import Spec, shorten
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
+from reporting.core.questions import question_choice
 from reporting.separability import charts
 from reporting.separability.arrays import (
     THRESHOLDS,
@@ -81,6 +85,9 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "found": numbers,
         "page": page,
         "query": query_of(filters),
+        "question": question_choice(
+            study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
+        ),
         "single": single,
         "datasets": sorted({one.dataset for one in known}),
         "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
@@ -114,15 +121,21 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
 
 
 def filters_of(study: Study, query: QueryDict) -> SeparabilityFilters:
-    """Read `dataset`, `system` (once or twice), `similarity` and `threshold`.
+    """Read `dataset`, `system` (once or twice), `similarity`, `threshold` and `question`.
 
-    Raises: UnknownName for an unknown threshold; other names are checked where they are used.
+    Raises: UnknownName for an unknown threshold or question; other names are checked where they are used.
     """
     threshold = query.get("threshold") or THRESHOLDS[0]
     if threshold not in THRESHOLDS:
         raise UnknownName(f"there is no threshold {threshold}; known: {', '.join(THRESHOLDS)}")
     systems = tuple(dict.fromkeys(name for name in query.getlist("system") if name))
-    return SeparabilityFilters(query.get("dataset", ""), systems, query.get("similarity", ""), threshold)
+    return SeparabilityFilters(
+        query.get("dataset", ""),
+        systems,
+        query.get("similarity", ""),
+        threshold,
+        question=question_named(study, query.get("question", "")),
+    )
 
 
 def query_of(filters: SeparabilityFilters, **more: str) -> str:
@@ -135,6 +148,8 @@ def query_of(filters: SeparabilityFilters, **more: str) -> str:
         query.append(("similarity", filters.similarity))
     if filters.threshold != THRESHOLDS[0]:
         query.append(("threshold", filters.threshold))
+    if filters.question_number != MAIN and filters.question:
+        query.append(("question", filters.question.key))
     return urlencode(query)
 
 
@@ -150,14 +165,14 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
         advice = (
             distinguishable_on(study, filters, page, each=False)["pooled_advice"] if len(chosen) <= PAGE_SIZE else None
         )
-        return charts.consistency_curve(advice, "All configurations on one scale", theme)
+        return charts.consistency_curve(advice, _about_ratings("All configurations on one scale", filters), theme)
     if len(chosen) != 1:
         raise Http404(f"the picture {name} is of one configuration, {len(chosen)} are looked at")
     named = chosen[0]
     title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
     if name == "consistency":
         advice = distinguishable_on(study, filters, chosen)["configurations"][0]["advice"]
-        return charts.consistency_curve(advice, title, theme)
+        return charts.consistency_curve(advice, _about_ratings(title, filters), theme)
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
     one = read_alignments(named, runs, filters.similarity)
@@ -166,6 +181,11 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
     if name == "scatter":
         return charts.self_and_cross(one, filters, theme)
     return charts.stability_curve(stability_of(one, filters), title, theme)
+
+
+def _about_ratings(title: str, filters: SeparabilityFilters) -> str:
+    """Add the key of the question that the ratings are about, where there are several."""
+    return title if filters.question is None else f"{title} – {filters.question.key}"
 
 
 def _details(
@@ -228,7 +248,11 @@ def _row(one: dict[str, Any], filters: SeparabilityFilters) -> dict[str, Any]:
     """Return one row of the overview, with the query that selects its configuration."""
     part = next((part for part in one["similarities"] if part["label"] == one["similarity"]), None)
     alone = SeparabilityFilters(
-        one["dataset"], (one["system_a"], one["system_b"]), filters.similarity, filters.threshold
+        one["dataset"],
+        (one["system_a"], one["system_b"]),
+        filters.similarity,
+        filters.threshold,
+        question=filters.question,
     )
     return {"one": one, "part": part, "query": query_of(alone)}
 

@@ -16,6 +16,9 @@ from analysis.agreement import (
     cohen_kappa,
     coincidences,
     confusions,
+    degree_alpha,
+    degree_alpha_from_coincidences,
+    degrees,
     kappa_from_confusions,
     krippendorff_alpha,
     majority,
@@ -34,6 +37,7 @@ NAN = np.nan
 LEVELS = ["nominal", "ordinal", "interval"]
 CONFIGURATIONS = ["gpt35_vicuna_cnndm", "vicuna_mistral_samsum"]
 verdict = st.sampled_from([-1.0, 0.0, 1.0, NAN])
+degree = st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0, NAN])
 tables = hnp.arrays(float, st.tuples(st.integers(0, 6), st.integers(1, 5)), elements=verdict)
 
 
@@ -237,3 +241,50 @@ def test_shapes_that_do_not_fit_are_refused():
         kappa_from_confusions(np.zeros(9))
     with pytest.raises(UnknownValue, match="'ratio'; known: nominal, ordinal, interval"):
         krippendorff_alpha([[1, 0]], "ratio")  # type: ignore[arg-type]
+
+
+def test_degrees_are_verdicts_refined_by_strength():
+    found = degrees([-1, 1, 0, 1, NAN, 0], [2, 1, NAN, NAN, 2, NAN])
+    np.testing.assert_array_equal(found, [-2, 1, 0, NAN, NAN, 0])
+    with pytest.raises(UnknownValue, match="1 or 2, got 3"):
+        degrees([1], [3])
+    with pytest.raises(ShapeError):
+        degrees([1, 1], [1])
+
+
+def test_alpha_of_degrees_by_hand():
+    # Units (-2 -1), (2 2), (-2 -2): margins of -2 3, of -1 1, of 2 2, n = 6; mid-ranks 1.5, 3.5, 5.
+    # The one disagreement is -2 against -1, twice, at a square of 4: observed 8; expected
+    # (6*4 + 12*12.25 + 4*2.25) / 5 = 36, so alpha = 1 - 8/36. By sign alone all agree, and alpha is 1.
+    units = [[-2, -1], [2, 2], [-2, -2]]
+    assert degree_alpha(units) == pytest.approx(28 / 36)
+    assert krippendorff_alpha(np.sign(units)) == 1
+
+
+@given(hnp.arrays(float, st.tuples(st.integers(0, 6), st.integers(1, 5)), elements=degree))
+def test_alpha_of_degrees_equals_the_library(units):
+    paired = units[(~np.isnan(units)).sum(axis=1) > 1]
+    found = degree_alpha(units)
+    if len(np.unique(paired[~np.isnan(paired)])) < 2:
+        assert np.isnan(found)
+        return
+    expected = krippendorff.alpha(
+        reliability_data=paired.T, value_domain=[-2, -1, 0, 1, 2], level_of_measurement="ordinal"
+    )
+    assert found == pytest.approx(expected, abs=1e-9)
+    np.testing.assert_allclose(degree_alpha(-units), found, atol=1e-9)
+
+
+@given(tables)
+def test_alpha_of_degrees_of_one_strength_is_that_of_the_verdicts(units):
+    np.testing.assert_allclose(degree_alpha(2 * units), krippendorff_alpha(units), atol=1e-12)
+
+
+def test_degrees_and_coincidences_of_other_shapes_are_refused():
+    with pytest.raises(UnknownValue, match="got 3"):
+        degree_alpha([[3, 1]])
+    with pytest.raises(ShapeError):
+        degree_alpha([1, 2])
+    with pytest.raises(ShapeError):
+        degree_alpha_from_coincidences(np.zeros((3, 3)))
+    assert np.isnan(degree_alpha([[1, NAN], [2, NAN]]))

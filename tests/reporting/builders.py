@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from annotation.core.questions import Answer
 from annotation.models import (
     Alignment,
     Annotator,
@@ -233,3 +234,28 @@ def judge(
         for place, pair, shown, answer in cells
     )
     return run
+
+
+def answer_too(assignment: Assignment, answers: Sequence[Answer | int | None], *, question: int = 1) -> None:
+    """Let the rater of an assignment answer a further question on its pairs; None leaves a pair without an answer."""
+    given = [Answer(one) if isinstance(one, int) else one for one in answers]
+    Rating.objects.bulk_create(
+        Rating(
+            display=display,
+            question=question,
+            verdict=one.verdict,
+            strength=one.strength,
+            tie_kind=one.tie_kind,
+            rated_at=assignment.submitted_at,
+        )
+        for display, one in zip(assignment.displays.order_by("position"), given, strict=True)
+        if one is not None
+    )
+
+
+def set_degrees(assignment: Assignment, degrees: Sequence[tuple[int | None, str]]) -> None:
+    """Give the answers to the main question a strength and a kind of tie, by position."""
+    rows = Rating.objects.of_question(0).filter(display__assignment=assignment).order_by("display__position")
+    for rating, (strength, tie_kind) in zip(rows, degrees, strict=True):
+        rating.strength, rating.tie_kind = strength, tie_kind
+        rating.save()

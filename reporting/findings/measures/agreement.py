@@ -10,6 +10,8 @@ from analysis.agreement import (
     agreement_sums,
     alpha_from_coincidences,
     coincidences,
+    degree_alpha_from_coincidences,
+    degree_coincidences,
     majority_agreement,
     majority_sums,
     vote_sums,
@@ -18,7 +20,7 @@ from analysis.agreement import (
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate
-from reporting.core.votes import verdicts_beside
+from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -30,6 +32,7 @@ TIE_IN_ALPHA = {
 }
 NO_COMMON_VOTES = "no pair has votes of two people"
 NO_VARIATION = "undefined: no pair has votes of two people, or all those votes are alike"
+STRENGTH_IN_ALPHA = "a tie lies between slight preferences, by rank; preferences of unknown strength are left out"
 NO_VERDICTS = "no pair has both a verdict and a vote"
 NO_MAJORITY = "no pair has both a verdict and a majority of the people"
 
@@ -58,6 +61,29 @@ def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
             *("alpha", level),
         )
         for level in LEVELS
+    }
+
+
+@measure(
+    "five_level_alpha",
+    _("Krippendorff’s α, ordinal, five levels by strength"),
+    kinds=(PERSON,),
+    text="alpha, five levels",
+    applies=lambda given: given.rater.rated.asked is not None and given.rater.rated.asked.strength,
+)
+def five_level_alpha(given: MeasureInput) -> Estimate:
+    """Krippendorff's ordinal alpha of verdicts with their strengths, over all pairs with two or more such votes."""
+    rated = given.rater.rated
+    found = units(rated.outcomes, degrees_of(rated))
+    votes = (~np.isnan(found.votes)).sum(axis=1)
+    basis = Basis(
+        int((votes > 1).sum()), "pairs with two or more votes", STRENGTH_IN_ALPHA, int((votes == 1).sum()), NO_VARIATION
+    )
+    sums = cluster_sums(degree_coincidences(found.votes), found.instance)
+    unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - votes.sum())
+    return {
+        **given.estimate(sums, degree_alpha_from_coincidences, basis, "five-level alpha"),
+        "unknown_strength": unknown,
     }
 
 

@@ -42,6 +42,7 @@ class Measure:
     key     : its key in the JSON
     label   : its heading on the page, with `%(level)s` if it has levels
     kinds   : kinds of raters that have it
+    applies : whether a rater of these kinds has it; all by default
     levels  : variants of it; its value is then one estimate for each
     text    : its name in the text; the key's words when empty
     """
@@ -52,6 +53,11 @@ class Measure:
     kinds: tuple[str, ...] = (PERSON, JUDGE)
     levels: tuple[str, ...] = ()
     text: str = ""
+    applies: Callable[[MeasureInput], bool] | None = None
+
+    def is_of(self, given: MeasureInput) -> bool:
+        """Tell whether a rater has this measure."""
+        return given.rater.kind in self.kinds and (self.applies is None or self.applies(given))
 
     def headings(self) -> list[str]:
         """Return the headings of its columns on the page."""
@@ -93,4 +99,4 @@ def measures() -> list[Measure]:
 
 def compute_measures(given: MeasureInput) -> dict[str, Any]:
     """Compute every measure of a rater, by key."""
-    return {one.key: one.compute(given) for one in measures() if given.rater.kind in one.kinds}
+    return {one.key: one.compute(given) for one in measures() if one.is_of(given)}

@@ -21,6 +21,7 @@ class Command(TandemCommand):
         argument("--similarity", help="whose separability to bin by, or a run's label (default: computed last)"),
         argument("--batch", action="append", default=[], help="only this batch; may be repeated"),
         argument("--judge", action="append", default=[], help="only this judge; may be repeated"),
+        argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
         argument("--drop-incomplete", action="store_true", help="leave out rating sets that lack a rating"),
         argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
     )
@@ -35,6 +36,7 @@ class Command(TandemCommand):
             batches=batches_named(study, options["batch"]),
             drop_incomplete=options["drop_incomplete"],
             judges=judges_named(study, options["judge"]),
+            question=options["question"],
             seed=options["seed"],
         )
         self.say_numbers(numbers, options["format"], as_text)

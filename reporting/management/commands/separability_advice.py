@@ -3,6 +3,7 @@
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand, argument
+from annotation.studies.questions import question_named
 from annotation.studies.services import find_study
 from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.arrays import THRESHOLDS
@@ -21,9 +22,13 @@ class Command(TandemCommand):
             default="half",
             help="from where on an alignment is high, for the scenarios: half of the normalised scale, or the median",
         ),
+        argument("--question", default="", metavar="KEY", help="of several questions, the one whose ratings count"),
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        filters = filters_of(options, threshold=options["threshold"])
-        numbers = distinguishable(find_study(slug), filters)
+        study = find_study(slug)
+        filters = filters_of(
+            options, threshold=options["threshold"], question=question_named(study, options["question"])
+        )
+        numbers = distinguishable(study, filters)
         self.say_numbers(numbers, options["format"], as_text)

@@ -1,0 +1,200 @@
+"""Findings of studies that ask several questions, or how much one text is preferred."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation.core.questions import Answer
+from annotation.models import Rating, Study
+from judging.models import Judgment
+from reporting.findings.inputs import Filters
+from reporting.findings.study_findings import findings
+from tests.factories import ask_more
+from tests.reporting.builders import (
+    Built,
+    answer_too,
+    build_configuration,
+    build_study,
+    build_user,
+    judge,
+    rate,
+    separate,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def built(db: None) -> Built:
+    """Two instances of two pairs, of which two people and a judge say what is better and what is more fluent."""
+    built = build_configuration(ask_more(build_study("asked"), "fluency", "detail"), instances=2, pairs=2)
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    answer_too(rate(built, 0, "ann", [-1, -1]), [1, 1])
+    answer_too(rate(built, 0, "bob", [-1, 0]), [1, None])
+    answer_too(rate(built, 1, "ann", [1, -1]), [1, 0])
+    run = judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", -1), (1, 0, "ab", 1)])
+    Judgment.objects.create(run=run, pair=built.pairs[0][0], order="ab", question=1, status="parsed", verdict=1)
+    return built
+
+
+def people(found: dict[str, Any]) -> dict[str, Any]:
+    return found["configurations"][0]["raters"][0]
+
+
+def test_findings_are_about_the_question_that_is_named(built: Built) -> None:
+    main, fluency = findings(built.study, rounds=20), findings(built.study, rounds=20, question="fluency")
+    assert people(main)["counts"] == {"a": 4, "tie": 1, "b": 1}
+    assert people(fluency)["counts"] == {"a": 0, "tie": 1, "b": 4}
+    assert people(fluency)["incomplete_rating_sets"] == 1
+    assert [one["rater"] for one in fluency["configurations"][0]["raters"]] == ["people", "judge:direct"]
+    assert fluency["configurations"][0]["raters"][1]["counts"] == {"a": 0, "tie": 0, "b": 1}
+    assert fluency["configurations"][0]["raters"][1]["asked"] == 1
+    assert fluency["rankings"][0]["systems"][0]["system"] == "second-system"
+    assert (main["filters"]["question"], fluency["filters"]["question"]) == ("overall", "fluency")
+
+
+def test_findings_of_a_question_nobody_has_answered_are_empty(built: Built) -> None:
+    found = findings(built.study, rounds=20, question="detail")
+    assert len(found["configurations"][0]["raters"]) == 1
+    assert people(found)["ratings"] == 0
+    assert people(found)["mean_consistency"]["value"] is None
+
+
+def test_excluded_answers_are_counted_by_question(built: Built) -> None:
+    out = rate(built, 1, "carla", [1, 1], state="claimed", fills_slot=False)
+    answer_too(out, [1, None])
+    assert people(findings(built.study, rounds=20))["exclusions"]["not_submitted"] == 2
+    assert people(findings(built.study, rounds=20, question="fluency"))["exclusions"]["not_submitted"] == 1
+
+
+def test_command_takes_the_question_and_lists_those_there_are(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("findings", "asked", "--question", "fluency")
+    said = capsys.readouterr().out
+    assert "about the question fluency" in said
+    assert "A 0, tie 1, B 4" in said
+    call_command("separability_advice", "asked", "--question", "fluency", "--format", "json")
+    assert json.loads(capsys.readouterr().out)["filters"]["question"] == "fluency"
+    with pytest.raises(CommandError, match="asks no question speed; it asks: overall, fluency, detail"):
+        call_command("findings", "asked", "--question", "speed")
+
+
+def test_page_is_about_one_question_and_links_the_others(built: Built, client: Client) -> None:
+    client.force_login(build_user("reader", "researcher"))
+    shown = client.get("/studies/asked/findings/", {"question": "fluency", "drop_incomplete": "1"}).content.decode()
+    assert "Which one has more fluency?" in shown
+    assert '<a href="?drop_incomplete=1">overall</a>' in shown
+    assert '<a href="?drop_incomplete=1&amp;question=fluency" aria-current="page">fluency</a>' in shown
+    assert '<input type="hidden" name="question" value="fluency">' in shown
+    assert "findings.json?drop_incomplete=1&amp;question=fluency" in shown
+    assert "mean-consistency.svg?" in shown
+    assert (
+        shown.count("&amp;question=fluency&amp;theme") + shown.count("&amp;drop_incomplete=1&amp;question=fluency") > 5
+    )
+    linked = client.get("/studies/asked/findings.json", {"question": "fluency"}).json()
+    assert people(linked)["counts"]["b"] == 4
+    assert "asks no question speed" in client.get("/studies/asked/findings/", {"question": "speed"}).content.decode()
+
+
+def test_pictures_say_which_question_they_are_about(built: Built, client: Client) -> None:
+    client.force_login(build_user("reader", "researcher"))
+    named = {"dataset": "news", "a": "first-system", "b": "second-system", "question": "fluency"}
+    drawn = client.get("/studies/asked/charts/mean-consistency.svg", named).content.decode()
+    assert "Which one has more fluency?" in drawn
+    advice = client.get("/studies/asked/distinguishable/", {"question": "fluency"}).content.decode()
+    assert "Which one has more fluency?" in advice
+
+
+def test_pages_of_a_study_with_one_question_name_none(client: Client) -> None:
+    built = build_configuration(build_study("plain"), instances=1, pairs=1)
+    rate(built, 0, "ann", [1])
+    client.force_login(build_user("reader", "researcher"))
+    shown = client.get("/studies/plain/findings/").content.decode()
+    assert "overall" not in shown
+    assert "Which one is better?" not in shown
+    found = client.get("/studies/plain/findings.json").json()
+    assert "question" not in found["filters"]
+    assert found["filters"] == Filters().as_json()
+    assert not {"degrees", "five_level_alpha"} & people(found).keys()
+
+
+MUCH, SLIGHTLY = 2, 1
+GOOD = "good"
+
+
+@pytest.fixture
+def graded(db: None) -> Built:
+    """Two instances of two pairs, whose raters say how much they prefer one, or what the two have in common."""
+    study = ask_more(build_study("graded"), strength=True, tie_kinds=True)
+    built = build_configuration(study, instances=2, pairs=2)
+    for place, code, verdicts in ((0, "ann", [-1, 0]), (0, "bob", [-1, 1]), (1, "ann", [1, 1]), (1, "bob", [1, 0])):
+        rate(built, place, code, verdicts)
+    return built
+
+
+def grade(study: Study, answers: list[Answer]) -> None:
+    """Give the ratings of a study, in the order in which they were made, these strengths and kinds."""
+    for rating, answer in zip(Rating.objects.of_question(0).order_by("pk"), answers, strict=True):
+        Rating.objects.of_question(0).filter(pk=rating.pk).update(
+            verdict=answer.verdict, strength=answer.strength, tie_kind=answer.tie_kind
+        )
+
+
+GRADES = [
+    *(Answer(-1, MUCH), Answer(0, tie_kind=GOOD), Answer(-1, SLIGHTLY), Answer(1, MUCH)),
+    *(Answer(1, MUCH), Answer(1), Answer(1, MUCH), Answer(0, tie_kind="bad")),
+]
+
+
+def test_strengths_are_counted_and_have_an_alpha_of_their_own(graded: Built) -> None:
+    grade(graded.study, GRADES)
+    found = people(findings(graded.study, rounds=20))
+    assert found["degrees"] == {
+        "a": {"much": 1, "slightly": 1, "unknown": 0},
+        "tie": {"good": 1, "bad": 1, "unknown": 0},
+        "b": {"much": 3, "slightly": 0, "unknown": 1},
+    }
+    # Pairs (-2 -1), (0 2), (2 2) and (unknown 0): the last has one known degree, and takes no part. Margins of -2, -1, 0
+    # 1 each, of 2 3, n = 6; mid-ranks 0.5, 1.5, 2.5, 4.5. Observed 2 * (1 + 4) = 10; expected
+    # 2 * (1 + 4 + 3*16 + 1 + 3*9 + 3*4) / 5 = 186/5, so alpha = 1 - 50/186.
+    alpha = found["five_level_alpha"]
+    assert alpha["value"] == pytest.approx(136 / 186)
+    assert (alpha["n"], alpha["excluded"], alpha["unknown_strength"]) == (3, 1, 1)
+
+
+def test_page_and_text_show_strengths(graded: Built, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    grade(graded.study, GRADES)
+    client.force_login(build_user("reader", "researcher"))
+    shown = client.get("/studies/graded/findings/").content.decode()
+    assert "A, not known how much" in shown
+    assert "ordinal, five levels by strength" in shown
+    call_command("findings", "graded")
+    said = capsys.readouterr().out
+    assert "B preferred: much 3, slightly 0, unknown 1" in said
+    assert "alpha, five levels        0.731" in said
+
+
+strengths = st.sampled_from([None, SLIGHTLY, MUCH])
+kinds = st.sampled_from(["", GOOD, "bad"])
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(strengths, kinds), min_size=8, max_size=8))
+def test_strengths_and_kinds_of_ties_change_no_other_number(graded: Built, drawn: list[tuple[Any, str]]) -> None:
+    verdicts = [answer.verdict for answer in GRADES]
+    grade(graded.study, [Answer(verdict) for verdict in verdicts])
+    plain = findings(graded.study, rounds=20)
+    graded_answers = [
+        Answer(verdict, strength if verdict else None, "" if verdict else kind)
+        for verdict, (strength, kind) in zip(verdicts, drawn, strict=True)
+    ]
+    grade(graded.study, graded_answers)
+    refined = findings(graded.study, rounds=20)
+    for found in (plain, refined):
+        people(found).pop("degrees")
+        people(found).pop("five_level_alpha")
+    assert refined == plain
