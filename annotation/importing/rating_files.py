@@ -8,12 +8,13 @@ from django.db import transaction
 
 from annotation.core.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
+from annotation.core.questions import MAIN, Question
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, store_ratings
-from annotation.models import Annotator, ComparisonTable, Pair, Study
+from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
 from annotation.studies.services import ensure_study, find_study, record_import
 
 
@@ -93,12 +94,50 @@ def _batch_of(pair: Pair) -> str:
     return default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name)
 
 
+class _Asked:
+    """The questions of a study, as the rows of a file name them."""
+
+    def __init__(self, study: Study) -> None:
+        self.slug = study.slug
+        self.by_key = {question.key: question for question in study.questions}
+        self.main = next(iter(self.by_key.values()))
+
+    def question(self, row: LongRow) -> Question:
+        """Return the question that a row without a problem is about."""
+        return self.by_key[row.question] if row.question else self.main
+
+    def problem(self, row: LongRow) -> str | None:
+        """Return why the study does not take a row's answer, or None."""
+        question = self.by_key.get(row.question or self.main.key)
+        if question is None:
+            return (
+                f"question is {row.question!r}; study {self.slug} asks {', '.join(self.by_key)}: name one of these, "
+                "or let the study ask that one too (setting criteria)"
+            )
+        key, main = question.key, self.main.key
+        place = "" if question.number == MAIN else f" of {key} in criteria"
+        if row.strength and not question.strength:
+            return f"strength is {row.strength}, which {key} does not ask for: set strength{place}, or leave it empty"
+        if row.tie_kind and not question.tie_kinds:
+            return (
+                f"tie_kind is {row.tie_kind!r}, which {key} does not ask for: set tie_kinds{place}, or leave it empty"
+            )
+        if question.number == MAIN:
+            return None
+        if row.stage != Rating.Stage.FIRST:
+            return f"stage is {row.stage} with question {key}; only {main} is asked in the second stage"
+        if row.reason or row.active_seconds is not None or row.wall_seconds is not None:
+            return f"reason and seconds are about the whole pair: give them with question {main}, not with {key}"
+        return None
+
+
 class _Resolver:
     """Finds the pairs and tables of a file's rows, and converts verdicts to the study's A and B."""
 
     def __init__(self, study: Study, name: str) -> None:
         self.name = name
         self.study = study
+        self.asked = _Asked(study)
         related = Pair.objects.filter(matchup__instance__study=study).select_related(
             "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
         )
@@ -113,7 +152,7 @@ class _Resolver:
     def resolve(self, rows: Sequence[LongRow]) -> list[RatingRow]:
         """Convert every row.
 
-        Raises: BadFile listing the rows without a pair or table.
+        Raises: BadFile listing the rows without a pair or table, and answers that the study does not ask for.
         """
         resolved: list[RatingRow] = []
         bad: list[BadLine] = []
@@ -129,6 +168,8 @@ class _Resolver:
                 bad.append(BadLine(row.number, "the study has no pair with these indexes"))
             elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
                 bad.append(BadLine(row.number, f"the pair has no comparison table of variant {row.table_variant!r}"))
+            elif problem := self.asked.problem(row):
+                bad.append(BadLine(row.number, problem))
             else:
                 resolved.append(self._rating(row, pair, swapped))
         if bad:
@@ -166,4 +207,7 @@ class _Resolver:
             excluded=row.excluded,
             exclusion_reason=row.exclusion_reason,
             software_version=row.software_version,
+            question=self.asked.question(row).number,
+            strength=row.strength,
+            tie_kind=row.tie_kind,
         )

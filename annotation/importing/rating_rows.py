@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.questions import MAIN
+from annotation.core.questions import MAIN, Answer
 from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
 
 _LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
@@ -35,6 +35,14 @@ class RatingRow:
     excluded: bool = False
     exclusion_reason: str = ""
     software_version: str = ""
+    question: int = MAIN
+    strength: int | None = None
+    tie_kind: str = ""
+
+    @property
+    def answer(self) -> Answer | None:
+        """The whole answer."""
+        return None if self.verdict is None else Answer(self.verdict, self.strength, self.tie_kind)
 
 
 def default_batch(dataset: str, system_a: str, system_b: str) -> str:
@@ -74,14 +82,15 @@ class _EarlierRows:
     """Earlier rows of the file."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, int, str], int] = {}
+        self._lines: dict[tuple[str, int, str, int], int] = {}
         self._shown: dict[tuple[str, int], RatingRow] = {}
 
     def problem(self, row: RatingRow) -> str | None:
         """Return how a row contradicts an earlier one, or None."""
-        earlier = self._lines.setdefault((row.rater, row.pair.pk, row.stage), row.number)
+        earlier = self._lines.setdefault((row.rater, row.pair.pk, row.stage, row.question), row.number)
         if earlier != row.number:
-            return f"rater {row.rater} rated this pair on line {earlier} already"
+            about = ", and the same question," if row.question != MAIN else ""
+            return f"rater {row.rater} rated this pair{about} on line {earlier} already"
         shown = self._shown.setdefault((row.rater, row.pair.pk), row)
         if shown.a_is_left != row.a_is_left:
             return f"rater {row.rater} was shown the other text first on line {shown.number}"
@@ -100,19 +109,20 @@ class _StoredRatings:
             (code, pair): left
             for code, pair, left in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
         }
-        ratings = Rating.objects.of_question(MAIN).filter(display__assignment__in=rated)
-        self._verdicts = {
-            (code, pair, stage): verdict
-            for code, pair, stage, verdict in ratings.values_list(
-                "display__assignment__annotator__code", "display__pair_id", "stage", "verdict"
+        ratings = Rating.objects.of_every_question().filter(display__assignment__in=rated)
+        self._answers = {
+            (code, pair, stage, question): Answer(*said)
+            for code, pair, stage, question, *said in ratings.values_list(
+                *("display__assignment__annotator__code", "display__pair_id", "stage", "question"),
+                *("verdict", "strength", "tie_kind"),
             )
         }
 
     def problem(self, row: RatingRow) -> str | None:
         """Return how a row contradicts the stored ratings, or None."""
         shown = self._shown.get((row.rater, row.pair.pk), row.a_is_left)
-        stored = self._verdicts.get((row.rater, row.pair.pk, row.stage), row.verdict)
-        if shown != row.a_is_left or stored != row.verdict:
+        stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
+        if shown != row.a_is_left or stored != row.answer:
             return f"rater {row.rater} has another rating of this pair in the study already"
         return None
 
@@ -120,7 +130,7 @@ class _StoredRatings:
         """Tell whether the row is stored already."""
         if row.verdict is None:
             return (row.rater, row.pair.pk) in self._shown
-        return (row.rater, row.pair.pk, row.stage) in self._verdicts
+        return (row.rater, row.pair.pk, row.stage, row.question) in self._answers
 
 
 def _too_long(row: RatingRow) -> list[str]:

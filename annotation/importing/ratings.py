@@ -242,7 +242,10 @@ def _rating(row: RatingRow, verdict: int, display_id: int) -> Rating:
     return Rating(
         display_id=display_id,
         stage=row.stage,
+        question=row.question,
         verdict=verdict,
+        strength=row.strength,
+        tie_kind=row.tie_kind,
         reason=row.reason,
         table=row.table,
         arm=row.arm,

@@ -1,5 +1,6 @@
 """Permissions of the API: readers of a study see its rows, and no others."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Model, Q, QuerySet
@@ -91,6 +92,19 @@ def in_study(user: Any, rows: QuerySet[Any], slug: str) -> QuerySet[Any]:
     """Keep the rows of one study; none when `user` may not read it."""
     study = Study.objects.visible_to(user, *READERS).order_by().filter(slug=slug)
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": study.values("pk")}))
+
+
+def answers_to(rows: QuerySet[Any], studies: Iterable[Study], key: str) -> QuerySet[Any]:
+    """Keep the answers to the question of this key, whose number may differ from study to study."""
+    asking: dict[int, list[int]] = {}
+    for study in studies:
+        for question in study.questions:
+            if question.key == key:
+                asking.setdefault(question.number, []).append(study.pk)
+    wanted = Q(pk__in=[])
+    for number, ids in asking.items():
+        wanted |= Q(question=number, **{f"{STUDY_PATHS[rows.model]}__in": ids})
+    return rows.filter(wanted)
 
 
 def _in_studies(rows: QuerySet[Any], condition: Q) -> QuerySet[Any]:

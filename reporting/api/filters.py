@@ -5,8 +5,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
+from annotation.members.permissions import READERS
+from annotation.models import Study
+from annotation.studies.questions import find_question
 from judging.models import Judge
-from reporting.api.access import in_study
+from reporting.api.access import answers_to, in_study
 
 
 class StudyFilter(filters.FilterSet):  # type: ignore[misc]  # without types
@@ -63,8 +66,26 @@ class AssignmentFilter(StudyFilter):
     purpose = filters.CharFilter(field_name="purpose")
 
 
-class RatingFilter(StudyFilter):
-    """By study, batch, rater and stage."""
+class QuestionFilter(StudyFilter):
+    """By study and question, of rows with a `question`."""
+
+    question = filters.CharFilter(method="of_question", label="Key of the question")
+
+    def of_question(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Keep the answers to the questions of this key; in the study that is named, or in all.
+
+        Raises: UnknownName if that study asks no such question.
+        """
+        studies = Study.objects.visible_to(self.request.user, *READERS)
+        if slug := self.data.get("study"):
+            studies = studies.filter(slug=slug)
+            for study in studies:
+                find_question(study, value)
+        return answers_to(queryset, studies, value)
+
+
+class RatingFilter(QuestionFilter):
+    """By study, question, batch, rater and stage."""
 
     batch = filters.CharFilter(field_name="display__assignment__hit__batch__name", label="Name of the batch")
     rater = filters.CharFilter(field_name="display__assignment__annotator__code", label="Code of the annotator")

@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analysis.table_checks import SUPPORTED
+from annotation.importing.formats.long_form import ANSWER_COLUMNS, answer_columns
 from annotation.models import (
     Annotator,
     Assignment,
@@ -17,6 +18,7 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
+    Study,
     System,
     VoteChange,
 )
@@ -132,7 +134,32 @@ class OfDisplaySerializer(serializers.ModelSerializer[Any]):
     pair = serializers.CharField(source="display.pair.key", read_only=True)
 
 
-class RatingSerializer(OfDisplaySerializer):
+class AnswerSerializer(OfDisplaySerializer):
+    """An answer; `question`, `strength` and `tie_kind` are there where the study asks for them."""
+
+    question = serializers.SerializerMethodField(help_text="Its key; where the study asks several questions.")
+    strength = serializers.IntegerField(
+        read_only=True, allow_null=True, help_text="1 slight, 2 strong, null: unknown; where the study asks for it."
+    )
+    tie_kind = serializers.CharField(
+        read_only=True, help_text="good or bad, empty: unknown; where the study asks for it."
+    )
+
+    def get_question(self, row: Rating | VoteChange) -> str:
+        """Return the key of the question."""
+        return self._study(row).questions[row.question].key
+
+    def to_representation(self, row: Rating | VoteChange) -> dict[str, Any]:
+        """Leave out what the row's study does not ask for."""
+        left_out = set(ANSWER_COLUMNS) - set(answer_columns(self._study(row).questions))
+        return {name: value for name, value in super().to_representation(row).items() if name not in left_out}
+
+    @staticmethod
+    def _study(row: Rating | VoteChange) -> Study:
+        return row.display.assignment.hit.batch.study
+
+
+class RatingSerializer(AnswerSerializer):
     """A vote, in study order: −1 prefers A, +1 B, 0 neither."""
 
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
@@ -144,11 +171,12 @@ class RatingSerializer(OfDisplaySerializer):
         fields = [
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason", "table"),
             *("shown_table", "arm", "active_seconds", "wall_seconds", "rated_at", "late", "software_version"),
+            *ANSWER_COLUMNS,
         ]
 
 
-class HistorySerializer(OfDisplaySerializer):
-    """A choice as it came in, in study order; the last one of a pair and stage is the rating."""
+class HistorySerializer(AnswerSerializer):
+    """A choice as it came in, in study order; the last one of a pair, stage and question is the rating."""
 
     a_shown_first = serializers.BooleanField(source="display.a_is_left", read_only=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None)
@@ -163,6 +191,7 @@ class HistorySerializer(OfDisplaySerializer):
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason"),
             *("shown_table", "table_of", "received_at", "chosen_at", "page", "active_seconds", "wall_seconds"),
             *("source_opened", "late", "software_version"),
+            *ANSWER_COLUMNS,
         ]
 
 

@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import IO
 
 from annotation.core.spreadsheet import csv_lines
-from annotation.importing.formats.long_form import RATING_COLUMNS
 from annotation.models import Study
 from judging.importing.columns import JUDGMENT_COLUMNS
 from judging.outcomes.judgments import judgment_rows
-from reporting.exports.rows import FLAG_COLUMNS, HISTORY_COLUMNS, Row, flag_rows, history_rows, rating_rows
+from reporting.exports.rows import (
+    FLAG_COLUMNS,
+    Row,
+    flag_rows,
+    history_columns,
+    history_rows,
+    rating_columns,
+    rating_rows,
+)
 
 
 def jsonl_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
@@ -23,18 +30,19 @@ def jsonl_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
 
 Lines = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
 FORMATS: dict[str, Lines] = {"csv": csv_lines, "jsonl": jsonl_lines}
-KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Sequence[str]]] = {
-    "ratings": (rating_rows, RATING_COLUMNS),
-    "judgments": (judgment_rows, JUDGMENT_COLUMNS),
-    "history": (history_rows, HISTORY_COLUMNS),
-    "flags": (flag_rows, FLAG_COLUMNS),
+# Each kind's rows and columns, which depend on what a study asks.
+KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Sequence[str]]]] = {
+    "ratings": (rating_rows, rating_columns),
+    "judgments": (judgment_rows, lambda _study: JUDGMENT_COLUMNS),
+    "history": (history_rows, history_columns),
+    "flags": (flag_rows, lambda _study: FLAG_COLUMNS),
 }
 
 
 def export_lines(study: Study, kind: str, form: str) -> Iterator[str]:
     """Yield the lines of one export: `kind` of KINDS in `form` of FORMATS."""
     rows, columns = KINDS[kind]
-    return FORMATS[form](rows(study), columns)
+    return FORMATS[form](rows(study), columns(study))
 
 
 def write_csv(path: Path, rows: Iterable[Row], columns: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Case, CharField, F, Value, When
 
-from annotation.importing.formats.long_form import PLACE, RATING_COLUMNS
+from annotation.importing.formats.long_form import PLACE, RATING_COLUMNS, answer_columns
 from annotation.importing.formats.ratings_file import CHECK_REASONS
 from annotation.models import Assignment, Flag, Rating, Study, VoteChange
 from annotation.monitoring.reports import RETURNED
@@ -71,7 +71,7 @@ RATING_FIELDS = {
     "rating": "verdict",
     "table_variant": "table__variant",
     **{name: name for name in ("stage", "arm", "reason", "active_seconds", "wall_seconds", "rated_at", "late")},
-    "software_version": "software_version",
+    **{name: name for name in ("question", "strength", "tie_kind", "software_version")},
 }
 HISTORY_FIELDS = {
     **_OF_DISPLAY,
@@ -82,6 +82,7 @@ HISTORY_FIELDS = {
     "shown_variant": "display__table__variant",
     **{name: name for name in ("table_of", "stage", "reason", "received_at", "chosen_at", "page", "active_seconds")},
     **{name: name for name in ("wall_seconds", "late", "software_version", "source_opened")},
+    **{name: name for name in ("question", "strength", "tie_kind")},
 }
 # Which texts the shown table was made from, relative to its pair; a placebo is made from anything but the pair.
 TABLE_OF = Case(
@@ -118,16 +119,29 @@ RETURN_FIELDS = {
 }
 
 
+def rating_columns(study: Study) -> tuple[str, ...]:
+    """Return the columns of a study's ratings."""
+    return (*RATING_COLUMNS, *answer_columns(study.questions))
+
+
+def history_columns(study: Study) -> tuple[str, ...]:
+    """Return the columns of a study's vote changes."""
+    return (*HISTORY_COLUMNS, *answer_columns(study.questions))
+
+
 def rating_rows(study: Study) -> Iterator[Row]:
-    """Yield every rating of a study; those that findings leave out are marked `excluded`."""
+    """Yield every rating of a study, on each of its questions; those that findings leave out are marked `excluded`."""
     ratings = _of_study(Rating.objects.of_every_question(), study)
-    ordered = ratings.order_by("display__assignment_id", "display__position", "stage")
+    ordered = ratings.order_by("display__assignment_id", "display__position", "stage", "question")
+    columns, keys = rating_columns(study), _keys(study)
     for found in _read(ordered, RATING_FIELDS):
-        yield _row(RATING_COLUMNS, {**found, **_exclusion(found), "table_variant": found["table_variant"] or ""})
+        named = {"question": keys[found["question"]], "table_variant": found["table_variant"] or ""}
+        yield _row(columns, {**found, **_exclusion(found), **named})
 
 
 def history_rows(study: Study) -> Iterator[Row]:
-    """Yield every vote change in the order received; the last of a pair and stage is the rating."""
+    """Yield every vote change in the order received; the last of a pair, stage and question is the rating."""
+    columns, keys = history_columns(study), _keys(study)
     changes = _of_study(VoteChange.objects.of_every_question().annotate(table_of=TABLE_OF), study)
     for found in _read(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
         second = found["stage"] == Rating.Stage.REVISED
@@ -137,7 +151,7 @@ def history_rows(study: Study) -> Iterator[Row]:
             "table_variant": (found["shown_variant"] or "") if second else "",
             "table_of": found["table_of"] if second else "",
         }
-        yield _row(HISTORY_COLUMNS, {**found, **_exclusion(found), **shown})
+        yield _row(columns, {**found, **_exclusion(found), **shown, "question": keys[found["question"]]})
 
 
 def flag_rows(study: Study) -> Iterator[Row]:
@@ -157,6 +171,10 @@ def flag_rows(study: Study) -> Iterator[Row]:
     blank = dict.fromkeys(("table_id", "table_variant", "aspect"), "")
     for found in _read(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
         yield _row(FLAG_COLUMNS, {**nothing, **blank, **found, "kind": RETURNED})
+
+
+def _keys(study: Study) -> tuple[str, ...]:
+    return tuple(question.key for question in study.questions)
 
 
 def _of_study(rows: Any, study: Study) -> Any:

@@ -43,6 +43,9 @@ class LongRow:
     excluded: bool
     exclusion_reason: str
     software_version: str
+    question: str
+    strength: int | None
+    tie_kind: str
 
     @property
     def is_check(self) -> bool:
@@ -106,7 +109,14 @@ def _row(cells: "_Cells") -> LongRow:
         excluded=cells.flag("excluded"),
         exclusion_reason=cells.text("exclusion_reason"),
         software_version=cells.text("software_version"),
+        question=cells.text("question"),
+        strength=cells.strength(),
+        tie_kind=cells.one_of("tie_kind", ("good", "bad", "")),
     )
+    if row.strength and not row.rating:
+        cells.problems.append(f"strength is {row.strength} with rating 0; leave it empty where neither is preferred")
+    if row.tie_kind and row.rating and not cells.in_trouble("tie_kind"):
+        cells.problems.append(f"tie_kind is {row.tie_kind!r} with rating {row.rating}; leave it empty there")
     unnamed = row.pair_index is None and (row.generation_a_index is None or row.generation_b_index is None)
     if unnamed and not cells.in_trouble("pair_index", "generation_a_index", "generation_b_index"):
         cells.problems.append("neither pair_index nor both generation indexes are given")
@@ -144,7 +154,8 @@ class _Cells:
     def one_of(self, field: str, offered: tuple[str, ...], *, default: str = "") -> str:
         value = self.text(field) or default
         if value not in offered and not self.in_trouble(field):
-            self.problems.append(f"{field} is {value!r}; it must be {' or '.join(offered)}")
+            names = " or ".join(one or "empty" for one in offered)
+            self.problems.append(f"{field} is {value!r}; it must be {names}")
         return value
 
     def whole(self, field: str) -> int | None:
@@ -163,6 +174,14 @@ class _Cells:
         if not self.in_trouble("rating"):
             self.problems.append(f"rating is {value!r}; it must be -1, 0 or 1")
         return 0
+
+    def strength(self) -> int | None:
+        value = self.text("strength")
+        if value in ("1", "2"):
+            return int(value)
+        if value:
+            self.problems.append(f"strength is {value!r}; it must be 1 or 2, or empty where it is not known")
+        return None
 
     def seconds(self, field: str) -> float | None:
         value = self.text(field)

@@ -27,7 +27,7 @@ class Command(TandemCommand):
             out.mkdir(parents=True, exist_ok=True)
             for kind, (rows, columns) in KINDS.items():
                 path = out / f"{kind}.{options['format']}"
-                count = WRITERS[options["format"]](path, rows(study), columns)
+                count = WRITERS[options["format"]](path, rows(study), columns(study))
                 self.say(f"{path}: {count} {kind}")
         except (FileExistsError, NotADirectoryError):
             raise CommandError(f"{out} is a file; --out takes a folder") from None

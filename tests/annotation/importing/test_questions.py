@@ -1,0 +1,126 @@
+"""Ratings of several questions, with strengths and kinds of ties, from a file."""
+
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.core.errors import BadFile
+from annotation.core.questions import Answer
+from annotation.importing.rating_files import import_ratings
+from annotation.importing.ratings import StoredRatings
+from annotation.models import Rating, Study
+from tests.factories import ask_more, criterion, json_lines, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    """A study that asks how much one is better, and what is more fluent and more detailed."""
+    further = (criterion("fluency", tie_kinds=True), criterion("detail"))
+    return ask_more(make_study(instances=2), *further, strength=True)
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    place = {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta"}
+    return {**place, "rater": "r1", "rating": -1, "shown_first": "a", **changes}
+
+
+def load(*records: dict[str, Any]) -> StoredRatings:
+    return import_ratings(data=json_lines(records), name="f.jsonl", slug="study")[1]
+
+
+def refused(*records: dict[str, Any]) -> str:
+    with pytest.raises(BadFile) as caught:
+        load(*records)
+    (problem,) = caught.value.lines
+    return problem.reason
+
+
+def stored() -> dict[int, Answer]:
+    return {one.question: one.answer for one in Rating.objects.of_every_question()}
+
+
+def test_answers_are_stored_under_their_questions(study: Study) -> None:
+    found = load(
+        line(strength=2, reason="clearer", active_seconds=3),
+        line(question="fluency", rating=0, tie_kind="good"),
+        line(question="detail", rating=1, strength="", tie_kind=""),
+    )
+    assert found.added == 3
+    assert stored() == {0: Answer(-1, 2), 1: Answer(0, tie_kind="good"), 2: Answer(1)}
+    assert study.batches.get().pairs_per_hit == 1
+
+
+def test_an_empty_question_is_the_main_one_and_an_empty_strength_unknown(study: Study) -> None:
+    load(line(question="", strength=None), line(question="overall", pair_index=1, strength="1"))
+    assert {one.answer for one in Rating.objects.of_question(0)} == {Answer(-1), Answer(-1, 1)}
+
+
+def test_systems_the_other_way_round_turn_the_side_and_keep_the_strength(study: Study) -> None:
+    load(line(system_a="beta", system_b="alpha", strength=2))
+    assert stored() == {0: Answer(1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"question": "speed"},
+            "question is 'speed'; study study asks overall, fluency, detail: name one of these, or let the study ask that "
+            "one too (setting criteria)",
+        ),
+        ({"strength": 3}, "strength is '3'; it must be 1 or 2, or empty where it is not known"),
+        ({"strength": 2, "rating": 0}, "strength is 2 with rating 0; leave it empty where neither is preferred"),
+        ({"tie_kind": "good", "question": "fluency"}, "tie_kind is 'good' with rating -1; leave it empty there"),
+        ({"tie_kind": "ugly"}, "tie_kind is 'ugly'; it must be good or bad or empty"),
+        (
+            {"tie_kind": "bad", "rating": 0},
+            "tie_kind is 'bad', which overall does not ask for: set tie_kinds, or leave it empty",
+        ),
+        (
+            {"strength": 1, "question": "detail"},
+            "strength is 1, which detail does not ask for: set strength of detail in criteria, or leave it empty",
+        ),
+        (
+            {"stage": "revised", "question": "detail"},
+            "stage is revised with question detail; only overall is asked in the second stage",
+        ),
+        (
+            {"active_seconds": 2, "question": "detail"},
+            "reason and seconds are about the whole pair: give them with question overall, not with detail",
+        ),
+    ],
+)
+def test_a_line_that_does_not_fit_says_what_to_do(study: Study, changes: dict[str, Any], told: str) -> None:
+    assert refused(line(**changes)) == told
+    assert stored() == {}
+
+
+def test_a_study_that_asks_for_none_refuses_strengths_and_names_the_setting() -> None:
+    make_study()
+    assert "does not ask for: set strength, or leave it empty" in refused(line(strength=1))
+    assert "(setting criteria)" in refused(line(question="fluency"))
+    assert load(line(question="overall", strength="", tie_kind="")).added == 1
+
+
+def test_answers_contradict_each_other_by_question_only(study: Study) -> None:
+    load(line(strength=2), line(question="detail", rating=1))
+    again = load(line(strength=2), line(question="detail", rating=1), line(question="fluency"))
+    assert (again.added, again.unchanged) == (1, 2)
+    other = "rater r1 has another rating of this pair in the study already"
+    assert refused(line(strength=1)) == other
+    assert refused(line(question="detail", rating=0)) == other
+    twice = (line(question="detail", pair_index=1), line(question="detail", pair_index=1, rating=0))
+    assert refused(*twice) == "rater r1 rated this pair, and the same question, on line 1 already"
+    assert refused(line(question="detail", pair_index=1), line(pair_index=1, shown_first="b")) == (
+        "rater r1 was shown the other text first on line 1"
+    )
+
+
+def test_command_shows_the_refusal(study: Study, tmp_path: Any) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_bytes(json_lines([line(question="speed")]))
+    with pytest.raises(CommandError, match="line 1: question is 'speed'"):
+        call_command("import_ratings", str(file), "--study", "study")
