@@ -7,12 +7,14 @@ from django.db import transaction
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.questions import MAIN
 from annotation.importing.content import StoredInstances, orientations, store_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, store_ratings
 from annotation.models import Instance, Pair, Study
+from annotation.models.studies import FirstReason
 from annotation.studies.services import ensure_study, record_import
 
 
@@ -34,7 +36,9 @@ def import_mturk(
     A later export of the same HITs adds its new rows; the same file again changes nothing.
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_mturk(data, name, columns=columns, bound=bound)
+    there = Study.objects.filter(slug=slug).first()
+    asked = {"questions": there.questions} if there else {}
+    rows = parse_mturk(data, name, columns=columns, bound=bound, **asked)
     with transaction.atomic():  # after parsing, since SQLite writes block raters
         study = ensure_study(slug=slug, **settings)
         _refuse_systems(study, name, system_1, system_2)
@@ -44,7 +48,8 @@ def import_mturk(
         )
         instances.sort(key=lambda row: row.number)
         stored = store_instances(study=study, rows=instances, name=name)
-        ratings = _ratings(rows, ids, _pairs(stored.instances), batch or default_batch(dataset, system_1, system_2))
+        named = batch or default_batch(dataset, system_1, system_2)
+        ratings = _ratings(rows, ids, _pairs(stored.instances), named, reasons=study.first_reason != FirstReason.OFF)
         stored_ratings = store_ratings(study=study, rows=ratings, name=name)
         if stored.added or stored_ratings.added:
             record_import(
@@ -113,8 +118,14 @@ def _instance(row: MturkRow, instance_id: str, dataset: str, system_1: str, syst
 
 
 def _ratings(
-    rows: Sequence[MturkRow], ids: Mapping[str, str], pairs: Mapping[tuple[str, int], Pair], batch: str
+    rows: Sequence[MturkRow],
+    ids: Mapping[str, str],
+    pairs: Mapping[tuple[str, int], Pair],
+    batch: str,
+    *,
+    reasons: bool,
 ) -> list[RatingRow]:
+    """Return a row for each pair and answer; `reasons` says whether the study takes them."""
     return [
         RatingRow(
             number=row.number,
@@ -123,14 +134,19 @@ def _ratings(
             pair=pairs[ids[row.hit], index],
             # Worker ids identify people within one file only, so the batch is added.
             rater=f"{row.worker}@{batch}",
-            verdict=pair.verdict,
+            verdict=answer.verdict if answer else None,
             a_is_left=pair.first_is_1,
+            reason=pair.reason if reasons and question == MAIN and answer else "",
             work_seconds=row.seconds,
             excluded=row.rejected,
             exclusion_reason="rejected on MTurk" if row.rejected else "",
+            question=question,
+            strength=answer.strength if answer else None,
+            tie_kind=answer.tie_kind if answer else "",
         )
         for row in rows
         for index, pair in enumerate(row.pairs)
+        for question, answer in ((MAIN, pair.answer), *pair.further)
     ]
 
 

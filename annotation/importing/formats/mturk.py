@@ -3,13 +3,15 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.core import lines
+from annotation.core.answer_codes import answers_of, column_of
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.lines import parse_number
+from annotation.core.questions import MAIN, Answer, Question
 
 # {j}: number of the pair on the page; `first`: text shown first; `order`: its system (1 or 2).
 DEFAULT_COLUMNS = {
@@ -22,18 +24,28 @@ DEFAULT_COLUMNS = {
     "second": "Input.model2_summary{j}",
     "order": "Input.id{j}",
     "answer": "Answer.pref{j}",
+    "reason": "Answer.reason{j}",
 }
+PLAIN = (Question(number=MAIN, key="", text=""),)
+Asked = Sequence[tuple[Question, Mapping[str, Answer]]]  # each question with the codes of its answers
 _PER_PAIR = ("first", "second", "order", "answer")
 
 
 @dataclass(frozen=True, slots=True)
 class MturkPair:
-    """One pair of a row, in study order."""
+    """One pair of a row, in study order; `further` has the answers to further questions, by their numbers."""
 
     text_1: str
     text_2: str
     first_is_1: bool
-    verdict: int | None
+    answer: Answer | None
+    further: tuple[tuple[int, Answer], ...] = ()
+    reason: str = ""
+
+    @property
+    def verdict(self) -> int | None:
+        """The verdict on the main question."""
+        return None if self.answer is None else self.answer.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +63,25 @@ class MturkRow:
 
 
 def parse_mturk(
-    data: bytes, name: str, *, columns: Mapping[str, str] | None = None, bound: Bound = FOR_COMMANDS
+    data: bytes,
+    name: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    bound: Bound = FOR_COMMANDS,
+    questions: Sequence[Question] = PLAIN,
 ) -> list[MturkRow]:
     """Parse a results CSV; `columns` overrides `DEFAULT_COLUMNS`, `bound` limits the ratings.
 
+    questions : what the study asks of a pair; the answers to a further one are in the main one's columns with its key
     Raises: BadFile listing the bad lines.
     """
     wanted = {**DEFAULT_COLUMNS, **(columns or {})}
     header, records, bad = lines.read_csv(data)
     if not bad:
         numbers, bad = _pair_numbers(header, wanted)
+        bad = bad or _strange_questions(header, wanted["answer"], questions)
     lines.refuse(name, bad)
+    asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
     rows: list[MturkRow] = []
     kept: dict[str, str] = {}  # shares equal cells: every worker's row repeats the HIT's texts
     for number, record in records:
@@ -69,11 +89,11 @@ def parse_mturk(
             break
         problems: list[str] = []
         record = {column: kept.setdefault(cell, cell) for column, cell in record.items()}
-        row = _row(number, record, wanted, numbers, header, problems)
+        row = _row(number, record, wanted, numbers, header, asked, problems)
         bad.extend(BadLine(number, problem) for problem in problems)
         if not problems:
             rows.append(row)
-            bound.refuse_more(name, len(rows) * len(numbers), "ratings")
+            bound.refuse_more(name, len(rows) * len(numbers) * len(questions), "ratings")
     if not rows and not bad:
         bad.append(BadLine(1, "the file holds no answers"))
     bad.extend(_contradictions(rows))
@@ -105,12 +125,13 @@ def _row(
     wanted: Mapping[str, str],
     numbers: list[int],
     header: list[str],
+    asked: Asked,
     problems: list[str],
 ) -> MturkRow:
     worker = record[wanted["worker"]].strip()
     if not worker:
         problems.append(f"{wanted['worker']} is empty")
-    pairs = [_pair(record, wanted, j, problems) for j in numbers]
+    pairs = [_pair(record, wanted, j, asked, problems) for j in numbers]
     named = record.get(wanted["hit"], "").strip()
     source = record.get(wanted["source"], "").strip()
     return MturkRow(
@@ -125,26 +146,49 @@ def _row(
     )
 
 
-def _pair(record: dict[str, str], wanted: Mapping[str, str], j: int, problems: list[str]) -> MturkPair | None:
+def _strange_questions(header: list[str], column: str, questions: Sequence[Question]) -> list[BadLine]:
+    """Find columns of answers to questions that are not asked; with one question other columns are nobody's business."""
+    if len(questions) == 1:
+        return []
+    pattern = re.escape(column).replace(re.escape("{j}"), r"(?:0|[1-9][0-9]{0,3})") + "_(.+)"
+    keys = [question.key for question in questions if question.number != MAIN]
+    strange = [name for name in header if (match := re.fullmatch(pattern, name)) and match[1] not in keys]
+    return [
+        BadLine(1, f"column {name} is of a question that the study does not ask; it asks {keys}") for name in strange
+    ]
+
+
+def _pair(
+    record: dict[str, str], wanted: Mapping[str, str], j: int, asked: Asked, problems: list[str]
+) -> MturkPair | None:
     names = {field: wanted[field].replace("{j}", str(j)) for field in _PER_PAIR}
     cells = {field: record[name] for field, name in names.items()}
     found = []
-    order, answer = cells["order"].strip(), cells["answer"].strip()
+    order = cells["order"].strip()
     if order not in ("1", "2", "1.0", "2.0"):
         found.append(f"{names['order']} is {order!r}; 1 or 2 says which system wrote the text shown first")
-    if answer not in ("", "-1", "0", "1", "-1.0", "0.0", "1.0"):
-        found.append(f"{names['answer']} is {answer!r}; it must be -1, 0, 1, or empty where there is no answer")
+    answers: dict[int, Answer] = {}
+    for question, meaning in asked:
+        column = column_of(names["answer"], question)
+        cell = record.get(column, "").strip()
+        if answer := meaning.get(cell.removesuffix(".0")):
+            answers[question.number] = answer
+        elif cell:
+            offered = ", ".join(sorted(meaning))
+            found.append(f"{column} is {cell!r}; it must be {offered}, or empty where there is no answer")
     problems.extend(found)
     if found:
         return None
     first_is_1 = order.startswith("1")
-    shown = int(float(answer)) if answer else None
+    # Answers are in screen order: -1 is the text shown first.
+    said = {number: answer if first_is_1 else answer.swapped() for number, answer in answers.items()}
     return MturkPair(
         text_1=cells["first"] if first_is_1 else cells["second"],
         text_2=cells["second"] if first_is_1 else cells["first"],
         first_is_1=first_is_1,
-        # The answer is in screen order: -1 is the text shown first.
-        verdict=None if shown is None else (shown if first_is_1 else -shown),
+        answer=said.pop(MAIN, None),
+        further=tuple(said.items()),
+        reason=record.get(wanted["reason"].replace("{j}", str(j)), "").strip(),
     )
 
 

@@ -110,11 +110,13 @@ def _preview(study: Study, given: MturkSettings) -> dict[str, object]:
         "study": study,
         "reward": given.reward,
         "minutes": study.minutes_per_hit,
-        "question": translate_default(study.question),
+        "questions": [
+            (translate_default(one.text), one.description, list(one.labels(left, right).items()))
+            for one in study.questions
+        ],
         "source_label": translate_default(study.source_label),
         "label_left": left,
         "label_right": right,
-        "choices": list(study.offered_choices.items()),
     }
 
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.core.answer_codes import codes_of, column_of
 from annotation.core.default_labels import translate_default
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.core.markdown import render, shown_text
+from annotation.core.questions import Question
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Assignment, Batch, Display, Hit, Pair, Study
 from annotation.recruitment.mturk.sheet import FIRST, HIT, ORDER, SECOND, SOURCE, cell, columns, guard, write_sheet
@@ -111,18 +114,14 @@ def _shown(text: str, study: Study) -> str:
 
 def page_of(study: Study, pairs: int) -> str:
     """Return the page template, with a placeholder for each text."""
-    choices, (left, right) = study.offered_choices, study.side_labels
+    left, right = study.side_labels
     context = {
         "study": study,
-        "question": _fixed(translate_default(study.question)),
+        "questions": [_question(study, question) for question in study.questions],
+        "first_reason": study.first_reason,
         "source_label": _fixed(translate_default(study.source_label)),
         "label_left": _fixed(left),
         "label_right": _fixed(right),
-        "choices": [
-            (value, _fixed(choices[name]))
-            for name, value in (("left", -1), ("none", 0), ("right", 1))
-            if name in choices
-        ],
         "contact": _fixed(study.contact),
         "warning": _words(study.content_warning),
         "guidelines": _words(study.guidelines),
@@ -134,6 +133,17 @@ def page_of(study: Study, pairs: int) -> str:
         ],
     }
     return render_to_string(PAGE, context)
+
+
+def _question(study: Study, question: Question) -> dict[str, Any]:
+    """Return what the page shows of a question; its field's name is `prefJ` with this ending."""
+    labels = question.labels(*study.side_labels)
+    return {
+        "ending": column_of("", question),
+        "text": _fixed(translate_default(question.text)),
+        "description": _fixed(question.description),
+        "choices": [(code, _fixed(labels[choice])) for choice, code in codes_of(question).items()],
+    }
 
 
 def fill(page: str, row: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from annotation.annotators.participants import pseudonym
 from annotation.core import lines
+from annotation.core.questions import MAIN, Answer
 from annotation.hits.slots import take_free_slot
 from annotation.models import (
     Annotator,
@@ -23,9 +24,10 @@ from annotation.models import (
     Study,
     Submission,
 )
+from annotation.models.studies import FirstReason
 from annotation.quality.exclusion import reject_assignment
 from annotation.recruitment.mturk.export import find_batch, rows_of, shown_on
-from annotation.recruitment.mturk.sheet import HIT, ResultRow, read_results
+from annotation.recruitment.mturk.sheet import HIT, Asked, ResultRow, read_results
 from annotation.studies.services import find_study, record_import
 
 CHANNEL = "MTurk, by file"
@@ -65,7 +67,12 @@ def import_results(*, data: bytes, file_name: str, slug: str, name: str, at: dat
     batch = find_batch(study, name)
     hits = {hit.key: hit for hit in batch.hits.select_related("batch__study")}
     expected = {row[HIT]: row for row in rows_of(batch).values()}
-    rows, bad = read_results(data, file_name, expected=expected, pairs=batch.pairs_per_hit, ties=study.ties_allowed)
+    asked = Asked(
+        pairs=batch.pairs_per_hit,
+        questions=study.questions,
+        least=study.first_reason_min_length if study.first_reason == FirstReason.REQUIRED else None,
+    )
+    rows, bad = read_results(data, file_name, expected=expected, asked=asked)
     lines.refuse(file_name, bad)
     taken = _ResultImporter(study, batch, hits, at).read(rows)
     if taken.added or taken.rejected:
@@ -174,8 +181,23 @@ class _ResultImporter:
         for display in displays:
             display.assignment = assignment
         Display.objects.bulk_create(displays)
-        Rating.objects.bulk_create(
-            # Answers are by place: −1 is the text shown first.
-            Rating(display=display, verdict=answer if display.a_is_left else -answer, rated_at=row.submitted_at)
-            for display, answer in zip(displays, row.answers, strict=True)
-        )
+        asks_reasons = self.study.first_reason != FirstReason.OFF
+        for display, answers, reason in zip(displays, row.answers, row.reasons, strict=True):
+            Rating.objects.bulk_create(
+                _rating(display, question, answer, reason if question == MAIN and asks_reasons else "", row)
+                for question, answer in enumerate(answers)
+            )
+
+
+def _rating(display: Display, question: int, answer: Answer, reason: str, row: ResultRow) -> Rating:
+    """Return an answer by place on the page, where −1 is the text shown first, in study order."""
+    said = answer if display.a_is_left else answer.swapped()
+    return Rating(
+        display=display,
+        question=question,
+        verdict=said.verdict,
+        strength=said.strength,
+        tie_kind=said.tie_kind,
+        reason=reason,
+        rated_at=row.submitted_at,
+    )

@@ -14,10 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from annotation.core import lines
+from annotation.core.answer_codes import answers_of, column_of
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.questions import Answer, Question
 
 HIT, SOURCE = "hit", "source"
-FIRST, SECOND, ORDER, ANSWER = "model1_summary{}", "model2_summary{}", "id{}", "pref{}"
+FIRST, SECOND, ORDER, ANSWER, REASON = "model1_summary{}", "model2_summary{}", "id{}", "pref{}", "reason{}"
 CONSENT = "Answer.consent"
 _FORMULA = "=+-@\t＝＋－＠"
 _ZONES = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
@@ -25,8 +27,37 @@ _TIME = re.compile(r"\w{3} (\w{3} \d{1,2} \d{2}:\d{2}:\d{2}) (UTC|GMT|PST|PDT) (
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What was asked of each pair of a HIT.
+
+    least : characters that a reason must have at least; None where none is needed
+    """
+
+    pairs: int
+    questions: tuple[Question, ...]
+    least: int | None = None
+
+    @property
+    def answer_columns(self) -> tuple[tuple[str, ...], ...]:
+        """For each pair, the columns of its answers, in the order of the questions."""
+        return tuple(
+            tuple(column_of(f"Answer.{ANSWER.format(place)}", question) for question in self.questions)
+            for place in range(1, self.pairs + 1)
+        )
+
+    @property
+    def reason_columns(self) -> tuple[str, ...]:
+        """For each pair, the column of its reason."""
+        return tuple(f"Answer.{REASON.format(place)}" for place in range(1, self.pairs + 1))
+
+
+@dataclass(frozen=True)
 class ResultRow:
-    """One worker's answers on one HIT, by place on the page: −1 is the text shown first."""
+    """One worker's answers on one HIT, by place on the page.
+
+    answers : for each pair, its answers in the order of the questions; −1 is the text shown first
+    reasons : for each pair, the reason that was given
+    """
 
     number: int
     hit: str
@@ -34,7 +65,8 @@ class ResultRow:
     assignment_id: str
     rejected: bool
     agreed: bool
-    answers: tuple[int, ...]
+    answers: tuple[tuple[Answer, ...], ...]
+    reasons: tuple[str, ...]
     seconds: float | None
     submitted_at: datetime | None
 
@@ -75,7 +107,7 @@ def write_sheet(rows: Iterable[Mapping[str, str]], names: Sequence[str]) -> byte
 
 
 def read_results(
-    data: bytes, name: str, *, expected: Mapping[str, Mapping[str, str]], pairs: int, ties: bool
+    data: bytes, name: str, *, expected: Mapping[str, Mapping[str, str]], asked: Asked
 ) -> tuple[list[ResultRow], list[BadLine]]:
     """Read a results CSV and compare it with what was exported; returns the good rows and the bad lines.
 
@@ -84,9 +116,10 @@ def read_results(
     """
     header, records, bad = lines.read_csv(data)
     lines.refuse(name, bad)
-    inputs = [f"Input.{column}" for column in columns(pairs)]
-    answers = [f"Answer.{ANSWER.format(place)}" for place in range(1, pairs + 1)]
-    needed = ["WorkerId", "AssignmentId", "AssignmentStatus", CONSENT, *inputs, *answers]
+    inputs = [f"Input.{column}" for column in columns(asked.pairs)]
+    answers = [column for of_pair in asked.answer_columns for column in of_pair]
+    reasons = [] if asked.least is None else asked.reason_columns
+    needed = ["WorkerId", "AssignmentId", "AssignmentStatus", CONSENT, *inputs, *answers, *reasons]
     lines.refuse(name, [BadLine(1, f"column {column} is missing") for column in needed if column not in header])
     found: list[ResultRow] = []
     seen: dict[str, int] = {}
@@ -94,7 +127,7 @@ def read_results(
         if len(bad) >= MOST_BAD_LINES:
             break
         problems: list[str] = []
-        row = _row(number, record, answers, ties, problems)
+        row = _row(number, record, asked, problems)
         earlier = seen.setdefault(row.assignment_id, number)
         if row.assignment_id and earlier != number:
             problems.append(f"assignment {row.assignment_id} is on line {earlier} already")
@@ -116,7 +149,7 @@ def _differences(
     return [f"{column} is not what was exported" for column in changed]
 
 
-def _row(number: int, record: Mapping[str, Any], answers: Sequence[str], ties: bool, problems: list[str]) -> ResultRow:
+def _row(number: int, record: Mapping[str, Any], asked: Asked, problems: list[str]) -> ResultRow:
     worker, assignment_id = record["WorkerId"].strip(), record["AssignmentId"].strip()
     for column, value in (("WorkerId", worker), ("AssignmentId", assignment_id)):
         if not re.fullmatch(r"[A-Z0-9]{1,64}", value):
@@ -130,23 +163,39 @@ def _row(number: int, record: Mapping[str, Any], answers: Sequence[str], ties: b
         rejected=rejected,
         agreed=record[CONSENT].strip().lower() in ("yes", "true", "on"),
         # Answers of rejected assignments are ignored: rejecting is how to deal with empty ones.
-        answers=() if rejected else _answers(record, answers, ties, problems),
+        answers=() if rejected else _answers(record, asked, problems),
+        reasons=() if rejected else _reasons(record, asked, problems),
         seconds=_seconds(record.get("WorkTimeInSeconds", ""), problems),
         submitted_at=_time(record.get("SubmitTime", "")),
     )
 
 
-def _answers(record: Mapping[str, str], columns: Sequence[str], ties: bool, problems: list[str]) -> tuple[int, ...]:
+def _answers(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tuple[tuple[Answer, ...], ...]:
+    meanings = [answers_of(question) for question in asked.questions]
     found = []
-    for column in columns:
-        text = record[column].strip().removesuffix(".0")
-        if text not in ("-1", "0", "1"):
-            problems.append(f"{column} is {record[column][:80]!r}; it must be -1, 0 or 1")
-        elif text == "0" and not ties:
-            problems.append(f"{column} is 0, and this study offers no “no preference”")
-        else:
-            found.append(int(text))
+    for columns in asked.answer_columns:
+        of_pair = []
+        for column, meaning in zip(columns, meanings, strict=True):
+            text = record[column].strip().removesuffix(".0")
+            if text in meaning:
+                of_pair.append(meaning[text])
+            elif text == "0":
+                problems.append(f"{column} is 0, and this study offers no “no preference”")
+            else:
+                codes = sorted(meaning)
+                offered = f"{', '.join(codes[:-1])} or {codes[-1]}"
+                problems.append(f"{column} is {record[column][:80]!r}; it must be {offered}")
+        found.append(tuple(of_pair))
     return tuple(found)
+
+
+def _reasons(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tuple[str, ...]:
+    """Return what the worker wrote on each pair; MTurk leaves the columns out where nobody wrote anything."""
+    found = tuple(record.get(column, "").strip() for column in asked.reason_columns)
+    for column, reason in zip(asked.reason_columns, found, strict=True):
+        if asked.least is not None and len(reason) < asked.least:
+            problems.append(f"{column} has {len(reason)} characters; this study needs {asked.least} on every pair")
+    return found
 
 
 def _seconds(text: str, problems: list[str]) -> float | None:

@@ -9,6 +9,7 @@ import pytest
 
 from analysis.consistency import consistency, matchup_means, preference_strength, rating_sets
 from annotation.core.errors import BadFile
+from annotation.core.questions import Answer
 from annotation.importing.content import StoredInstances
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.mturk_results import import_mturk
@@ -16,7 +17,7 @@ from annotation.importing.ratings import StoredRatings
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Instance, Rating, Slot, Study
 from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
-from tests.factories import csv_file, make_study, mturk_row
+from tests.factories import ask_more, criterion, csv_file, make_study, mturk_row
 
 pytestmark = pytest.mark.engine
 
@@ -402,3 +403,46 @@ def test_published_numbers_come_out_of_file_and_database(key: str) -> None:
     np.testing.assert_allclose(means, [item["mean_consistency"] for item in items], rtol=0, atol=1e-9)
     np.testing.assert_allclose(strengths, [item["mean_pref_strength"] for item in items], rtol=0, atol=1e-9)
     assert 0.2 < rated.first_is_a.mean() < 0.8  # the made-up display order has both, so that a missed turn would show
+
+
+# Several questions, strengths, kinds of ties, reasons
+
+
+def asking() -> Study:
+    further = criterion("fluency", tie_kinds=True)
+    return ask_more(make_study("s", instances=0), further, "detail", strength=True, first_reason="optional")
+
+
+@pytest.mark.django_db
+def test_answers_to_further_questions_stand_in_columns_with_their_keys() -> None:
+    asking()
+    told = {"Answer.pref1_fluency": "0good", "Answer.pref2_fluency": -1, "Answer.pref1_detail": 1}
+    row = mturk_row(order=[1, 2], answers=[-2, 1], **told, **{"Answer.pref2_detail": "", "Answer.reason1": " So. "})
+
+    assert load(row)[2].added == 5
+
+    found = Rating.objects.of_every_question().order_by("display__pair__index", "question")
+    assert [(one.question, one.answer, one.reason) for one in found] == [
+        (0, Answer(-1, 2), "So."),
+        (1, Answer(0, tie_kind="good"), ""),
+        (2, Answer(1), ""),
+        (0, Answer(-1, 1), ""),
+        (1, Answer(1), ""),
+    ]
+    assert load(row)[2].added == 0
+
+
+@pytest.mark.django_db
+def test_columns_of_questions_that_are_not_asked_are_refused_where_several_are() -> None:
+    asking()
+    row = mturk_row(**{"Answer.pref1_fluence": 1})
+    with pytest.raises(BadFile, match=r"column Answer\.pref1_fluence is of a question that the study does not ask"):
+        load(row)
+    assert load(row, slug="plain")[2].added == 2
+
+
+@pytest.mark.django_db
+def test_a_strength_is_an_answer_only_where_it_is_asked_for() -> None:
+    asking()
+    with pytest.raises(BadFile, match=r"Answer\.pref1_detail is '2'; it must be -1, 0, 1, or empty"):
+        load(mturk_row(**{"Answer.pref1_detail": 2}))

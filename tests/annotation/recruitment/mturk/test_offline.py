@@ -22,7 +22,17 @@ from annotation.privacy.erasing import erase_rater
 from annotation.recruitment.mturk.export import Sheet, export_batch, fill
 from annotation.recruitment.mturk.offline_results import ImportCounts, import_results
 from annotation.recruitment.mturk.sheet import cell
-from tests.factories import add_instances, claim, csv_file, make_annotator, make_batch, make_study, rate
+from tests.factories import (
+    add_instances,
+    ask_more,
+    claim,
+    criterion,
+    csv_file,
+    make_annotator,
+    make_batch,
+    make_study,
+    rate,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NASTY = '=1+1 ${model2_summary1} </div><script>alert("x")</script> & "q" \r\nsecond, line\n\ttab 😀 \x01 $5 '
@@ -558,3 +568,76 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(CommandError, match="can't be written to"):
         call_command("mturk_export", "study", "--batch", "batch", "--to", str(tmp_path / "file"))
+
+
+# Several questions, strengths, kinds of ties, reasons
+
+
+def asking(**settings: Any) -> Study:
+    """Make a study that asks how much one is better, what is more fluent and whether both are good, and why."""
+    study = make(contact="", **settings)
+    return ask_more(study, criterion("fluency", description="Read $5 <b>aloud</b>.", tie_kinds=True), strength=True)
+
+
+def test_the_page_asks_every_question_of_each_pair() -> None:
+    _, page, _ = export(asking(first_reason="required", first_reason_min_length=7))
+
+    shown = _Page(page)
+    assert [(one["name"], one["value"]) for one in shown.inputs if one["name"].startswith("pref1")] == [
+        *[("pref1", value) for value in ("-2", "-1", "0", "1", "2")],
+        *[("pref1_fluency", value) for value in ("-1", "0good", "0bad", "1")],
+    ]
+    assert "Read &#36;5 &lt;b&gt;aloud&lt;/b&gt;." in page
+    assert page.count('minlength="7"') == page.count('name="reason') == 2
+    assert "Why?" in page
+
+
+@pytest.mark.parametrize(("first_reason", "fields"), [("off", 0), ("optional", 2)])
+def test_an_optional_reason_may_stay_empty_and_none_is_asked_by_default(first_reason: str, fields: int) -> None:
+    _, page, _ = export(asking(first_reason=first_reason))
+
+    assert page.count("<textarea") == fields
+    assert "minlength" not in page
+
+
+def test_answers_to_every_question_are_turned_to_study_order() -> None:
+    study = asking(first_reason="optional")
+    rows, _, _ = export(study)
+    said = {
+        "Answer.pref1_fluency": "0bad",
+        "Answer.pref2_fluency": "1.0",
+        "Answer.reason1": " It is clearer. ",
+        "Answer.reason2": "",
+    }
+
+    assert read(result(rows[0], answers="-2 1", **said)).added == 1
+
+    found = Rating.objects.of_every_question().order_by("display__position", "question").select_related("display")
+    sides = [1 if one.display.a_is_left else -1 for one in found]
+    assert [(one.question, one.verdict, one.strength, one.tie_kind, one.reason) for one in found] == [
+        (0, -1 * sides[0], 2, "", "It is clearer."),
+        (1, 0, None, "bad", ""),
+        (0, 1 * sides[2], 1, "", ""),
+        (1, 1 * sides[3], None, "", ""),
+    ]
+
+
+def test_reasons_that_are_needed_and_answers_of_other_questions_are_checked() -> None:
+    rows, _, _ = export(asking(first_reason="required", first_reason_min_length=5))
+    fluent = {"Answer.pref1_fluency": "1", "Answer.pref2_fluency": "-1"}
+    why = {"Answer.reason1": "Clear.", "Answer.reason2": "Short."}
+
+    assert reasons(result(rows[0], **fluent)) == [
+        "line 1: column Answer.reason1 is missing",
+        "line 1: column Answer.reason2 is missing",
+    ]
+    assert reasons(result(rows[0], **why)) == [
+        "line 1: column Answer.pref1_fluency is missing",
+        "line 1: column Answer.pref2_fluency is missing",
+    ]
+    assert reasons(result(rows[0], **fluent, **{**why, "Answer.reason2": "So"})) == [
+        "line 2: Answer.reason2 has 2 characters; this study needs 5 on every pair"
+    ]
+    assert reasons(result(rows[0], **why, **{**fluent, "Answer.pref1_fluency": "2"})) == [
+        "line 2: Answer.pref1_fluency is '2'; it must be -1, 0, 0bad, 0good or 1"
+    ]
