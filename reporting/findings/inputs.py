@@ -113,7 +113,9 @@ class Runs:
 def runs_of(study: Study, filters: Filters) -> Runs:
     """Read the runs of a study, once for all its configurations."""
     judges = [
-        run for run in judges_of(study, filters.batches) if filters.judges is None or run.judge.name in filters.judges
+        run
+        for run in judges_of(study, filters.batches, question=filters.question_number)
+        if filters.judges is None or run.judge.name in filters.judges
     ]
     return Runs(runs_by_configuration(study), tuple(judges))
 
@@ -171,8 +173,9 @@ def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def judge_names(study: Study) -> list[str]:
-    """List the judges that have a run on a study."""
-    return [run.judge.name for run in judges_of(study)]
+    """List the judges that have a run on a study, on any of its questions."""
+    asked = (judges_of(study, question=question.number) for question in study.questions)
+    return sorted({run.judge.name for runs in asked for run in runs})
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:

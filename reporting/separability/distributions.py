@@ -76,7 +76,7 @@ def distinguishable_on(
     }
     if not each and not pooled:
         return found
-    judge_runs = tuple(judges_of(study, None))
+    judge_runs = tuple(judges_of(study, None, question=filters.question_number))
     rated = [read_ratings(one, judge_runs, filters.question_number) for one in parts]
     scripted = scripted_codes(study)
     if each:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from annotation.core.questions import Answer
 from annotation.models import Rating, Study
-from judging.models import Judgment
+from judging.models import JudgeRun, Judgment
 from reporting.findings.inputs import Filters
 from reporting.findings.study_findings import findings
 from tests.factories import ask_more
@@ -38,6 +38,7 @@ def built(db: None) -> Built:
     answer_too(rate(built, 0, "bob", [-1, 0]), [1, None])
     answer_too(rate(built, 1, "ann", [1, -1]), [1, 0])
     run = judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", -1), (1, 0, "ab", 1)])
+    JudgeRun.objects.filter(pk=run.pk).update(questions=[0, 1])
     Judgment.objects.create(run=run, pair=built.pairs[0][0], order="ab", question=1, status="parsed", verdict=1)
     return built
 
