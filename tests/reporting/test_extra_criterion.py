@@ -47,6 +47,7 @@ def built(db: None) -> Built:
     for code, verdicts in VERDICTS.items():
         for place, verdict in enumerate(verdicts):
             _rate_twice(made, place, code, verdict)
+    rate(made, 0, "dora", [1, 1], state="returned", fills_slot=False)
     cells = [(place, pair, order, (place % 3) - 1) for place in range(4) for pair in (0, 1) for order in ("ab", "ba")]
     judge(made, "direct", cells, order="both")
     return made
@@ -166,12 +167,12 @@ def test_a_further_criterion_changes_nothing_about_the_main_question(built: Buil
     client.force_login(build_user("admin", "study-admin"))
     before = everything(built, client)
     assert json.loads(before["findings both --format json"])["filters"]["question"] == "overall"
-    assert len(before["ratings.rows"]) == 48
+    assert len(before["ratings.rows"]) == 50
 
     add_criterion(built)
 
     after = everything(built, client)
-    assert Rating.objects.of_question(1).count() == 24
+    assert Rating.objects.of_question(1).count() == 26
     for name, shown in before.items():
         assert after[name] == shown, name
 
