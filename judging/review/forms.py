@@ -1,10 +1,12 @@
 """The forms for comparing two raters and for marks on rationales."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.questions import MAIN, Question
 from judging.core.fields import or_all
 from judging.models import Judge
 from judging.review.marks import LONGEST_NOTE
@@ -16,9 +18,18 @@ class CompareForm(forms.Form):
     first = forms.ChoiceField(label=_("Judge"))
     second = forms.ChoiceField(label=_("Beside"))
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    question = forms.ChoiceField(required=False, label=_("Question"))
     only = forms.BooleanField(required=False, label=_("Only disagreements"))
 
-    def __init__(self, *args: Any, judges: list[Judge], people: str, datasets: list[str], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        judges: list[Judge],
+        people: str,
+        datasets: list[str],
+        questions: Mapping[int, Question],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.by_name = {judge.name: judge for judge in judges}
         names = [(name, name) for name in self.by_name]
@@ -26,10 +37,16 @@ class CompareForm(forms.Form):
         fields["first"].choices = names
         fields["second"].choices = [(people, _("people")), *names]
         fields["dataset"].choices = or_all(datasets)
+        self.numbers = {question.key: number for number, question in questions.items()}
+        if questions:
+            fields["question"].choices = [(question.key, question.text) for question in questions.values()]
+        else:
+            del fields["question"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse to compare a judge with itself."""
+        """Refuse to compare a judge with itself, and turn the question's key into its number."""
         data = super().clean() or {}
+        data["question"] = self.numbers.get(data.get("question", ""), MAIN)
         if data.get("first") and data.get("first") == data.get("second"):
             self.add_error("second", _("Choose two different raters."))
         return data

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
+from judging.core.asked import named_questions
 from judging.models import Judge, Judgment, TableMaking
 from judging.review import marks
 from judging.review.comparing import PEOPLE, Comparison, compare, judged_pairs, votes_on
@@ -26,14 +27,21 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     judges = list(Judge.objects.filter(runs__study=study).distinct().order_by("name"))
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
     chosen = "first" in request.GET
-    form = CompareForm(request.GET if chosen else None, judges=judges, people=PEOPLE, datasets=datasets)
+    offered: dict[str, Any] = {
+        "judges": judges,
+        "people": PEOPLE,
+        "datasets": datasets,
+        "questions": named_questions(study),
+    }
+    form = CompareForm(request.GET if chosen else None, **offered)
     context: dict[str, Any] = {"study": study, "form": form, "judges": judges}
     if not form.is_bound:
         return TemplateResponse(request, "judging/review/compare.html", context)
     if not form.is_valid():
         return TemplateResponse(request, "judging/review/compare.html", context, status=422)
     first, second = form.by_name[form.cleaned_data["first"]], form.by_name.get(form.cleaned_data["second"])
-    found = compare(study, first, second, dataset=form.cleaned_data["dataset"])
+    question = form.cleaned_data["question"]
+    found = compare(study, first, second, dataset=form.cleaned_data["dataset"], question=question)
     shown = found.order[: found.disagreements] if form.cleaned_data["only"] else found.order
     page = Paginator(shown.tolist(), A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
@@ -44,18 +52,18 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
         "second": second,
         "page": page,
         "query": query.urlencode(),
-        "rows": _rows(study, first, second, found, list(page.object_list)),
+        "rows": _rows(study, first, second, found, list(page.object_list), question),
     }
     return TemplateResponse(request, "judging/review/compare.html", context)
 
 
 def _rows(
-    study: Study, first: Judge, second: Judge | None, found: Comparison, places: Sequence[int]
+    study: Study, first: Judge, second: Judge | None, found: Comparison, places: Sequence[int], question: int
 ) -> list[dict[str, Any]]:
     """Return the pairs of one page with texts, verdicts, judgments and votes."""
     keys = [int(found.pair[place]) for place in places]
-    pairs = judged_pairs(study, [judge for judge in (first, second) if judge], keys)
-    votes = votes_on(study, keys) if second is None else {}
+    pairs = judged_pairs(study, [judge for judge in (first, second) if judge], keys, question=question)
+    votes = votes_on(study, keys, question=question) if second is None else {}
     return [
         {
             "pair": pair,
@@ -88,8 +96,9 @@ def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpRespon
         "currency": found.run.judge.endpoint.currency if found.run.judge.endpoint else "",
         "replay": replay(found),
         "has_table": TableMaking.objects.filter(judgment=found).exists(),
-        "votes": votes_on(study, [found.pair_id]).get(found.pair_id, []),
-        "others": found.run.judgments.of_every_question()
+        "asked": named_questions(study).get(found.question),
+        "votes": votes_on(study, [found.pair_id], question=found.question).get(found.pair_id, []),
+        "others": found.run.judgments.of_question(found.question)
         .filter(pair=found.pair_id)
         .exclude(pk=found.pk)
         .order_by("repeat", "negated", "order"),

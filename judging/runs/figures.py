@@ -17,6 +17,7 @@ from analysis.logic import (
     self_agreement_sums,
 )
 from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.questions import MAIN
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import JudgeRun
 from judging.outcomes.judgments import RunCells, cells_of
@@ -50,7 +51,7 @@ class LengthBin:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """The figures of one run; `None` for what was not asked.
+    """The figures of one run on one question; `None` for what was not asked.
 
     Position and length use the first repeat of the plain question, as findings do.
     """
@@ -63,9 +64,9 @@ class RunFigures:
     negation: Proportion | None
 
 
-def figures_of(run: JudgeRun) -> RunFigures:
-    """Compute a run's figures, in two queries whatever its size."""
-    cells = cells_of(run)
+def figures_of(run: JudgeRun, *, question: int = MAIN) -> RunFigures:
+    """Compute a run's figures on one question, in two queries whatever its size."""
+    cells = cells_of(run, question=question)
     counted = ~cells.negated & (cells.repeat == 0)
     verdict = cells.verdict[counted]
     lengths = cells.length_a[counted], cells.length_b[counted]

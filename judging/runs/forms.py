@@ -8,8 +8,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.batches.sampling import ids_of
+from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
+from judging.core.asked import named_questions
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import JudgingError
 from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, or_all
@@ -181,6 +183,23 @@ class RunForm(PairsForm):
     def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["judge"].queryset = judges.filter(method__in=runnable_methods())  # type: ignore[attr-defined]
+        self.asked = self.study.questions
+        if len(self.asked) > 1:
+            self.fields["questions"] = forms.MultipleChoiceField(
+                choices=[(question.key, question.text) for question in self.asked],
+                initial=[self.asked[MAIN].key],
+                widget=forms.CheckboxSelectMultiple,
+                label=_("Questions"),
+                help_text=_("Each is asked in a call of its own."),
+            )
+            self.order_fields(("judge", "questions", "batch", "way"))
+
+    def clean(self) -> dict[str, Any]:
+        """Turn the keys of the questions into numbers; where one is asked only, it is that one."""
+        data = super().clean()
+        keys = data.get("questions", [self.asked[MAIN].key])
+        data["questions"] = [question.number for question in self.asked if question.key in keys]
+        return data
 
     def clean_way(self) -> str:
         """Default to calls."""
@@ -214,10 +233,18 @@ class JudgmentFilterForm(forms.Form):
     )
     dataset = forms.ChoiceField(required=False, label=_("Data set"))
 
-    def __init__(self, *args: Any, datasets: list[str], **kwargs: Any) -> None:
+    question = forms.ChoiceField(required=False, label=_("Question"))
+
+    def __init__(self, *args: Any, study: Study, datasets: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: dict[str, Any] = self.fields
         fields["dataset"].choices = or_all(datasets)
+        self.numbers = {question.key: number for number, question in named_questions(study).items()}
+        if self.numbers:
+            fields["question"].choices = or_all(self.numbers)
+            fields["asked"].label = _("How it is asked")
+        else:
+            del fields["question"]
 
     def filters(self) -> dict[str, Any]:
         """Return the filter of the rows; invalid values are ignored."""
@@ -230,6 +257,7 @@ class JudgmentFilterForm(forms.Form):
             "status": None if by_verdict else outcome,
             "order": chosen.get("order"),
             "pair__matchup__instance__dataset": chosen.get("dataset"),
+            "question": self.numbers.get(chosen.get("question") or ""),
         }
         asked: dict[str, dict[str, Any]] = {
             "plain": {"repeat": 0, "negated": False},

@@ -75,11 +75,21 @@ def count_judgments(judgments: QuerySet[Judgment]) -> Counts:
     return Counts(**judgments.order_by().aggregate(**COUNTED))
 
 
-def count_runs(study: Study) -> dict[int, Counts]:
-    """Return the counts of every run of a study by primary key, in one query."""
+def count_runs(study: Study) -> dict[tuple[int, int], Counts]:
+    """Return the counts of every run of a study by primary key and question, in one query."""
     judgments = Judgment.objects.of_every_question().filter(run__study=study).order_by()
-    rows = judgments.values("run_id").annotate(**COUNTED).values_list("run_id", *COUNTED)
-    return {run_id: Counts(**dict(zip(COUNTED, values, strict=True))) for run_id, *values in rows}
+    rows = judgments.values("run_id", "question").annotate(**COUNTED).values_list("run_id", "question", *COUNTED)
+    return {(run, question): _counts(values) for run, question, *values in rows}
+
+
+def counts_by_question(judgments: QuerySet[Judgment]) -> dict[int, Counts]:
+    """Return the counts of a set of judgments by question, in one query."""
+    rows = judgments.order_by("question").values("question").annotate(**COUNTED).values_list("question", *COUNTED)
+    return {question: _counts(values) for question, *values in rows}
+
+
+def _counts(values: Sequence[int]) -> Counts:
+    return Counts(**dict(zip(COUNTED, values, strict=True)))
 
 
 def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
@@ -96,7 +106,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
         "messages": [run.message for run in runs if run.message],
-        **counts.as_dict(),
+        **_outcomes(judgments, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
         "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
     }
@@ -113,8 +123,22 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
         judgments = Judgment.objects.of_every_question().filter(run__in=members)
         counts = count_judgments(judgments)
         money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
-        found.append({"method": method, "judges": len({run.judge_id for run in members}), **counts.as_dict(), **money})
+        outcomes = _outcomes(judgments, counts, members[0].study)
+        found.append({"method": method, "judges": len({run.judge_id for run in members}), **outcomes, **money})
     return found
+
+
+def _outcomes(judgments: QuerySet[Judgment], counts: Counts, study: Study) -> dict[str, Any]:
+    """Return counts for JSON; where a study asks several questions, the verdicts are counted for each by itself."""
+    asked, found = study.questions, counts.as_dict()
+    if len(asked) == 1:
+        return found
+    by_question = counts_by_question(judgments).items()
+    of_verdicts = ("a", "tie", "b", "first")
+    return {
+        **{name: count for name, count in found.items() if name not in of_verdicts},
+        "questions": [{"question": asked[number].key, **one.as_dict()} for number, one in by_question],
+    }
 
 
 def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The pages of a study's judges and of one run: adding a judge, estimating, starting and steering runs, their results."""
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -13,8 +14,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from annotation.core.questions import MAIN
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
+from judging.core.asked import named_questions
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from judging.jobs import leases
@@ -25,7 +28,7 @@ from judging.runs.figures import figures_of
 from judging.runs.forms import JudgeForm, JudgmentFilterForm, RunForm, runnable_methods
 from judging.runs.judges import add_judge
 from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, run_again
-from judging.runs.status import count_judgments, count_runs, pairs_without_source
+from judging.runs.status import count_judgments, count_runs, counts_by_question, pairs_without_source
 from judging.runs.usage import calls_by_kind, failures_by_kind, pace_of, usage_by_run, usage_of
 from judging.wordings.prompt_files import read_folder
 
@@ -56,7 +59,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
     found = None
     if form.is_valid():
-        chosen = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "limit", "way")}
+        chosen = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "questions", "limit", "way")}
         with errors_on(form):
             found = estimate_run(study=study, **chosen)
     status = 200 if found else 422
@@ -88,11 +91,10 @@ def _judges_page(
     read_folder()  # offers new files too
     seen = judges_seen_by(request.user).select_related("endpoint", "prompt_file")
     runs = list(study.judge_runs.select_related("judge__endpoint", "judge__prompt_file", "batch"))
-    counts, spent = count_runs(study), usage_by_run(study)
     unused = seen.filter(~Exists(JudgeRun.objects.filter(judge=OuterRef("pk"))))
     context = {
         "study": study,
-        "runs": [(run, counts.get(run.pk), spent.get(run.pk)) for run in runs],
+        "runs": _rows(study, runs),
         "unused": unused[:MOST_UNUSED],
         "methods": [_method(name) for name in runnable_methods()],
         "judge_form": judge_form or JudgeForm(study=study, judges=seen),
@@ -100,6 +102,19 @@ def _judges_page(
         "estimate": estimate,
     }
     return TemplateResponse(request, "judging/runs/judges.html", context, status=status)
+
+
+def _rows(study: Study, runs: Sequence[JudgeRun]) -> list[tuple[Any, ...]]:
+    """Return the rows of the list of runs: run, question, counts and usage.
+
+    Runs have a row for each of their questions; the first one has the usage. A study's only question is not named.
+    """
+    counts, spent, asked = count_runs(study), usage_by_run(study), named_questions(study)
+    return [
+        (run, asked.get(number), counts.get((run.pk, number)), None if place else spent.get(run.pk))
+        for run in runs
+        for place, number in enumerate(run.questions)
+    ]
 
 
 def _method(name: str) -> dict[str, Any]:
@@ -126,7 +141,7 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
         return TemplateResponse(request, "judging/runs/run.html#progress", progress)
     context = {
         **progress,
-        "figures": figures_of(found),
+        "figures": [(named_questions(study).get(one), figures_of(found, question=one)) for one in found.questions],
         "kinds": calls_by_kind(found),
         "examples": _examples(found),
         "latest": _cells(found).filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
@@ -160,7 +175,7 @@ def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpRespon
     """List a run's judgments, filtered by outcome, order, question or data set."""
     found = _find(study, run_id)
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
-    form = JudgmentFilterForm(request.GET, datasets=datasets)
+    form = JudgmentFilterForm(request.GET, study=study, datasets=datasets)
     chosen = form.filters()
     rows = _cells(found).filter(**chosen).order_by("pk")
     if "status" not in chosen:
@@ -180,7 +195,8 @@ def _find(study: Study, run_id: int) -> JudgeRun:
 def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
     """Return a run's progress; the longer that takes, the less often the page polls."""
     began, now = perf_counter(), timezone.now()
-    counts = count_judgments(found.judgments.of_every_question())
+    counts, asked = count_judgments(found.judgments.of_every_question()), named_questions(study)
+    by_question = counts_by_question(found.judgments.of_every_question()) if asked else {MAIN: counts}
     endpoint = found.judge.endpoint
     at_work = [worker for worker in found.workers.all() if leases.is_alive(worker)]
     active = found.status in UNDER_WAY
@@ -188,6 +204,10 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
         "study": study,
         "run": found,
         "counts": counts,
+        "by_question": [
+            (asked.get(number), one, f"&question={asked[number].key}" if asked else "")
+            for number, one in by_question.items()
+        ],
         "spent": usage_of(found.judgments.of_every_question(), endpoint.currency if endpoint else ""),
         "pace": pace_of(found, pending=counts.pending, now=now) if active else None,
         "failures": failures_by_kind(found) if counts.errors else [],

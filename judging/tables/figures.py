@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.core.questions import MAIN
 from judging.methods.sc2.record import KINDS
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
 
@@ -33,14 +34,19 @@ class TableFigures:
 
 
 def table_figures(run: JudgeRun) -> TableFigures:
-    """Count the tables that a run has made so far."""
-    cells = run.judgments.of_every_question().order_by()
-    makings = TableMaking.objects.filter(judgment__run=run)
+    """Count the tables that a run has made so far for the main question, for which people are shown them."""
+    cells = run.judgments.of_question(MAIN).order_by()
+    makings = TableMaking.objects.filter(judgment__run=run, judgment__question=MAIN)
     lost, coins = 0, 0
     for record in makings.order_by("pk").values_list("record", flat=True).iterator(chunk_size=CHUNK):
         lost += sum("lost" in sample for sample in record["samples"])
         coins += record["coins"]
-    used = Completion.objects.filter(judgments__run=run).order_by().values_list("pk", "kind").distinct()
+    used = (
+        Completion.objects.filter(judgments__run=run, judgments__question=MAIN)
+        .order_by()
+        .values_list("pk", "kind")
+        .distinct()
+    )
     calls = Counter(kind for _, kind in used)
     marked = cells.filter(making=None).exclude(status__in=[Judgment.Status.PENDING, Judgment.Status.ERROR])
     return TableFigures(

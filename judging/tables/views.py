@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from annotation.core.http import as_download
+from annotation.core.questions import MAIN
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import ComparisonTable, Study
@@ -137,8 +138,11 @@ def _flags(study: Study, listed: list[ComparisonTable]) -> dict[int, int]:
 
 
 def _runs(study: Study) -> QuerySet[JudgeRun]:
-    """Return the runs that made tables, with the numbers of made and published tables."""
-    made = study.judge_runs.annotate(made=Count("judgments__making"), handed_on=Count("judgments__making__table"))
+    """Return the runs that made tables for the main question, with the numbers of made and published tables."""
+    main = Q(judgments__question=MAIN)
+    made = study.judge_runs.annotate(
+        made=Count("judgments__making", filter=main), handed_on=Count("judgments__making__table", filter=main)
+    )
     return made.filter(made__gt=0).select_related("judge", "batch").order_by("created_at", "pk")
 
 

@@ -9,6 +9,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from annotation.models import Study
+from judging.core.asked import named_questions
 from judging.core.pricing import is_above
 from judging.models import JudgeRun
 from judging.runs.pair_filters import filter_of
@@ -81,6 +83,20 @@ def judged_pairs(run: JudgeRun) -> str:
         parts.append(ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count})
     narrowed = ", ".join(filter(None, parts))
     return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
+
+
+@register.filter
+def question_key(number: int, study: Study) -> str:
+    """Return the key of a question; empty where the study asks only one."""
+    asked = named_questions(study)
+    return asked[number].key if asked else ""
+
+
+@register.filter
+def answered_keys(run: JudgeRun, study: Study) -> str:
+    """List the keys of the questions that a run answers; empty where the study asks only one."""
+    asked = named_questions(study)
+    return ", ".join(asked[number].key for number in run.questions) if asked else ""
 
 
 @register.inclusion_tag("judging/core/_proportion.html")

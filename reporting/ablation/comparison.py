@@ -20,6 +20,7 @@ from analysis.ablation import (
 from analysis.bootstrap import cluster_sums, mean_sums, ratio
 from analysis.table_checks import check_table
 from analysis.types import FloatArray, IntArray
+from annotation.core.questions import MAIN
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.ablation.judge_configurations import PARTS, REFERENCE, JudgeConfiguration, parts_of, sort_key
@@ -292,11 +293,13 @@ def configuration_json(judge: Judge | None, one: JudgeConfiguration) -> dict[str
 
 
 def runs_by_judge(study: Study) -> dict[int, list[dict[str, Any]]]:
-    """Return the runs of every judge on a study, with their progress."""
+    """Return the runs of every judge on a study's main question, with their progress on it."""
     counts = count_runs(study)
     found: dict[int, list[dict[str, Any]]] = {}
     for run in study.judge_runs.order_by("created_at", "pk"):
-        counted = counts.get(run.pk)
+        if MAIN not in run.questions:
+            continue
+        counted = counts.get((run.pk, MAIN))
         row = {
             "run": run.pk,
             "status": run.status,

@@ -116,9 +116,10 @@ def judge_with(
     stop: StopFlag | None = None,
     in_flight: int = 2,
     only: PairFilter = EVERY_PAIR,
+    questions: Sequence[int] = (0,),
 ) -> ExecutionResult:
     """Start (or start again) a judge's run on a study and work on it with a scripted client."""
-    run = start_run(study=study, judge=judge, in_flight=in_flight, only=only)
+    run = start_run(study=study, judge=judge, in_flight=in_flight, only=only, questions=questions)
     return execute(
         run.pk,
         stop=stop or StopFlag(),

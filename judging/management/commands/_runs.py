@@ -9,8 +9,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.batches.sampling import ids_of
-from annotation.management.commands._base import Argument, argument, read_file
+from annotation.core.questions import MAIN
+from annotation.management.commands._base import Argument, argument, one_of, read_file
 from annotation.models import Study
+from annotation.studies.questions import find_question
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import find_batch
 
@@ -24,6 +26,27 @@ PAIRS = (  # the study, and which of its pairs
     ),
     argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
 )
+
+QUESTIONS = one_of(
+    argument(
+        "--question",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="answer this question of the study; again for another one (default: the main one)",
+    ),
+    argument("--all-questions", action="store_true", help="answer every question of the study"),
+)
+
+
+def questions_of(study: Study, options: Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the questions that a run answers.
+
+    Raises: UnknownName listing the study's questions.
+    """
+    if options["all_questions"]:
+        return [question.number for question in study.questions]
+    return [find_question(study, key).number for key in options["question"]] or [MAIN]
 
 
 def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""estimate_run STUDY --judge NAME [--limit N] [--batch-api] [--format json|text], and on which pairs:
+"""estimate_run STUDY --judge NAME [--question KEY … | --all-questions] [--limit N] [--batch-api]
 
-[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+[--format json|text], and on which pairs: [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
 from decimal import Decimal
@@ -9,7 +9,7 @@ from typing import Any
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.pricing import cost_line
-from judging.management.commands._runs import PAIRS, pairs_of
+from judging.management.commands._runs import PAIRS, QUESTIONS, pairs_of, questions_of
 from judging.management.commands.run_judge import parse_money
 from judging.models import JudgeRun
 from judging.runs.estimates import RunEstimate, estimate
@@ -22,6 +22,7 @@ class Command(TandemCommand):
     arguments = (
         *PAIRS,
         argument("--judge", required=True, metavar="NAME"),
+        QUESTIONS,
         argument("--limit", type=int, metavar="N", help="at most so many presentations"),
         argument("--max-cost", metavar="M", help="say whether it would take more than this"),
         argument("--batch-api", action="store_true", help="at the price of the provider's Batch API"),
@@ -32,7 +33,8 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         judge = find_judge(options["judge"])
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
-        found = estimate(study=study, judge=judge, **pairs_of(study, options), limit=options["limit"], way=way)
+        asked: dict[str, Any] = {**pairs_of(study, options), "questions": questions_of(study, options)}
+        found = estimate(study=study, judge=judge, **asked, limit=options["limit"], way=way)
         values = {"study": study.slug, "judge": judge.name, **found.as_dict()}
         self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
 

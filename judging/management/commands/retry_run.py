@@ -6,10 +6,9 @@ from django.core.management.base import CommandError
 
 from annotation.management.commands._base import argument
 from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import summary
+from judging.management.commands.run_judge import summary_of
 from judging.models import JudgeRun
 from judging.runs.reopening import retry_run
-from judging.runs.status import count_judgments
 
 
 class Command(RunJudge):
@@ -37,5 +36,5 @@ class Command(RunJudge):
             return
         self.stdout.write(f"{run}: asking again {opened.unparsed} unparsed and {opened.errors} errors")
         ended = self.work(run, None)
-        self.stdout.write(summary(count_judgments(run.judgments.of_every_question()), ended.progress))
+        self.stdout.write(summary_of(run, ended.progress))
         self.conclude(run, ended)

@@ -1,6 +1,6 @@
-"""run_judge STUDY --judge NAME [--in-flight W] [--max-cost X] [--limit N] [--batch-api], and on which pairs:
+"""run_judge STUDY --judge NAME [--question KEY … | --all-questions] [--in-flight W] [--max-cost X] [--limit N]
 
-[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+[--batch-api], and on which pairs: [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
 import signal
@@ -13,18 +13,19 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.questions import MAIN
 from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.jobs.stopping import StopFlag
-from judging.management.commands._runs import PAIRS, pairs_of
+from judging.management.commands._runs import PAIRS, QUESTIONS, pairs_of, questions_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.judges import find_judge
 from judging.runs.services import start_run
-from judging.runs.status import Counts, count_judgments, pairs_without_source
+from judging.runs.status import Counts, count_judgments, counts_by_question, pairs_without_source
 
 STOPPED_BY_SIGNAL = 130
 STOPPED_ELSEWHERE = 3
@@ -40,6 +41,7 @@ class Command(TandemCommand):
     arguments: Sequence[Argument] = (
         *PAIRS,
         argument("--judge", required=True, metavar="NAME"),
+        QUESTIONS,
         argument(
             "--in-flight", type=int, metavar="W", help="calls at the same time, of all that share the run (default: 8)"
         ),
@@ -59,12 +61,13 @@ class Command(TandemCommand):
             study=study,
             judge=find_judge(options["judge"]),
             **pairs_of(study, options),
+            questions=questions_of(study, options),
             in_flight=options["in_flight"],
             max_cost=parse_money(options["max_cost"]),
             way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
         )
         ended = self.work(run, limit)
-        self.stdout.write(summary(count_judgments(run.judgments.of_every_question()), ended.progress))
+        self.stdout.write(summary_of(run, ended.progress))
         self.conclude(run, ended)
 
     def work(self, run: JudgeRun, limit: int | None) -> ExecutionResult:
@@ -109,15 +112,33 @@ def parse_money(given: object) -> Decimal | None:
         raise CommandError(f"--max-cost must be a sum of money, got {given}") from None
 
 
+def summary_of(run: JudgeRun, progress: Progress) -> str:
+    """Return the last lines of a run: its outcomes, question by question if the study asks several, and its usage."""
+    asked = run.study.questions
+    if len(asked) == 1:
+        return summary(count_judgments(run.judgments.of_question(MAIN)), progress)
+    found = [
+        f"{asked[number].key}: {_outcomes(counts)}"
+        for number, counts in counts_by_question(run.judgments.of_every_question()).items()
+    ]
+    return "\n".join([*found, f"cached {progress.cached}, calls {progress.calls}{_cost(progress)}"])
+
+
 def summary(counts: Counts, progress: Progress) -> str:
     """Return the last line of a run: the outcomes of all its presentations, and the usage of this start."""
-    outcomes = (
-        f"asked {counts.asked} = a {counts.a} + tie {counts.tie} + b {counts.b}"
-        f" + unparsed {counts.unparsed} + refused {counts.refused} + errors {counts.errors}"
-    )
+    return f"{_outcomes(counts)}{_cost(progress)}; cached {progress.cached}, calls {progress.calls}"
+
+
+def _outcomes(counts: Counts) -> str:
     pending = f"; pending {counts.pending}" if counts.pending else ""
-    cost = f", cost {money(progress.cost, progress.currency)}" if progress.currency and progress.cost else ""
-    return f"{outcomes}{pending}{cost}; cached {progress.cached}, calls {progress.calls}"
+    return (
+        f"asked {counts.asked} = a {counts.a} + tie {counts.tie} + b {counts.b}"
+        f" + unparsed {counts.unparsed} + refused {counts.refused} + errors {counts.errors}{pending}"
+    )
+
+
+def _cost(progress: Progress) -> str:
+    return f", cost {money(progress.cost, progress.currency)}" if progress.currency and progress.cost else ""
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        runs = JudgeRun.objects.filter(study=study).select_related("judge__endpoint", "batch").order_by("pk")
+        runs = JudgeRun.objects.filter(study=study).select_related("study", "judge__endpoint", "batch").order_by("pk")
         if options["batch"]:
             runs = runs.filter(batch=find_batch(study, options["batch"]))
         if options["judge"]:
