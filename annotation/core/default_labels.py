@@ -4,6 +4,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
+from annotation.core.questions import Question, choice_label
+
 DEFAULT_QUESTION = gettext_noop("Which one is better?")
 DEFAULT_SOURCE_LABEL = gettext_noop("Source text")
 DEFAULT_LEFT = gettext_noop("Left")
@@ -27,9 +29,30 @@ def side_name(label: str) -> SafeString:
 
     <bdi> isolates it, since a study's own labels may run from right to left.
     """
-    if (below := stacked_label(label)) == label:
-        return format_html("<bdi>{}</bdi>", label)
-    return format_html('<bdi><span class="if-beside">{}</span><span class="if-stacked">{}</span></bdi>', label, below)
+    return _both_names(label, stacked_label(label))
+
+
+def side_names(sides: tuple[str, str]) -> dict[str, SafeString]:
+    """Render the names of the left and the right text, as `side_name` does."""
+    return dict(zip(("left", "right"), map(side_name, sides), strict=True))
+
+
+def choice_name(choice: str, sides: tuple[str, str]) -> SafeString:
+    """Render the label of a choice with both names of the sides, as `side_name` does."""
+    return _both_names(choice_label(choice, *sides), choice_label(choice, *map(stacked_label, sides)))
+
+
+def choice_names(question: Question, sides: tuple[str, str]) -> dict[str, SafeString]:
+    """Render the choices that a question offers, as `choice_name` does."""
+    return {choice: choice_name(choice, sides) for choice in question.choices}
+
+
+def _both_names(beside: str, stacked: str) -> SafeString:
+    if beside == stacked:
+        return format_html("<bdi>{}</bdi>", beside)
+    return format_html(
+        '<bdi><span class="if-beside">{}</span><span class="if-stacked">{}</span></bdi>', beside, stacked
+    )
 
 
 def translate_default(words: str) -> str:

@@ -16,6 +16,7 @@ from django.forms.models import model_to_dict
 from rest_framework.authtoken.models import Token
 
 from annotation.core.default_labels import translate_default
+from annotation.core.questions import Question
 from annotation.hits.displays import attach_votes
 from annotation.models import (
     Annotator,
@@ -132,19 +133,25 @@ def _hit(assignment: Assignment) -> Json:
         "returned_at": _time(assignment.returned_at),
         "return_reason": assignment.return_reason,
         "return_comment": assignment.return_comment,
-        "pairs": [_pair(place, display) for place, display in enumerate(displays, start=1)],
+        "pairs": [
+            _pair(place, display, assignment.annotator.study.questions)
+            for place, display in enumerate(displays, start=1)
+        ],
     }
 
 
-def _pair(place: int, display: Display) -> Json:
+def _pair(place: int, display: Display, questions: Sequence[Question]) -> Json:
     return {
         "place": place,
         "shown_at": _time(display.shown_at),
         "second_shown_at": _time(display.second_shown_at),
-        "choices": [{**_choice(one, display), "at": _time(one.rated_at)} for one in display.votes.values()],
+        "choices": [
+            {**_choice(one, display, questions), "at": _time(one.rated_at)}
+            for _key, one in sorted(display.votes.items())
+        ],
         "history": [
             {
-                **_choice(one, display),
+                **_choice(one, display, questions),
                 "received_at": _time(one.received_at),
                 "chosen_at": _time(one.chosen_at),
                 "source_opened": one.source_opened,
@@ -163,8 +170,9 @@ def _pair(place: int, display: Display) -> Json:
     }
 
 
-def _choice(vote: Rating | VoteChange, display: Display) -> Json:
+def _choice(vote: Rating | VoteChange, display: Display, questions: Sequence[Question]) -> Json:
     return {
+        **({"question": questions[vote.question].key} if len(questions) > 1 else {}),
         "stage": vote.stage,
         "choice": screen_choice(vote.answer, display),
         "reason": vote.reason,

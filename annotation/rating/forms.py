@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.questions import MAIN, MOST_QUESTIONS
 from annotation.models import Assignment, Flag
 from annotation.rating.client_report import ClientReport
 
@@ -15,8 +16,8 @@ MOST_ROWS = 32_767  # what the column holds
 PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW)
 
 
-class VoteForm(forms.Form):
-    """One choice on one pair of a HIT, and what the page reports with it."""
+class _ChoiceForm(forms.Form):
+    """A choice on a pair of a HIT, and what the page reports with it."""
 
     _NO_CHOICE = _("Please choose one of the answers.")
 
@@ -55,7 +56,26 @@ def _report_in(data: Mapping[str, Any]) -> ClientReport:
     return ClientReport(**reported)
 
 
-class SecondVoteForm(VoteForm):
+class VoteForm(_ChoiceForm):
+    """An answer to one question on a pair, with a reason where the page asks for one."""
+
+    _NOT_ASKED = {
+        name: _("That question is not asked. Please load the page again.")
+        for name in ("invalid", "min_value", "max_value")
+    }
+
+    question = forms.IntegerField(
+        required=False, min_value=MAIN, max_value=MOST_QUESTIONS - 1, error_messages=_NOT_ASKED
+    )
+
+    @property
+    def vote(self) -> dict[str, Any]:
+        """Keyword arguments for `take_vote`, of a valid form."""
+        vote = super().vote
+        return {**vote, "question": vote["question"] or MAIN, "reason": self.data.get("reason")}
+
+
+class SecondVoteForm(_ChoiceForm):
     """The second choice on one pair; the service requires a reason where the choice changes."""
 
     reason = forms.CharField(required=False)

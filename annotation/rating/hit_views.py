@@ -1,6 +1,6 @@
 """Views of the HIT page: show it, take votes, submit it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -25,25 +25,18 @@ from annotation.core.errors import (
     VotesMissing,
 )
 from annotation.core.http import go_to, is_htmx, page_base, skip_prefetch, status_of
+from annotation.core.questions import MAIN
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import is_taken
 from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
 from annotation.rating.access import hit_form_view, own_assignment
+from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answer_to, answers_on
 from annotation.rating.client_report import parse_times
 from annotation.rating.forms import VoteForm
+from annotation.rating.hit_status import status
 from annotation.rating.next_hit_views import claim_following, next_hit
-from annotation.rating.presenters import (
-    Card,
-    RejectedAnswer,
-    base_context,
-    card_of,
-    displays_of,
-    first_page,
-    second_page,
-    status,
-    voted_card,
-)
+from annotation.rating.presenters import base_context, displays_of, first_page, second_page
 from annotation.rating.scriptless import take_votes, votes_in
 from annotation.rating.second_stage import reveal
 from annotation.rating.store_vote import display_of
@@ -88,7 +81,8 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
         return _refusal_at_card(request, assignment, refusal)
     if not is_htmx(request):
         return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{rating.display.pair.key}")
-    return _vote_card(request, rating.display.assignment, voted_card(rating))
+    version: int = rating.display.version  # type: ignore[attr-defined]
+    return _answer(request, rating.display, rating.question, lambda asked: answer_to(asked, rating, version))
 
 
 def _save_all(request: HttpRequest, assignment: Assignment, votes: Sequence[Mapping[str, str]]) -> HttpResponse:
@@ -107,19 +101,29 @@ def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: Anno
     """
     require_open(assignment)
     display = display_of(assignment, request.POST.get("pair_key", ""))
-    rejected, code = RejectedAnswer(display.pair.key, str(refusal)), status_of(refusal)
+    known = len(assignment.hit.batch.study.questions)
+    question = next((number for number in range(known) if str(number) == request.POST.get("question")), MAIN)
+    rejected, code = RejectedAnswer(display.pair.key, str(refusal), question=question), status_of(refusal)
     if not is_htmx(request):
         return show_hit(request, assignment, rejected, code=code)
     assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])
     shown = next(one for one in displays_of(assignment) if one.pk == display.pk)
-    return _vote_card(request, assignment, card_of(shown, rejected, texts=False), code)
+    return _answer(request, shown, question, lambda asked: answers_on(shown, [asked], rejected, stage=FIRST)[0], code)
 
 
-def _vote_card(request: HttpRequest, assignment: Assignment, card: Card, code: int = 200) -> HttpResponse:
-    context = {
-        **base_context(assignment, request.POST.get("page", "")[:32]),
-        "card": card,
-        "status": status(assignment, timezone.now()),
+def _answer(
+    request: HttpRequest,
+    display: Display,
+    question: int,
+    answer: Callable[[AskedQuestion], CardAnswer],
+    code: int = 200,
+) -> HttpResponse:
+    """Show a question of a pair with its answer, and how far the HIT is."""
+    context = base_context(display.assignment, request.POST.get("page", "")[:32])
+    context |= {
+        "card": {"key": display.pair.key, "place": display.position + 1},
+        "answer": answer(context["questions"][question]),
+        "status": status(display.assignment, timezone.now()),
     }
     return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
 
@@ -147,7 +151,7 @@ def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     except VotesMissing as refusal:
         if not refusal.places or assignment is None:
             raise
-        return show_hit(request, assignment, missing=refusal.places, code=422)
+        return show_hit(request, assignment, early=True, code=422)
     except AssignmentClosed as refusal:
         # The page sends this again when an answer has not reached it.
         if not is_htmx(request) or assignment is None or assignment.state != Assignment.State.SUBMITTED:
@@ -177,10 +181,10 @@ def show_hit(
     request: HttpRequest,
     assignment: Assignment,
     *rejected: RejectedAnswer,
-    missing: list[int] | None = None,
+    early: bool = False,
     code: int = 200,
 ) -> HttpResponse:
-    """Show the HIT page in its present stage, with the rejected answers."""
+    """Show the HIT page in its present stage, with the rejected answers; `early` also says what is missing."""
     require_open(assignment)
     now = timezone.now()
     if assignment.locked_at is None:
@@ -191,7 +195,7 @@ def show_hit(
     else:
         opened = opened_display(assignment, rejected[0].key if rejected else request.GET.get("change", ""))
         context = second_page(assignment, now, opened, *rejected[:1])
-    context |= {"missing": missing, "base": page_base(request), "scriptless": not is_htmx(request)}
+    context |= {"early": early, "base": page_base(request), "scriptless": not is_htmx(request)}
     return TemplateResponse(request, "annotation/rating/hit.html", context, status=code)
 
 

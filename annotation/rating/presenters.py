@@ -3,28 +3,31 @@
 import secrets
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
 from annotation.annotators.messages import unread_by
-from annotation.core.default_labels import side_name, translate_default
+from annotation.core.default_labels import choice_name, side_names, translate_default
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
-from annotation.core.questions import MAIN, choice_label
+from annotation.core.questions import MAIN
 from annotation.hits.displays import attach_votes
-from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating
+from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating, VoteChange
+from annotation.models.studies import FirstReason
 from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
+from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions, key_rows
 from annotation.rating.forms import PAIR_FLAGS
+from annotation.rating.hit_status import status
 from annotation.rating.second_stage import ShownRow, shown_rows
 from annotation.rating.store_vote import LONGEST_REASON, change_count
-from annotation.rating.votes import asked_in, is_answered, rated_choice
+from annotation.rating.votes import rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 QUALIFICATION = Assignment.Purpose.QUALIFICATION
@@ -32,20 +35,10 @@ SUBMITTED = Assignment.State.SUBMITTED
 
 
 @dataclass(frozen=True)
-class RejectedAnswer:
-    """A refused answer on one pair, and why; its form keeps `choice` and `reason`."""
-
-    key: str
-    problem: str
-    choice: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class Card:
     """One pair as its rater sees it.
 
-    version : number of changes of its votes so far
+    answers : to each question, the main one first
     times   : active and wall seconds spent on it so far, where measured
     """
 
@@ -53,12 +46,14 @@ class Card:
     place: int
     left: str
     right: str
-    choice: str | None = None
-    saved_at: datetime | None = None
-    version: int = 0
+    answers: Sequence[CardAnswer]
     flags: Sequence[Flag] = ()
-    problem: str = ""
     times: str = ""
+
+    @property
+    def main(self) -> CardAnswer:
+        """The answer to the main question."""
+        return self.answers[MAIN]
 
 
 @dataclass(frozen=True)
@@ -69,6 +64,7 @@ class SecondCard:
     state: str
     first: str
     first_label: str
+    first_reason: str = ""
     second: str | None = None
     second_label: str = ""
     reason: str = ""
@@ -81,20 +77,6 @@ class SecondCard:
     def kept(self) -> bool:
         """Tell whether the second choice is the first one."""
         return self.second == self.first
-
-
-@dataclass(frozen=True)
-class HitProgress:
-    """Progress of a HIT; `open` holds (place, key) of the pairs without a vote of this stage."""
-
-    rated: int
-    total: int
-    open: list[tuple[int, str]] = field(default_factory=list)
-    expires_at: datetime | None = None
-    now: datetime | None = None
-    late: bool = False
-    locks: bool = False
-    second: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +97,13 @@ def displays_of(assignment: Assignment) -> list[Display]:
     # Most requests show a new HIT, which has neither.
     rated = any(display.has_ratings for display in displays)  # type: ignore[attr-defined]
     reported = any(display.has_flags for display in displays)  # type: ignore[attr-defined]
+    several = rated and bool(assignment.hit.batch.study.criteria)
+    further = {
+        (one, question): count for one, question, count in (_FURTHER.all(assignment=assignment.pk) if several else [])
+    }
+    for display in displays:
+        counts = {question: count for (of, question), count in further.items() if of == display.pk}
+        vars(display)["versions_by_question"] = {MAIN: display.version, **counts}  # type: ignore[attr-defined]
     attach_votes(displays, _RATINGS.all(assignment=assignment.pk) if rated else [])
     attach_related(displays, "flags", _FLAGS.all(assignment=assignment.pk) if reported else [], "display")
     return displays
@@ -138,24 +127,33 @@ def _flags(assignment: int) -> QuerySet[Flag]:
     return Flag.objects.filter(display__assignment=assignment)
 
 
+def _further(assignment: int) -> "QuerySet[VoteChange, tuple[int, int, int]]":
+    changes = VoteChange.objects.of_every_question().filter(display__assignment=assignment, question__gt=MAIN)
+    counted = changes.order_by().values("display", "question").annotate(count=Count("pk"))
+    return counted.values_list("display", "question", "count")
+
+
 _DISPLAYS, _RATINGS, _FLAGS = Prepared(_displays), Prepared(_ratings), Prepared(_flags)
+_FURTHER = Prepared(_further)  # (display, question, number of changes) of the questions beside the main one
 
 
-def base_context(assignment: Assignment, page: str = "") -> dict[str, object]:
+def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
     """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
     study = assignment.hit.batch.study
-    left, right = study.side_labels
+    sides, questions = study.side_labels, asked_questions(study)
     return {
         "assignment": assignment,
         "owner": owner_key(assignment.annotator.user_id),
         "study": study,
-        "question": translate_default(study.question),
+        "questions": questions,
+        "asks_more": len(questions) > 1 or questions[MAIN].is_graded or study.first_reason != FirstReason.OFF,
+        "key_rows": key_rows(questions[:1] if assignment.locked_at else questions),
         "source_label": translate_default(study.source_label),
-        "label_left": left,
-        "label_right": right,
-        "side_names": {"left": side_name(left), "right": side_name(right)},
-        "choices": {choice: side_name(label) for choice, label in study.offered_choices.items()},
+        "label_left": sides[0],
+        "label_right": sides[1],
+        "side_names": side_names(sides),
         "flag_kinds": PAIR_FLAGS,
+        "longest_reason": LONGEST_REASON,
         "page": page or secrets.token_urlsafe(9),
     }
 
@@ -164,8 +162,9 @@ def first_page(
     assignment: Assignment, now: datetime, displays: Sequence[Display], *rejected: RejectedAnswer
 ) -> dict[str, object]:
     """Return the context of the page in the first stage, without any comparison table."""
-    cards = [card_of(display, *rejected) for display in displays]
-    return {**_page_context(assignment), "cards": cards, "status": status(assignment, now, displays)}
+    context = _page_context(assignment)
+    cards = [card_of(display, context["questions"], *rejected) for display in displays]
+    return {**context, "cards": cards, "status": status(assignment, now, displays)}
 
 
 def second_page(
@@ -180,84 +179,30 @@ def second_stage(
 ) -> dict[str, object]:
     """Return the part of the second stage's context that a vote changes."""
     displays = displays_of(assignment)
-    cards = [_second_card(display, opened, rejected) for display in displays]
+    main = asked_questions(assignment.hit.batch.study)[:1]
+    cards = [_second_card(display, main, opened, rejected) for display in displays]
     decided = {card.card.key: card.second for card in cards}
     return {
         "cards": cards,
-        "longest_reason": LONGEST_REASON,
         "changing": opened is not None and decided.get(opened.pair.key) is not None,
         "status": status(assignment, now, displays),
     }
 
 
-def card_of(display: Display, *rejected: RejectedAnswer, texts: bool = True) -> Card:
+def card_of(
+    display: Display, questions: Sequence[AskedQuestion], *rejected: RejectedAnswer, texts: bool = True
+) -> Card:
     """Build one pair's card from a display of `displays_of`; without `texts` none are rendered."""
-    rating = vote_on(display, FIRST)
-    return _card(
-        display,
-        rating,
-        texts=texts,
-        flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
-        problem=next((one.problem for one in rejected if one.key == display.pair.key), ""),
-        times=_times(rating),
-    )
-
-
-def voted_card(rating: Rating) -> Card:
-    """Build a pair's card from the rating that `record_vote` returned; without texts and flags, which a vote leaves alone."""
-    return _card(rating.display, rating, texts=False)
-
-
-def _card(display: Display, rating: Rating | None, *, texts: bool, **more: Any) -> Card:
     left, right = texts_of(display) if texts else ("", "")
     return Card(
         key=display.pair.key,
         place=display.position + 1,
         left=left,
         right=right,
-        choice=rated_choice(rating) if rating else None,
-        saved_at=rating.rated_at if rating else None,
-        version=display.version,  # type: ignore[attr-defined]
-        **more,
+        answers=answers_on(display, questions, *rejected, stage=FIRST),
+        flags=[flag for flag in display.flags.all() if flag.row is None and flag.taken_back_at is None],
+        times=_times(vote_on(display, FIRST)),
     )
-
-
-def _places(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, tuple[int, str, bool]]":
-    answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
-    rows = Display.objects.filter(assignment=assignment).annotate(answered=answered).order_by("position")
-    return rows.values_list("position", "pair__key", "answered")
-
-
-_PLACES = Prepared(_places)
-
-
-def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | None = None) -> HitProgress:
-    """Count the pairs with and without a vote of the present stage: in one query, in none if given `displays`."""
-    second = assignment.locked_at is not None
-    stage = REVISED if second else FIRST
-    asked = asked_in(assignment.hit.batch.study, stage)
-    if displays is not None:
-        places = [(one.position, one.pair.key, _is_answered(one, stage, **asked)) for one in displays]
-    else:
-        places = _PLACES.all(assignment=assignment.pk, stage=stage, **asked)
-    unrated = [(position + 1, key) for position, key, done in places if not done]
-    expires = assignment.expires_at
-    return HitProgress(
-        rated=len(places) - len(unrated),
-        total=len(places),
-        open=unrated,
-        expires_at=expires,
-        now=now,
-        late=assignment.state == Assignment.State.EXPIRED or (expires is not None and expires <= now),
-        locks=bool(assignment.arm) and not second,
-        second=second,
-    )
-
-
-def _is_answered(display: Display, stage: str, questions: int, least: int) -> bool:
-    main = vote_on(display, stage)
-    given = sum(one == stage for one, _question in display.votes)
-    return main is not None and len(main.reason) >= least and given >= questions
 
 
 def hit_place(assignment: Assignment) -> HitPlace:
@@ -314,7 +259,7 @@ def _checks_expected(assignment: Assignment, batches: Sequence[Batch], given: Co
     return min(round(ratings / (1 - share)) - ratings, available)
 
 
-def _page_context(assignment: Assignment) -> dict[str, object]:
+def _page_context(assignment: Assignment) -> dict[str, Any]:
     found = _SOURCE.first(hit=assignment.hit_id, user=assignment.annotator.user_id)
     source, has_notes = found or ("", True)
     return {
@@ -347,20 +292,26 @@ def texts_of(display: Display) -> tuple[str, str]:
     return left, right
 
 
-def _second_card(display: Display, opened: Display | None, rejected: RejectedAnswer | None) -> SecondCard:
+def _second_card(
+    display: Display,
+    questions: Sequence[AskedQuestion],
+    opened: Display | None,
+    rejected: RejectedAnswer | None,
+) -> SecondCard:
     is_open = opened is not None and opened.pk == display.pk
-    card = card_of(display, *filter(None, [rejected]), texts=is_open)
+    card = card_of(display, questions, *filter(None, [rejected]), texts=is_open)
     sides = display.assignment.hit.batch.study.side_labels
     second = vote_on(display, REVISED)
-    first, chosen = card.choice or "", rated_choice(second) if second else None
+    first, chosen = card.main.choice or "", rated_choice(second) if second else None
     tried = rejected if rejected and rejected.key == card.key else None
     return SecondCard(
         card=card,
         state="open" if is_open else "decided" if second else "closed",
         first=first,
-        first_label=first and choice_label(first, *sides),
+        first_label=first and choice_name(first, sides),
+        first_reason=card.main.reason,
         second=chosen,
-        second_label=choice_label(chosen, *sides) if chosen else "",
+        second_label=choice_name(chosen, sides) if chosen else "",
         reason=tried.reason if tried else second.reason if second else "",
         rows=shown_rows(display) if is_open else (),
         choice=(tried.choice if tried else chosen) or "",

@@ -3,15 +3,18 @@
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 
 from annotation.core.errors import UnknownName
+from annotation.core.questions import MAIN
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, Pair
-from annotation.rating.presenters import Card, HitPlace, HitProgress, SecondCard, base_context, source_of, texts_of
+from annotation.rating.asked import AskedQuestion, CardAnswer
+from annotation.rating.hit_status import HitProgress, OpenPair
+from annotation.rating.presenters import Card, HitPlace, SecondCard, base_context, source_of, texts_of
 from annotation.rating.second_stage import choose_table, turned_rows
-from annotation.rating.store_vote import LONGEST_REASON
 
 KEY = "preview"  # shorter than any assignment's key
 
@@ -39,9 +42,10 @@ def first_stage(hit: Hit, *, number: int, viewer: User, at: datetime) -> dict[st
     """Return the context of the page before any vote."""
     assignment = _assignment(hit, viewer, at, arm=next(iter(arms_of(hit.batch)), ""))
     displays = _displays(assignment)
+    context = _page_context(assignment, number)
     return {
-        **_page_context(assignment, number),
-        "cards": [_card(display) for display in displays],
+        **context,
+        "cards": [_card(display, [CardAnswer(asked) for asked in context["questions"]]) for display in displays],
         "status": _status(assignment, displays, at),
     }
 
@@ -57,10 +61,11 @@ def second_stage(hit: Hit, *, number: int, viewer: User, at: datetime, arm: str)
     assignment = _assignment(hit, viewer, at, arm=arm)
     assignment.locked_at = at
     displays = _displays(assignment)
+    context = _page_context(assignment, number)
+    main = context["questions"][MAIN]
     return {
-        **_page_context(assignment, number),
-        "cards": [_second_card(display, is_open=display is displays[0]) for display in displays],
-        "longest_reason": LONGEST_REASON,
+        **context,
+        "cards": [_second_card(display, main, is_open=display is displays[0]) for display in displays],
         "changing": False,
         "status": _status(assignment, displays, at),
     }
@@ -89,7 +94,7 @@ def _displays(assignment: Assignment) -> list[Display]:
     return drawn
 
 
-def _page_context(assignment: Assignment, number: int) -> dict[str, object]:
+def _page_context(assignment: Assignment, number: int) -> dict[str, Any]:
     batch = assignment.hit.batch
     is_practice = batch.purpose == Batch.Purpose.QUALIFICATION
     hits = batch.hits.count()
@@ -101,16 +106,16 @@ def _page_context(assignment: Assignment, number: int) -> dict[str, object]:
     }
 
 
-def _card(display: Display, *, choice: str | None = None, texts: bool = True) -> Card:
+def _card(display: Display, answers: Sequence[CardAnswer], *, texts: bool = True) -> Card:
     left, right = texts_of(display) if texts else ("", "")
-    return Card(key=display.pair.key, place=display.position + 1, left=left, right=right, choice=choice)
+    return Card(key=display.pair.key, place=display.position + 1, left=left, right=right, answers=answers)
 
 
-def _second_card(display: Display, *, is_open: bool) -> SecondCard:
-    first, first_label = next(iter(display.assignment.hit.batch.study.offered_choices.items()))
+def _second_card(display: Display, main: AskedQuestion, *, is_open: bool) -> SecondCard:
+    first, first_label = next(iter(main.choices.items()))
     table = choose_table(display.assignment, display) if is_open else None
     return SecondCard(
-        card=_card(display, choice=first, texts=is_open),
+        card=_card(display, [CardAnswer(main, choice=first)], texts=is_open),
         state="open" if is_open else "closed",
         first=first,
         first_label=first_label,
@@ -122,7 +127,7 @@ def _status(assignment: Assignment, displays: Sequence[Display], at: datetime) -
     return HitProgress(
         rated=0,
         total=len(displays),
-        open=[(display.position + 1, display.pair.key) for display in displays],
+        open=[OpenPair(display.position + 1, f"pair-{display.pair.key}") for display in displays],
         expires_at=assignment.expires_at,
         now=at,
         locks=bool(assignment.arm) and assignment.locked_at is None,

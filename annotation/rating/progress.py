@@ -8,14 +8,14 @@ from decimal import Decimal
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.core.default_labels import side_name, translate_default
-from annotation.core.questions import MAIN, choice_label
+from annotation.core.default_labels import choice_name, translate_default
+from annotation.core.questions import MAIN
 from annotation.hits.displays import attach_votes
-from annotation.models import Annotator, Assignment, Display, Rating
+from annotation.models import Annotator, Assignment, Display, Rating, Study
 from annotation.rating.votes import is_counted, rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
@@ -105,29 +105,35 @@ def history_of(user: User) -> QuerySet[Assignment]:
 def history_rows(assignments: Sequence[Assignment]) -> list[HistoryRow]:
     """Describe assignments of `history_of`."""
     displays = [display for assignment in assignments for display in assignment.displays.all()]
-    attach_votes(displays, Rating.objects.of_question(MAIN).filter(display__in=displays))
+    attach_votes(displays, Rating.objects.of_every_question().filter(display__in=displays))
     return [_row(assignment) for assignment in assignments]
 
 
 def _row(assignment: Assignment) -> HistoryRow:
     displays = sorted(assignment.displays.all(), key=lambda display: display.position)
     seconds = [one.active_seconds for display in displays for one in display.votes.values() if one.active_seconds]
-    sides = assignment.annotator.study.side_labels
+    study = assignment.annotator.study
     return HistoryRow(
         assignment=assignment,
         at=assignment.submitted_at or assignment.returned_at,
-        choices=[_choice(display, sides) for display in displays],
+        choices=[_choices(display, study) for display in displays],
         minutes=_minutes(sum(seconds)) if seconds else None,
         status=status_of_hit(assignment),
     )
 
 
-def _choice(display: Display, sides: tuple[str, str]) -> SafeString:
-    """Name the first choice on the main question, and the revised one if it differs."""
-    by_stage = {
-        stage: side_name(choice_label(rated_choice(rating), *sides)) for (stage, _), rating in display.votes.items()
-    }
-    first, second = by_stage.get(FIRST), by_stage.get(REVISED)
+def _choices(display: Display, study: Study) -> SafeString:
+    """Name the choice on each question."""
+    sides = study.side_labels
+    return format_html_join(" · ", "{}", ((_choice(display, one.number, sides),) for one in study.questions))
+
+
+def _choice(display: Display, question: int, sides: tuple[str, str]) -> SafeString:
+    """Name the first choice on a question, and the revised one if it differs."""
+    first, second = (
+        choice_name(rated_choice(rating), sides) if (rating := display.votes.get((stage, question))) else None
+        for stage in (FIRST, REVISED)
+    )
     if first is None:
         return SafeString("–")
     return first if second in (None, first) else format_html("{} → {}", first, second)

@@ -7,24 +7,27 @@ from django.db.models import Max, Min
 
 from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
+from annotation.core.questions import MAIN
 from annotation.models import Assignment, Rating, VoteChange
+from annotation.rating.asked import RejectedAnswer
 from annotation.rating.forms import SecondVoteForm, VoteForm
-from annotation.rating.presenters import RejectedAnswer, displays_of, vote_on
+from annotation.rating.presenters import displays_of, vote_on
 from annotation.rating.second_stage import save_second_vote
 from annotation.rating.votes import rated_choice, save_vote
 
-_VERSION = "version-"  # the one field that every pair sends, chosen or not
+_VERSION = "version-"  # the one field that every question of a pair sends, answered or not
 
 
 def votes_in(data: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the fields of each pair in such a form, under the names of a pair's own form."""
-    keys = [name.removeprefix(_VERSION) for name in data if name.startswith(_VERSION)]
+    """Return the fields of each question of each pair in such a form, under the names of their own forms."""
+    names = [name.removeprefix(_VERSION) for name in data if name.startswith(_VERSION)]
     fields = ("version", "choice", "reason")
-    return [
-        {"pair_key": key, "page": data.get("page", "")}
-        | {field: data[f"{field}-{key}"] for field in fields if f"{field}-{key}" in data}
-        for key in keys
-    ]
+    votes = []
+    for name in names:
+        key, _dot, question = name.partition(".")
+        vote = {"pair_key": key, "question": question, "page": data.get("page", "")}
+        votes.append(vote | {field: data[f"{field}-{name}"] for field in fields if f"{field}-{name}" in data})
+    return votes
 
 
 def take_votes(
@@ -32,16 +35,23 @@ def take_votes(
 ) -> tuple[list[RejectedAnswer], int]:
     """Save the choices that changed, each by itself; return the refused ones, and the HTTP status.
 
-    required : key of a pair that must have a choice
+    required : key of a pair whose questions must all have a choice
     """
     rejected, code = [], 200
+    if stage == Rating.Stage.REVISED:
+        votes = [vote for vote in votes if not _question(vote)]  # the others are closed
     shown = {display.pair.key: display for display in displays_of(assignment)} if votes else {}
-    saved = {key: vote_on(display, stage) for key, display in shown.items()}
-    changed = [vote for vote in votes if vote["pair_key"] == required or _differs(vote, saved.get(vote["pair_key"]))]
-    share = _share(assignment, len(changed), at)
-    for vote in changed:
+    changed = []
+    for vote in votes:
+        display = shown.get(vote["pair_key"])
+        saved = vote_on(display, stage, _question(vote)) if display else None
+        if vote["pair_key"] == required or _differs(vote, saved):
+            changed.append((vote, saved))
+    share = _share(assignment, sum(not _question(vote) for vote, _saved in changed), at)
+    for vote, saved in changed:
+        seconds = {} if _question(vote) else _seconds(share, saved)
         try:
-            _save(assignment, stage, {**vote, **_seconds(share, saved.get(vote["pair_key"]))}, at)
+            _save(assignment, stage, {**vote, **seconds}, at)
         except (Unacceptable, VoteConflict) as refusal:
             rejected.append(rejected_answer(vote, refusal))
             code = max(code, status_of(refusal))
@@ -50,19 +60,30 @@ def take_votes(
 
 def rejected_answer(vote: Mapping[str, str], refusal: AnnotationError) -> RejectedAnswer:
     """Describe a refused choice, for its card."""
-    return RejectedAnswer(vote["pair_key"], str(refusal), choice=vote.get("choice", ""), reason=vote.get("reason", ""))
+    return RejectedAnswer(
+        vote["pair_key"],
+        str(refusal),
+        choice=vote.get("choice", ""),
+        reason=vote.get("reason", ""),
+        question=_question(vote),
+    )
+
+
+def _question(vote: Mapping[str, str]) -> int:
+    number = vote.get("question", "")
+    return int(number) if number.isdecimal() and len(number) == 1 else MAIN
 
 
 def _differs(vote: Mapping[str, str], saved: Rating | None) -> bool:
-    before = (rated_choice(saved), saved.reason) if saved else ("", "")
-    return (vote.get("choice", ""), vote.get("reason", "").replace("\r\n", "\n").strip()) != before
+    choice, reason = (rated_choice(saved), saved.reason) if saved else ("", "")
+    return (vote.get("choice", ""), vote.get("reason", reason).replace("\r\n", "\n").strip()) != (choice, reason)
 
 
 def _share(assignment: Assignment, count: int, at: datetime) -> float | None:
-    """Divide the time since the previous vote evenly among choices that arrive together."""
+    """Divide the time since the previous vote evenly among pairs whose choices arrive together."""
     if count < 2:
         return None
-    changes = VoteChange.objects.of_every_question().filter(display__assignment=assignment)
+    changes = VoteChange.objects.of_question(MAIN).filter(display__assignment=assignment)
     last = changes.aggregate(at=Max("received_at"))["at"]
     began = last or assignment.displays.aggregate(at=Min("shown_at"))["at"]
     return max((at - (began or at)).total_seconds(), 0.0) / count

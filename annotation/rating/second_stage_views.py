@@ -34,8 +34,8 @@ def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
         rejected, code = take_votes(assignment=assignment, stage=Rating.Stage.FIRST, votes=votes, at=timezone.now())
         if rejected:
             return show_hit(request, assignment, *rejected, code=code)
-    if assignment.state not in CLOSED_STATES and assignment.arm and (missing := places_without_vote(assignment)):
-        return show_hit(request, assignment, missing=missing, code=422)
+    if assignment.state not in CLOSED_STATES and assignment.arm and places_without_vote(assignment):
+        return show_hit(request, assignment, early=True, code=422)
     times = parse_times(request.POST.getlist("times"))
     locked = lock_first_votes(assignment=assignment, at=timezone.now(), times=times)
     return show_hit(request, locked) if is_htmx(request) else redirect("annotation:hit", locked.key)

@@ -184,8 +184,8 @@ def earliest_start(assignment: Assignment, display: Display, stage: str) -> date
 
 
 def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime) -> float:
-    """Wall seconds since the pair was shown or the previous vote, whichever was later."""
-    changes = VoteChange.objects.of_every_question().filter(display__assignment=assignment, received_at__lt=at)
+    """Wall seconds since the pair was shown or the previous vote on a main question, whichever was later."""
+    changes = VoteChange.objects.of_question(MAIN).filter(display__assignment=assignment, received_at__lt=at)
     last = changes.order_by("-received_at").values_list("received_at", flat=True).first()
     return max((at - max(earliest, last or earliest)).total_seconds(), 0.0)
 

@@ -10,8 +10,8 @@ const TIMEOUT = 15000;
 const LONGEST_PAUSE = 30000;
 
 const memory = new Map(); // what localStorage holds too, unless the browser refuses it
-const inFlight = new Map(); // key of a pair → id of the entry on its way
-const late = new Set(); // keys of pairs whose waiting has been shown to the rater
+const inFlight = new Map(); // key of a question of a pair → id of the entry on its way
+const late = new Set(); // keys of those whose waiting has been shown to the rater
 const waiters = new Map(); // key → functions to call when its choice is saved or seen to wait
 let pause = 1000;
 let timer = 0;
@@ -20,7 +20,7 @@ let wanted = ""; // id of the form to submit when no choice waits any more
 let unsent = ""; // why it waits although none does
 let leaving = false;
 
-// Without scripts a pair's fields belong to the form that ends the HIT; here each pair has a form of its own.
+// Without scripts a pair's fields belong to the form that ends the HIT; here each question has a form of its own.
 function separate(page) {
   for (const field of page.querySelectorAll("form[data-pair] [form]")) {
     field.name = field.name.split("-")[0];
@@ -50,7 +50,8 @@ function drop(key, id) {
   inStorage((storage) => storage.removeItem(key));
 }
 
-const keyOf = (form) => PREFIX + form.getAttribute("action") + form.dataset.pair;
+const nameOf = ({ pair, question }) => (question ? `${pair}.${question}` : pair);
+const keyOf = (form) => PREFIX + form.getAttribute("action") + nameOf(form.dataset);
 const voteForm = (element) => element?.closest?.("form[data-pair]");
 const formOf = (key) => [...document.querySelectorAll("form[data-pair]")].find((form) => keyOf(form) === key);
 const here = () => [...memory.keys()].filter(formOf);
@@ -63,6 +64,15 @@ function note(form) {
   put(keyOf(form), { id: `${Date.now()}.${Math.random()}`, action: form.getAttribute("action"), fields });
 }
 
+/** What of a form waits to be sent. */
+export const waiting = (form) => memory.get(keyOf(form))?.fields;
+
+/** Send a form whose choice has not changed. */
+export function send(form) {
+  note(form);
+  window.htmx.trigger(form, "resend");
+}
+
 // What the rater sees
 
 function say(form, text, state) {
@@ -73,8 +83,11 @@ function say(form, text, state) {
   if (state === "error") saved.setAttribute("role", "alert");
 }
 
+/** Name the pair of a form, and the question if there are several. */
+export const placeOf = ({ dataset }) => dataset.name ?? words.place.replace("{}", dataset.place);
+
 function announce(form, text) {
-  byId("announcer").textContent = `${words.place.replace("{}", form.dataset.place)}: ${text}`;
+  byId("announcer").textContent = `${placeOf(form)}: ${text}`;
 }
 
 const signIn = () => `${words.signInAddress}?next=${hit.address}`;
@@ -122,8 +135,7 @@ function paint() {
 function restore(form, entry) {
   const radio = form.querySelector(`input[name=choice][value="${CSS.escape(entry.fields.choice)}"]`);
   if (radio) radio.checked = true;
-  const reason = form.elements.reason;
-  if (reason) reason.value = entry.fields.reason ?? "";
+  if ("second" in form.dataset) form.elements.reason.value = entry.fields.reason ?? "";
   form.dispatchEvent(new Event("restored", { bubbles: true }));
 }
 
@@ -406,6 +418,7 @@ function update(page) {
   const moved = ([form, held]) => !held || "second" in { ...form.dataset, ...held.dataset };
   if (changed.some(moved)) return tellElsewhere(words.wentOn, " ", linkTo(hit.address, words.loadAgain));
   for (const [form, held] of changed) {
+    form.dispatchEvent(new CustomEvent("overtaken", { bubbles: true, detail: held }));
     held.querySelector(".saved").append(" ", words.elsewhere);
     window.htmx.swap(form, held.outerHTML, { swapStyle: "outerHTML", settleDelay: 0 });
     announce(held, words.elsewhere);

@@ -1,5 +1,5 @@
 // The pair that the rater is at: it is marked, takes the keys, and its time is counted.
-import { onHit, settled } from "./outbox.js";
+import { onHit, placeOf, settled } from "./outbox.js";
 
 const IDLE = 30000; // ms without input after which the rater counts as away
 const ASLEEP = 2000; // ms between two ticks of a second after which the machine is thought to have slept
@@ -10,8 +10,13 @@ const byId = (id) => document.getElementById(id);
 const words = byId("words").dataset;
 let assignment; // key of the HIT in view
 const cards = () => [...document.querySelectorAll("[data-card]")];
-const formIn = (card) => card?.querySelector("form[data-pair]");
-const chosenIn = (card) => card.querySelector("input[name=choice]:checked");
+const formsIn = (card) => [...(card?.querySelectorAll("form[data-pair]") ?? [])]; // one a question, the main one first
+const formIn = (card) => formsIn(card)[0];
+const radiosIn = (form) => [...form.querySelectorAll("input[name=choice]")];
+const chosenIn = (form) => radiosIn(form).find((radio) => radio.checked);
+/** What is asked of a pair and still open, from the top: forms without a choice, and a reason that is too short. */
+const openIn = (card) => [...card.querySelectorAll("form[data-pair], .short")].filter((one) => !chosenIn(one));
+const isDone = (card) => !openIn(card).length;
 
 // The current pair: the one that the rater has turned to, until they scroll on; else the one that fills the window
 
@@ -51,15 +56,15 @@ const isAlone = () => document.documentElement.classList.contains("one-pair"); /
 function current() {
   const [all, area] = [cards(), readingArea()];
   const last = all.find((card) => card.id === turned);
-  if (isAlone()) return last ?? all.find((card) => !chosenIn(card)) ?? all[0] ?? null;
+  if (isAlone()) return last ?? all.find((card) => !isDone(card)) ?? all[0] ?? null;
   const now = last ? inView(last, area) : 0;
   if (now > 0 && now >= seen * MOST) {
     seen = Math.max(seen, now);
     return last;
   }
   turned = null;
-  // Of those that can be read one without a choice comes first; a card is never higher than 1e6 pixels.
-  const weigh = (card) => inView(card, area) + (!chosenIn(card) && readable(card, area) ? 1e6 : 0);
+  // Of those that can be read an open one comes first; a card is never higher than 1e6 pixels.
+  const weigh = (card) => inView(card, area) + (!isDone(card) && readable(card, area) ? 1e6 : 0);
   const before = all.find((card) => nameOf(formIn(card)) === at) ?? all[0] ?? null; // stays where none weighs more
   return all.reduce((best, card) => (weigh(best) >= weigh(card) ? best : card), before);
 }
@@ -88,9 +93,11 @@ document.addEventListener("selectionchange", () => {
   if (!isCollapsed) turnTo((focusNode.closest ? focusNode : focusNode.parentElement)?.closest("[data-card]"));
 });
 addEventListener("hashchange", () => {
-  const card = cards().find((one) => `#${one.id}` === location.hash);
+  const target = byId(location.hash.slice(1));
+  const card = target?.closest("[data-card]");
   turnTo(card);
-  if (card && isAlone()) go(card.querySelector("h2"));
+  if (card && target !== card) goOnIn(card, target);
+  else if (card && isAlone()) go(card.querySelector("h2"));
 });
 document.addEventListener("click", ({ target }) => {
   const step = Number(target.closest?.("[data-step]")?.dataset.step ?? 0);
@@ -102,21 +109,25 @@ addEventListener("scroll", look, { passive: true });
 addEventListener("resize", look);
 
 let pointing = false; // else the last input was a key
+let lastKey = "";
 document.addEventListener("pointerdown", () => (pointing = true), true);
-document.addEventListener("keydown", () => (pointing = false), true);
-const answered = new Set(); // ids of the cards that had a choice before
+document.addEventListener("keydown", ({ key }) => [pointing, lastKey] = [false, key], true);
+const isGraded = (form) => form.querySelector(".graded") !== null; // offers more than left, right and no preference
+const answered = new Set(); // ids of the forms that had a choice before
 document.addEventListener("change", ({ isTrusted, target }) => {
   if (target.name !== "choice") return;
   forgetChange();
   const card = target.closest("[data-card]");
-  const isNew = !answered.has(card.id);
-  answered.add(card.id);
-  if (isNew && byId("tool-advance")?.checked) return leadOn(card);
-  if (!isTrusted || !pointing || isAlone()) return;
+  const isNew = !answered.has(target.form.id);
+  answered.add(target.form.id);
+  const leads = byId("tool-advance")?.checked;
+  const passes = isTrusted && !pointing && lastKey.startsWith("Arrow") && isGraded(target.form); // on its way to another
+  if (isNew && !passes && (leads || (!isDone(card) && (pointing || !isTrusted)))) return continueFrom(target);
+  if (!isTrusted || !pointing || isAlone() || !isDone(card)) return;
   // A click on a choice ends the work on its pair: the next one is being read as soon as it is in view.
   const [all, area] = [cards(), readingArea()];
   const place = all.indexOf(card);
-  turnTo(all.slice(place + 1).find((card) => !chosenIn(card) && readable(card, area)));
+  turnTo(all.slice(place + 1).find((card) => !isDone(card) && readable(card, area)));
 });
 
 // Its time: every moment belongs to one pair, whichever tab of this browser the rater is in
@@ -168,6 +179,7 @@ const seconds = (ms) => (ms / 1000).toFixed(1);
 document.addEventListener("noted", ({ target, detail }) => {
   look();
   count();
+  if (target.dataset.question) return; // they are of the pair
   const [active, wall] = read().spent[nameOf(target)] ?? [0, 0];
   Object.assign(detail, { active_seconds: seconds(active), wall_seconds: seconds(wall) });
 });
@@ -217,7 +229,7 @@ const CHOICES = { 1: "left", 2: "none", 3: "right", ArrowLeft: "left", ArrowDown
 const UNDO = "0";
 const pressed = []; // keys that wait until the page has moved on
 let moving = false;
-let changed = null; // the last choice that a key has changed: its card's id, and the value before
+let changed = null; // the last choice that a key has changed: its form's id, and the value before
 
 function forgetChange() {
   changed = null;
@@ -225,34 +237,43 @@ function forgetChange() {
   document.querySelector(".changed")?.remove();
 }
 
-function tellChange(card, before, after) {
-  changed = { id: card.id, value: before.value };
-  const labels = [before, after].map((radio) => radio.closest("label").innerText.trim());
+function tellChange(form, before, after) {
+  changed = { id: form.id, value: before.value };
+  const labels = [before, after].map((radio) => radio.closest("label").querySelector("bdi").innerText.trim());
   const text = words.changed.split("{}").map((part, place) => part + (labels[place] ?? "")).join("");
-  byId("changes").textContent = `${words.place.replace("{}", formIn(card).dataset.place)}: ${text}`;
+  byId("changes").textContent = `${placeOf(form)}: ${text}`;
   const line = document.createElement("p");
   line.className = "changed";
   line.textContent = text;
-  formIn(card).after(line);
+  form.after(line);
   line.scrollIntoView({ block: "nearest", behavior: "instant" });
 }
 
-function choose(card, value) {
-  const form = formIn(card);
-  const radio = form?.querySelector(`input[name=choice][value=${value}]`);
+/** The question that keys answer: the one with the focus, else the first that is open. */
+function askedIn(card) {
+  const forms = formsIn(card);
+  const focused = forms.find((form) => form.contains(document.activeElement));
+  return focused ?? forms.find((form) => !chosenIn(form)) ?? forms[0];
+}
+
+const radioOf = (form, key) =>
+  isGraded(form) ? radiosIn(form)[key - 1] : radiosIn(form).find((radio) => radio.value === CHOICES[key]);
+
+function choose(form, radio) {
   if (!radio) return;
   radio.focus({ preventScroll: true });
   radio.closest("fieldset").scrollIntoView({ block: "nearest", behavior: "instant" });
-  turnTo(card);
-  const before = chosenIn(card);
+  turnTo(form.closest("[data-card]"));
+  const before = chosenIn(form);
   if (before === radio && form.matches(".rated, .second")) return;
   radio.checked = true;
   radio.dispatchEvent(new Event("change", { bubbles: true }));
-  if (before && before !== radio && !form.matches(".second")) tellChange(card, before, radio);
+  if (before && before !== radio && !form.matches(".second")) tellChange(form, before, radio);
 }
 
 function undo() {
-  if (changed) choose(byId(changed.id), changed.value);
+  const form = changed && byId(changed.id);
+  if (form) choose(form, radiosIn(form).find((radio) => radio.value === changed.value));
 }
 
 function go(target) {
@@ -266,6 +287,21 @@ function go(target) {
   turnTo(card);
 }
 
+/** What is open on a pair after a field, or else before it. */
+function openAfter(card, field) {
+  const open = openIn(card);
+  return open.find((one) => field.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING) ?? open[0];
+}
+
+/** Go to a question of a pair, or to its reason. */
+function goOnIn(card, place) {
+  if (isAlone()) turnTo(card);
+  const target = chosenIn(place) ?? radiosIn(place)[0] ?? place;
+  target.focus({ preventScroll: true });
+  target.closest("fieldset, .first-reason").scrollIntoView({ block: "nearest", behavior: "instant" });
+  turnTo(card);
+}
+
 const after = (card) => cards()[cards().findIndex((one) => one.id === card.id) + 1];
 
 /** All that is asked of a pair is answered: the next one need not wait until it is saved, the end of the HIT does. */
@@ -273,6 +309,13 @@ function leadOn(card) {
   if (after(card)) return go(after(card).querySelector("h2"));
   pressed.unshift("Enter");
   pressAll();
+}
+
+/** Go from a field to what else is open on its pair, or to the next pair. */
+export function continueFrom(field) {
+  const card = field.closest("[data-card]");
+  if (isDone(card)) leadOn(card);
+  else goOnIn(card, openAfter(card, field));
 }
 
 const endOf = () => document.querySelector("[data-action=lock], [data-action=submit]");
@@ -284,7 +327,7 @@ async function next(card) {
     await settled(form);
     if (form.isConnected) pressed.length = 0; // it was not taken, or waits: the keys were meant for the next pair
   } else {
-    await settled(form);
+    await Promise.all(formsIn(card).map((one) => settled(one)));
     go(after(card)?.querySelector("h2") ?? endOf());
   }
 }
@@ -301,7 +344,7 @@ function press(key) {
   if (key === "Backspace") back(card);
   else if (key === UNDO) undo();
   else if (key === "Enter") return card && next(card);
-  else if (card) choose(card, CHOICES[key]);
+  else if (card) choose(askedIn(card), radioOf(askedIn(card), key));
 }
 
 /** Do what the keys say, one after the other: each finds the page as the one before it has left it. */
@@ -330,15 +373,16 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || held || event.isComposing || event.repeat) return;
   if (!byId("tool-keys")?.checked || byId("keys").open) return;
   if (target.closest?.(TYPING) || target.closest?.(".report")) return;
-  const value = CHOICES[key];
-  const arrow = value && key.startsWith("Arrow");
+  const chooses = key in CHOICES || /^[4-6]$/.test(key);
+  const arrow = chooses && key.startsWith("Arrow");
   // Elsewhere the arrows scroll.
   if (arrow && !target.matches("body, h1") && (!target.closest("[data-card]") || target.closest("[role=region], .scroll"))) return;
+  if (arrow && cards().length && isGraded(askedIn(current()))) return; // there they go from choice to choice, as in any form
   if (key === "Enter" && target.closest?.("a, button, summary")) return;
   const guidelines = byId("guidelines");
   if (key === "?") openList();
   else if (key === "h" && guidelines) guidelines.open = !guidelines.open;
-  else if (value || ["Enter", "Backspace", UNDO].includes(key)) {
+  else if (chooses || ["Enter", "Backspace", UNDO].includes(key)) {
     pressed.push(key);
     pressAll();
   } else return;
@@ -363,7 +407,7 @@ onHit(() => {
   [turned, seen, at, changed, pressed.length] = [null, 0, null, null, 0];
   memory = { until: Date.now(), input: 0, at: null, spent: {} };
   answered.clear();
-  for (const card of cards().filter(chosenIn)) answered.add(card.id);
+  for (const form of cards().flatMap(formsIn).filter(chosenIn)) answered.add(form.id);
   openBook();
   count();
   look();

@@ -18,17 +18,17 @@ const byId = (id) => document.getElementById(id);
 const words = byId("words")?.dataset;
 let hit; // the HIT in view; on other pages there are only times
 
-function remember(name, value, storage = localStorage) {
+export function remember(name, value, storage = "localStorage") {
   try {
-    storage.setItem(`tandem.${name}`, value);
+    window[storage].setItem(`tandem.${name}`, value);
   } catch {
     // Then it is forgotten.
   }
 }
 
-function remembered(name, storage = localStorage) {
+export function remembered(name, storage = "localStorage") {
   try {
-    return storage.getItem(`tandem.${name}`);
+    return window[storage].getItem(`tandem.${name}`);
   } catch {
     return null;
   }
@@ -176,8 +176,8 @@ function setUpBeside() {
   const source = document.querySelector(".source");
   source.addEventListener("toggle", noteSource);
   const guidelines = byId("guidelines");
-  if (guidelines) keepOpen(guidelines, "guidelines", false, localStorage);
-  keepOpen(source, `source.${hit.assignment}`, wide, sessionStorage);
+  if (guidelines) keepOpen(guidelines, "guidelines", false);
+  keepOpen(source, `source.${hit.assignment}`, wide, "sessionStorage");
   noteSource();
 }
 
@@ -185,10 +185,10 @@ const openedName = () => `opened.${hit.assignment}`;
 
 /** Keep in mind that the source was open, which goes along with each choice. */
 function noteSource() {
-  if (document.querySelector(".source").open) remember(openedName(), "true", sessionStorage);
+  if (document.querySelector(".source").open) remember(openedName(), "true", "sessionStorage");
 }
 document.addEventListener("noted", ({ detail }) => {
-  detail.source_opened = remembered(openedName(), sessionStorage) ?? "false";
+  detail.source_opened = remembered(openedName(), "sessionStorage") ?? "false";
 });
 
 /** Open or close a part as it was left. */
@@ -209,43 +209,6 @@ function tellTimes() {
   }
 }
 
-// The reason of a second vote: needed for a change, kept while it is written, and for its writer only
-
-const DRAFTS = "tandem.reason.";
-const draftOf = (form) => `reason.${hit.owner}.${hit.assignment}.${form.dataset.pair}`;
-
-function forget(unwanted) {
-  try {
-    for (const name of Object.keys(sessionStorage)) {
-      if (name.startsWith(DRAFTS) && unwanted(name)) sessionStorage.removeItem(name);
-    }
-  } catch {
-    // Then nothing was kept.
-  }
-}
-
-function weighReason(form) {
-  const reason = form.elements.reason;
-  const chosen = form.elements.choice.value;
-  const changed = chosen !== "" && chosen !== form.dataset.first;
-  reason.required = changed;
-  reason.minLength = changed ? Number(reason.dataset.least) : 0;
-  const count = form.querySelector(".count");
-  count.textContent = count.dataset.words.replace("{}", reason.value.trim().length);
-}
-
-function onSecond(event) {
-  const form = event.target.closest?.("form[data-second]");
-  if (!form) return;
-  weighReason(form);
-  remember(draftOf(form), form.elements.reason.value, sessionStorage);
-}
-for (const name of ["input", "change", "restored"]) document.addEventListener(name, onSecond);
-document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr } }) => {
-  if (!elt.matches("form[data-second]") || xhr.status < 200 || xhr.status > 299) return;
-  forget((name) => name === `tandem.${draftOf(elt)}`);
-});
-
 // A response replaces the button that had the focus: move the focus to what it says, not to the top of the page
 document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig, xhr } }) => {
   const isReport = requestConfig?.elt.matches(".report form");
@@ -259,11 +222,6 @@ function dress() {
   if (!hit) return;
   if (byId("tool-differences").checked) showDifferences(true);
   showOne();
-  for (const form of document.querySelectorAll("form[data-second]")) {
-    const reason = form.elements.reason;
-    reason.value ||= remembered(draftOf(form), sessionStorage) ?? "";
-    weighReason(form);
-  }
 }
 
 /** Take up the HIT that has come, with the page or in the place of the one before. */
@@ -273,7 +231,6 @@ function begin() {
     segmenter = window.Intl?.Segmenter && new Intl.Segmenter(hit.language || undefined, { granularity: "word" });
     setUpTools();
     setUpBeside();
-    forget((name) => !name.startsWith(`${DRAFTS}${hit.owner}.`));
   }
   dress();
 }

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from annotation.members.accounts import grant_role, login_link
 from annotation.models import ComparisonTable, Pair, Study
 from tests.browser import walk
-from tests.factories import add_instances, instance_rows, make_batch, make_study
+from tests.factories import add_instances, criterion, instance_rows, make_batch, make_study
 
 OpenAs = Callable[..., Page]
 
@@ -277,6 +277,29 @@ def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspectio
     page.get_by_role("link", name="Look again").first.click()
     expect(page.locator("form[data-second]")).to_be_visible()
     inspection.look(page, "second stage, changing a decision")
+
+
+def test_a_hit_with_several_questions(open_as: OpenAs, inspection: Inspection) -> None:
+    faith = criterion("faith", description="All of it is in the **source**.", strength=True, tie_kinds=True)
+    more = {"criteria": [faith, criterion("style")], "strength": True, "question_description": "All in all."}
+    make_batch(make_pages(**more, first_reason="required", protocol="two-stage", arms=["none"]), pairs=3)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    inspection.look(page, "several questions")
+    page.locator("form[data-pair]").first.locator("input[value=left-much]").click()
+    expect(page.locator("[data-vote]").first).to_be_focused()
+    page.locator("[data-action=lock]").click()
+    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("pair 1 (questions 2, 3 and reason")
+    inspection.look(page, "several questions, locked early")
+    for number in range(3):
+        card = page.locator("[data-card]").nth(number)
+        card.locator("[data-vote]").fill("It leaves out nothing of weight.")
+        for question, choice in enumerate(("left-much", "both-good", "none")):
+            card.locator("form[data-pair]").nth(question).locator(f"input[value={choice}]").click()
+        expect(card.locator(".saved", has_text="Saved at")).to_have_count(3)
+    inspection.look(page, "several questions, all answered")
+    walk.lock(page)
+    inspection.look(page, "second stage with strengths")
 
 
 def test_a_hit_in_two_stages_without_a_table(open_as: OpenAs, inspection: Inspection) -> None:
