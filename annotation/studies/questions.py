@@ -1,5 +1,7 @@
 """Finding a study's questions by their keys."""
 
+from collections.abc import Mapping
+
 from annotation.core.errors import UnknownName
 from annotation.core.questions import MAIN, Question
 from annotation.models import Study
@@ -25,3 +27,9 @@ def question_named(study: Study, key: str) -> Question | None:
     """
     found = find_question(study, key)
     return found if len(study.questions) > 1 else None
+
+
+def named_questions(study: Study) -> Mapping[int, Question]:
+    """Return a study's questions by number; none where it asks only one, which pages and files don't name."""
+    asked = study.questions
+    return {question.number: question for question in asked} if len(asked) > 1 else {}

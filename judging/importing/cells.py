@@ -42,6 +42,8 @@ class PairReference:
 class JudgmentRow:
     """One presentation in a file. `gold`: the text that the file says is better, if it does.
 
+    question : its key; empty for the main one
+
     Fields after `completion_tokens` are in the long form only.
     """
 
@@ -51,6 +53,7 @@ class JudgmentRow:
     order: str
     verdict: Verdict | None
     gold: Verdict | None = None
+    question: str = ""
     family: str = ""
     rationale: str = ""
     calls: int = 0

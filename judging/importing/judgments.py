@@ -14,7 +14,10 @@ from judging.importing.long_form import LongCells, latest
 from judging.models import Judgment
 
 PLAIN = ("instance", "pair", "judge", "order", "verdict")
-OPTIONAL = ("system_a", "system_b", "family", "rationale", "calls", "prompt_tokens", "completion_tokens")
+OPTIONAL = (
+    *("system_a", "system_b", "family", "rationale", "calls", "prompt_tokens", "completion_tokens"),
+    columns.QUESTION,
+)
 TABLE = ("subset", "llm", "strategy", "idx", "label", "winner_noswap", "winner_swap")
 VERDICTS = {"a": Verdict.A, "tie": Verdict.TIE, "b": Verdict.B, "": None}
 WINNERS = {"1": Verdict.A, "2": Verdict.B, "": None}
@@ -40,7 +43,8 @@ def parse_judgments(data: bytes, name: str) -> JudgmentFile:
     is_long = set(header) >= set(columns.NEEDED)
     is_table = "winner_noswap" in header and not is_long
     needed: tuple[str, ...] = columns.NEEDED if is_long else TABLE if is_table else PLAIN
-    known: tuple[str, ...] = columns.JUDGMENT_COLUMNS if is_long else TABLE if is_table else PLAIN + OPTIONAL
+    long = (*columns.JUDGMENT_COLUMNS, columns.QUESTION)
+    known: tuple[str, ...] = long if is_long else TABLE if is_table else PLAIN + OPTIONAL
     lines.refuse(name, [BadLine(1, f"column {column} is missing") for column in needed if column not in header])
     rows: list[JudgmentRow] = []
     for number, record in records:
@@ -85,6 +89,7 @@ def _plain(cells: Cells) -> JudgmentRow:
         judge=cells.judge(cells.needed("judge")),
         order=cells.one_of("order", Judgment.Order.values),
         verdict=VERDICTS.get(cells.one_of("verdict", VERDICTS)),
+        question=cells.text(columns.QUESTION),
         family=cells.text("family", longest=LONGEST_FAMILY),
         rationale=cells.text("rationale", longest=None),
         calls=cells.whole("calls") or 0,

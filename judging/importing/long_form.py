@@ -8,6 +8,7 @@ from decimal import Decimal
 from analysis.types import Verdict
 from annotation.core.lines import parse_number, parse_time, text_problem
 from judging.importing.cells import Cells, JudgmentRow, PairReference
+from judging.importing.columns import QUESTION
 from judging.models import Judgment
 
 _VERDICTS = {"-1": Verdict.A, "0": Verdict.TIE, "1": Verdict.B, "": None}
@@ -32,6 +33,7 @@ class LongCells(Cells):
             judge=self.judge(self.needed("judge")),
             order=self.one_of("order", Judgment.Order.values),
             verdict=_VERDICTS.get(self.one_of("verdict", _VERDICTS)),
+            question=self.text(QUESTION),
             rationale=self.verbatim("rationale"),
             calls=self.whole("calls") or 0,
             prompt_tokens=self.whole("prompt_tokens"),
@@ -93,7 +95,7 @@ def latest(rows: Iterable[JudgmentRow]) -> list[JudgmentRow]:
     kept: dict[tuple[object, ...], JudgmentRow] = {}
     again: list[JudgmentRow] = []
     for row in rows:
-        key = (row.judge, row.place, row.order, row.repeat, row.negated)
+        key = (row.judge, row.place, row.order, row.repeat, row.negated, row.question)
         before = kept.get(key)
         if before and before.judged_at and row.judged_at and before.judged_at != row.judged_at:
             kept[key] = row if row.judged_at > before.judged_at else before

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.questions import MAIN
 from annotation.models import Pair, Study
 from annotation.studies.gold import gold_verdict
 from judging.importing.cells import JudgmentRow, PairReference
@@ -16,18 +17,19 @@ _SAID = {-1: "the first output", 0: "a tie", 1: "the second output"}
 
 @dataclass(frozen=True)
 class ResolvedRow:
-    """A row with its pair, converted to the study's A and B."""
+    """A row with its pair and the number of its question, converted to the study's A and B."""
 
     row: JudgmentRow
     pair_id: int
+    question: int
     order: str
     verdict: int | None
     swapped: bool
 
     @property
-    def key(self) -> tuple[str, int, str, int, bool]:
+    def key(self) -> tuple[object, ...]:
         """Unique within a file."""
-        return self.row.judge, self.pair_id, self.order, self.row.repeat, self.row.negated
+        return self.row.judge, self.pair_id, self.order, self.row.repeat, self.row.negated, self.question
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Resolver:
 
     def __init__(self, study: Study) -> None:
         self.study = study
+        self.questions = {question.key: question.number for question in study.questions}
         self.subsets: dict[str, _Subset | str] = {}
         self.candidates: dict[str, list[_Candidate]] = {}
 
@@ -64,7 +67,7 @@ class Resolver:
         self._read_candidates(sorted(instance for instance in wanted if instance))
         found: list[ResolvedRow] = []
         bad: dict[BadLine, None] = {}  # each once: two rows of one line may have the same problem
-        first_seen: dict[tuple[str, int, str, int, bool], int] = {}
+        first_seen: dict[tuple[object, ...], int] = {}
         for row in rows:
             if len(bad) >= MOST_BAD_LINES:
                 break
@@ -80,8 +83,10 @@ class Resolver:
         return found, list(bad)
 
     def _found(self, row: JudgmentRow) -> "ResolvedRow | str":
-        """Return the row with its pair, or the problem."""
+        """Return the row with its pair and question, or the problem."""
         place = row.place
+        if row.question and row.question not in self.questions:
+            return f"the study asks no question {row.question!r}; it asks: {', '.join(self.questions)}"
         instance, problem = self._instance(place)
         if problem:
             return problem
@@ -94,9 +99,9 @@ class Resolver:
             return f"{place} has another label here ({_SAID[candidate.gold]}) than in the file ({_SAID[int(row.gold)]})"
         if swapped:
             verdict = None if verdict is None else -verdict
-        return ResolvedRow(
-            row, candidate.pair_id, _SWAPPED[Judgment.Order(row.order)] if swapped else row.order, verdict, swapped
-        )
+        order = _SWAPPED[Judgment.Order(row.order)] if swapped else row.order
+        question = self.questions[row.question] if row.question else MAIN
+        return ResolvedRow(row, candidate.pair_id, question, order, verdict, swapped)
 
     def _candidate(self, place: PairReference, candidates: list[_Candidate], instance: str) -> "_Candidate | str":
         if not candidates:

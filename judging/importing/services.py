@@ -1,6 +1,6 @@
 """Importing judgments made elsewhere into a study."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -19,6 +19,7 @@ from judging.models import Judge, JudgeRun, Judgment
 
 NO_VERDICT = "no verdict in the file that it was read from"
 _CHUNK = 500
+Runs = dict[tuple[str, int], JudgeRun]  # by a judge's label in the file, and question
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,16 @@ class ImportedJudgments:
 def import_judgments(*, data: bytes, name: str, slug: str) -> tuple[Study, ImportedJudgments]:
     """Import a file of judgments on a study's pairs, whole or not at all.
 
-    Judgments that are already stored must agree. Each judge of the file gets a run on the study, which is done.
+    Judgments that are already stored must agree. Each judge of the file gets a run on the study for each question that it
+    answers, which is done.
     Raises: BadFile listing every line that can't be imported; UnknownStudy.
     """
     file = parse_judgments(data, name)
     with transaction.atomic():  # opened late: SQLite blocks other writers
         study = find_study(slug, lock=True)
         found, unknown = Resolver(study).resolve(file.rows)
-        runs, taken = _runs(study, file.rows)
+        judges, taken = _judges(file.rows)
+        runs = _runs(study, judges, found)
         fresh, contradictions = _fresh(runs, found)
         refuse(name, [*file.bad, *unknown, *taken, *contradictions])  # report all problems at once
         added = _store(runs, fresh)
@@ -65,8 +68,8 @@ def import_judgments(*, data: bytes, name: str, slug: str) -> tuple[Study, Impor
         return study, stored
 
 
-def _runs(study: Study, rows: Sequence[JudgmentRow]) -> tuple[dict[str, JudgeRun], list[BadLine]]:
-    """Return the run of each judge in the file, created if new, and the first line of each refused judge."""
+def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:
+    """Return each judge in the file by its label, created if new, and the first line of each refused judge."""
     labels = list(dict.fromkeys(row.judge for row in rows))
     judges = Judge.objects.select_for_update(of=("self",)).filter(name__in=[judge_name(label) for label in labels])
     known = {judge.name: judge for judge in judges}
@@ -89,7 +92,7 @@ def _runs(study: Study, rows: Sequence[JudgmentRow]) -> tuple[dict[str, JudgeRun
     made = [_judge(label, *families[label]) for label in labels if judge_name(label) not in known]
     Judge.objects.bulk_create(made)
     known |= {judge.name: judge for judge in made}
-    return {label: _run(study, known[judge_name(label)]) for label in labels}, bad
+    return {label: known[judge_name(label)] for label in labels}, bad
 
 
 def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
@@ -120,8 +123,14 @@ def _judge(label: str, family: str) -> Judge:
     return Judge(name=name, method=Imported.name, family=family, params={} if name == label else {"label": label})
 
 
-def _run(study: Study, judge: Judge) -> JudgeRun:
-    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=None, filter_key="")
+def _runs(study: Study, judges: Mapping[str, Judge], found: Sequence[ResolvedRow]) -> Runs:
+    """Return the run for each judge's label and question in the rows, created if new."""
+    asked = sorted({(one.row.judge, one.question) for one in found})
+    return {(label, question): _run(study, judges[label], question) for label, question in asked if label in judges}
+
+
+def _run(study: Study, judge: Judge, question: int) -> JudgeRun:
+    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, batch=None, filter_key="", questions=[question])
     run.status = JudgeRun.Status.DONE
     run.finished_at = timezone.now()
     run.started_at = run.started_at or run.finished_at
@@ -129,7 +138,7 @@ def _run(study: Study, judge: Judge) -> JudgeRun:
     return run
 
 
-def _fresh(runs: dict[str, JudgeRun], found: Sequence[ResolvedRow]) -> tuple[list[Judgment], list[BadLine]]:
+def _fresh(runs: Runs, found: Sequence[ResolvedRow]) -> tuple[list[Judgment], list[BadLine]]:
     """Return the new judgments, and the lines that contradict stored ones."""
     stored = {
         (run_id, pair_id, order, repeat, negated): said
@@ -138,8 +147,8 @@ def _fresh(runs: dict[str, JudgeRun], found: Sequence[ResolvedRow]) -> tuple[lis
         .values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
     }
     fresh, bad = [], []
-    for one in (one for one in found if one.row.judge in runs):
-        judgment = _judgment(one, runs[one.row.judge])
+    for one in (one for one in found if (one.row.judge, one.question) in runs):
+        judgment = _judgment(one, runs[one.row.judge, one.question])
         key = (judgment.run_id, judgment.pair_id, judgment.order, judgment.repeat, judgment.negated)
         there = stored.get(key)
         if there is None:
@@ -149,7 +158,7 @@ def _fresh(runs: dict[str, JudgeRun], found: Sequence[ResolvedRow]) -> tuple[lis
     return fresh, bad
 
 
-def _store(runs: dict[str, JudgeRun], fresh: Sequence[Judgment]) -> int:
+def _store(runs: Runs, fresh: Sequence[Judgment]) -> int:
     """Store judgments and return how many; runs without new ones stay unchanged."""
     Judgment.objects.bulk_create(fresh, batch_size=_CHUNK)
     touched = {judgment.run_id for judgment in fresh}
@@ -169,6 +178,7 @@ def _judgment(one: ResolvedRow, run: JudgeRun) -> Judgment:
         order=one.order,
         repeat=row.repeat,
         negated=row.negated,
+        question=one.question,
         status=given,
         verdict=one.verdict,
         p_b=p_b,

@@ -15,6 +15,7 @@ from analysis.types import BoolArray, FloatArray, IntArray, Verdict
 from annotation.core.questions import MAIN
 from annotation.models import Batch, Pair, Study
 from annotation.studies.outcomes import RatedPairs, Selection, rated_pairs
+from annotation.studies.questions import named_questions
 from judging.models import Judge, JudgeRun, Judgment
 
 PENDING = Judgment.Status.PENDING
@@ -249,7 +250,7 @@ FIELDS = {
 } | {
     name: name
     for name in (
-        *("prompt_version", "order", "repeat", "negated", "status", "verdict", "p_b", "score_a", "score_b"),
+        *("prompt_version", "order", "repeat", "negated", "question", "status", "verdict", "p_b", "score_a", "score_b"),
         *("rationale", "calls", "prompt_tokens", "completion_tokens", "cost"),
     )
 }
@@ -270,10 +271,12 @@ NOT_OF_JUDGES = {
 def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
     """Yield every presentation that was asked, in a stable order; unknown values are `None`.
 
+    `question` is the key of the question, where the study asks several; else it is left out.
     Repeats and negated questions are separate rows; findings use repeat 0 of the plain question. `reason` says why there
     is no verdict. Tokens and milliseconds are summed over the completions behind a row, which rows may share. `cost` was
     paid for this row alone: the column sums to the total cost.
     """
+    asked = named_questions(study)
     stored = (
         Judgment.objects.of_every_question()
         .filter(run__study=study)
@@ -281,7 +284,7 @@ def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
         .order_by(
             *("run__judge__name", "run_id", "pair__matchup__instance__position"),
             *("pair__matchup__system_a__position", "pair__matchup__system_b__position"),
-            *("pair__index", "order", "repeat", "negated"),
+            *("pair__index", "order", "repeat", "negated", "question"),
         )
         .values_list(*FIELDS.values())
         .iterator(chunk_size=EXPORT_CHUNK)
@@ -290,7 +293,9 @@ def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
         found = [dict(zip(FIELDS, values, strict=True)) for values in chunk]
         spent = _spent([row["id"] for row in found])
         for row in found:
-            yield _export_row(row, spent.get(row.pop("id"), []))
+            number = row.pop("question")
+            named = {"question": asked[number].key} if asked else {}
+            yield {**_export_row(row, spent.get(row.pop("id"), [])), **named}
 
 
 def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[str, Any]:

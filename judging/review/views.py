@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
-from judging.core.asked import named_questions
+from annotation.studies.questions import named_questions
 from judging.models import Judge, Judgment, TableMaking
 from judging.review import marks
 from judging.review.comparing import PEOPLE, Comparison, compare, judged_pairs, votes_on

@@ -11,7 +11,7 @@ from annotation.batches.sampling import ids_of
 from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
-from judging.core.asked import named_questions
+from annotation.studies.questions import named_questions
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import JudgingError
 from judging.core.fields import CapField, IdsField, NarrowingForm, ParametersField, or_all

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET
 from annotation.core.questions import MAIN
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.core.asked import named_questions
+from annotation.studies.questions import named_questions
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from judging.jobs import leases

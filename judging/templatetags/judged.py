@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from annotation.models import Study
-from judging.core.asked import named_questions
+from annotation.studies.questions import named_questions
 from judging.core.pricing import is_above
 from judging.models import JudgeRun
 from judging.runs.pair_filters import filter_of

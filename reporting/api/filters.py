@@ -113,8 +113,8 @@ class RunFilter(StudyFilter):
     status = filters.CharFilter(field_name="status")
 
 
-class JudgmentFilter(StudyFilter):
-    """By study, judge, run, outcome and how it was asked."""
+class JudgmentFilter(QuestionFilter):
+    """By study, question, judge, run, outcome and how it was asked."""
 
     judge = filters.CharFilter(field_name="run__judge__name", label="Name of the judge")
     run = filters.NumberFilter(field_name="run_id", label="Id of the run", min_value=0, max_value=2**63 - 1)

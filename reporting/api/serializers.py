@@ -300,39 +300,69 @@ class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
 
 
 class JudgeRunSerializer(InStudySerializer):
-    """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes at it."""
+    """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes at it.
+
+    `questions`, the keys of those that it answers, is there where the study asks several.
+    """
 
     judge = serializers.CharField(source="judge.name", read_only=True)
     batch = serializers.CharField(source="batch.name", read_only=True, default=None)
     filter = serializers.JSONField(source="pair_filter", read_only=True)
+    questions = serializers.SerializerMethodField(help_text="Their keys; where the study asks several questions.")
     workers = RunWorkerSerializer(many=True, read_only=True)
 
     class Meta:
         model = JudgeRun
         fields = [
             *("id", "study", "judge", "batch", "filter", "status", "way", "in_flight", "max_cost", "message"),
-            *("created_at", "started_at", "finished_at", "software_version", "workers"),
+            *("created_at", "started_at", "finished_at", "software_version", "workers", "questions"),
         ]
+
+    def get_questions(self, run: JudgeRun) -> list[str]:
+        """Return the keys of the questions that it answers."""
+        asked = run.study.questions
+        return [asked[number].key for number in run.questions]
+
+    def to_representation(self, run: JudgeRun) -> dict[str, Any]:
+        """Leave out the questions where there is one only."""
+        return without_one_question(super().to_representation(run), run.study, "questions")
 
 
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     """One presentation of one pair to a judge; verdict, probability and scores in study order.
 
-    Tokens and cost are of the calls made for it, without what came from the cache; null is unknown.
+    Tokens and cost are of the calls made for it, without what came from the cache; null is unknown. `question` is there
+    where the study asks several.
     """
 
     study = serializers.CharField(source="run.study.slug", read_only=True)
     judge = serializers.CharField(source="run.judge.name", read_only=True)
     pair = serializers.CharField(source="pair.key", read_only=True)
     completions: Any = serializers.SlugRelatedField(slug_field="cache_key", many=True, read_only=True)
+    question = serializers.SerializerMethodField(help_text="Its key; where the study asks several questions.")
 
     class Meta:
         model = Judgment
         fields = [
             *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
             *("score_a", "score_b", "rationale", "failure", "calls", "cached", "prompt_tokens", "completion_tokens"),
-            *("cost", "completions", "prompt_version", "parser_version", "judged_at"),
+            *("cost", "completions", "prompt_version", "parser_version", "judged_at", "question"),
         ]
+
+    def get_question(self, judgment: Judgment) -> str:
+        """Return the key of the question."""
+        return judgment.run.study.questions[judgment.question].key
+
+    def to_representation(self, judgment: Judgment) -> dict[str, Any]:
+        """Leave out the question where there is one only."""
+        return without_one_question(super().to_representation(judgment), judgment.run.study, "question")
+
+
+def without_one_question(told: dict[str, Any], study: Study, field: str) -> dict[str, Any]:
+    """Leave a field about questions out, where a study asks only one."""
+    if len(study.questions) == 1:
+        del told[field]
+    return told
 
 
 class CompletionSerializer(serializers.ModelSerializer[Completion]):

@@ -9,7 +9,7 @@ from typing import IO
 
 from annotation.core.spreadsheet import csv_lines
 from annotation.models import Study
-from judging.importing.columns import JUDGMENT_COLUMNS
+from judging.importing.columns import judgment_columns
 from judging.outcomes.judgments import judgment_rows
 from reporting.exports.rows import (
     FLAG_COLUMNS,
@@ -33,7 +33,7 @@ FORMATS: dict[str, Lines] = {"csv": csv_lines, "jsonl": jsonl_lines}
 # Each kind's rows and columns, which depend on what a study asks.
 KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Sequence[str]]]] = {
     "ratings": (rating_rows, rating_columns),
-    "judgments": (judgment_rows, lambda _study: JUDGMENT_COLUMNS),
+    "judgments": (judgment_rows, judgment_columns),
     "history": (history_rows, history_columns),
     "flags": (flag_rows, lambda _study: FLAG_COLUMNS),
 }

@@ -19,7 +19,7 @@ from judging.methods.imported import Imported
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judgments
 from judging.runs.services import start_run
-from tests.factories import add_instances, make_study
+from tests.factories import add_instances, ask_more, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 HEADER = "instance,pair,judge,order,verdict"
@@ -92,6 +92,35 @@ def test_imported_verdicts_enter_findings_like_any_others(study: Study) -> None:
     judged = judgments(select(configurations(study)[0]), Judge.objects.get())
     assert judged.rated.outcomes.verdict.tolist() == [0, -1, 1]  # orders that disagree are a tie; one order is enough
     assert judged.counts["asked"] == judged.counts["parsed"] == 4
+
+
+def test_verdicts_on_further_questions_are_named_by_key(study: Study) -> None:
+    ask_more(study, "coherence")
+    header = f"{HEADER},question"
+    done = load("i0,0,gpt,ab,a,", "i0,0,gpt,ab,b,coherence", "i1,0,gpt,ab,tie,overall", header=header)
+    assert (done.added, done.unread) == (3, [])
+    assert sorted(Judgment.objects.of_every_question().values_list("question", "verdict")) == [(0, -1), (0, 0), (1, 1)]
+    assert [run.questions for run in JudgeRun.objects.order_by("pk")] == [[0], [1]]
+    load("i1,0,gpt,ab,a,coherence", header=header)  # of the same run
+    assert (JudgeRun.objects.count(), Judgment.objects.of_question(1).count()) == (2, 2)
+    selection, judge = select(configurations(study)[0]), Judge.objects.get()
+    assert judgments(selection, judge).rated.outcomes.verdict.tolist() == [-1, 0]
+    assert judgments(selection, judge, question=1).rated.outcomes.verdict.tolist() == [1, -1]
+
+
+def test_an_unknown_question_is_refused_by_line_and_names_those_that_are_asked(study: Study) -> None:
+    rows = ("i0,0,gpt,ab,a,overall", "i0,0,gpt,ab,a,length", "i1,0,gpt,ab,a,")
+    assert refused(*rows, header=f"{HEADER},question") == [(3, "the study asks no question 'length'; it asks: overall")]
+
+
+def test_presentations_are_unique_and_must_agree_question_by_question(study: Study) -> None:
+    ask_more(study, "coherence")
+    header = f"{HEADER},question"
+    assert refused("i0,0,gpt,ab,a,", "i0,0,gpt,ab,a,overall", header=header)[0][1].endswith("is on line 2 already")
+    load("i0,0,gpt,ab,a,", "i0,0,gpt,ab,b,coherence", header=header)
+    assert refused("i0,0,gpt,ab,a,coherence", header=header) == [
+        (2, "judge gpt is stored with verdict b, not a, for instance 'i0', pair 0 in order ab")
+    ]
 
 
 def test_the_same_file_again_changes_nothing(study: Study) -> None:

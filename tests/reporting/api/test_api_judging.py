@@ -9,6 +9,7 @@ from rest_framework.test import APIClient
 
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from reporting.api import tokens
+from tests.factories import ask_more
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -99,6 +100,19 @@ def test_judgments_of_a_run_or_a_pair(reader: APIClient) -> None:
     one = Judgment.objects.of_every_question().select_related("pair").earliest("pk")
     assert len(rows(reader, "judgments", run=one.run_id)) == 3
     assert [row["id"] for row in rows(reader, "judgments", pair=one.pair.key)] == [one.pk]
+
+
+def test_question_of_a_judgment_is_told_and_filtered_where_there_are_several(reader: APIClient, mine: Built) -> None:
+    assert not {"question", "questions"} & {*rows(reader, "judgments")[0], *rows(reader, "runs")[0]}
+    ask_more(mine.study, "coherence")
+    first = Judgment.objects.of_question(0).earliest("pk")
+    Judgment.objects.create(run=first.run, pair=first.pair, order=first.order, question=1, status="parsed", verdict=0)
+    JudgeRun.objects.filter(pk=first.run_id).update(questions=[0, 1])
+    assert rows(reader, "runs")[0]["questions"] == ["overall", "coherence"]
+    assert [row["question"] for row in rows(reader, "judgments")].count("overall") == 3
+    [row] = rows(reader, "judgments", study=mine.study.slug, question="coherence")
+    assert (row["question"], row["verdict"]) == ("coherence", 0)
+    assert len(rows(reader, "judgments", question="overall")) == 3
 
 
 def test_a_filter_with_an_impossible_value_is_refused(reader: APIClient) -> None:

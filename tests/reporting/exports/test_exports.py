@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from annotation.core.spreadsheet import defuse, restore
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Annotator, Assignment, Rating
+from judging.importing.columns import JUDGMENT_COLUMNS
 from reporting.exports import files
 from reporting.exports import rows as rows_of
-from reporting.exports.files import JUDGMENT_COLUMNS
 from reporting.exports.rows import RATING_COLUMNS, rating_rows
 from reporting.findings.study_findings import findings
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate

@@ -17,6 +17,7 @@ from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judgment_rows
 from reporting.exports.rows import rating_rows
+from tests.factories import ask_more
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -99,6 +100,36 @@ def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp
     assert {row["status"] for row in before} == {"parsed", "unparsed", "refused", "error"}
     again = import_judgments(data=file.read_bytes(), name=file.name, slug="copy")[1]
     assert (again.added, again.unchanged, again.unread) == (0, 9, [])
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> None:
+    built = study_of("source")
+    ask_more(built.study, "coherence")
+    run = judge(built, "direct", [(0, 0, "ab", -1), (0, 0, "ba", 0)])
+    JudgeRun.objects.update(questions=[0, 1])
+    answer = {"order": "ab", "question": 1, "status": "parsed", "verdict": 1}
+    Judgment.objects.create(run=run, pair=built.pairs[0][0], **answer)
+    Judgment.objects.of_every_question().update(judged_at=NOON)
+    file = exported(built, "judgments", form, tmp_path)
+    before = kept(judgment_rows(built.study), NOT_READ)
+    assert sorted(row["question"] for row in before) == ["coherence", "overall", "overall"]
+    JudgeRun.objects.all().delete()
+    Judge.objects.all().delete()
+    copy = study_of("copy")
+    ask_more(copy.study, "coherence")
+
+    call_command("import_judgments", str(file), "--study", "copy")
+
+    assert kept(judgment_rows(copy.study), NOT_READ) == before
+    assert [run.questions for run in JudgeRun.objects.order_by("pk")] == [[0], [1]]
+    again = import_judgments(data=file.read_bytes(), name=file.name, slug="copy")[1]
+    assert (again.added, again.unchanged, again.unread) == (0, 3, [])
+
+
+def test_judgments_of_a_study_with_one_question_have_no_column_of_it(source: Built, tmp_path: Path) -> None:
+    assert "question" not in exported(source, "judgments", "csv", tmp_path).read_text().splitlines()[0].split(",")
+    assert "question" not in next(iter(judgment_rows(source.study)))
 
 
 def test_a_copy_with_the_systems_the_other_way_round_turns_all_that_has_sides(source: Built, tmp_path: Path) -> None:
