@@ -12,7 +12,7 @@ from annotation.importing.ratings import StoredRatings
 from annotation.models import Rating, Study
 from tests.factories import ask_more, criterion, json_lines, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from reporting.findings.study_findings import findings
 from tests.factories import ask_more, criterion
 from tests.reporting.builders import Built, answer_too, build_configuration, build_study, build_user, rate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 FURTHER = (criterion("fluency", strength=True, tie_kinds=True), criterion("detail"))
 
 
@@ -34,8 +34,8 @@ def source(db: None) -> Built:
     """Two raters on three criteria, with strengths, kinds of ties and reasons; one has not answered all."""
     built = make("source")
     ann = rate(built, 0, "ann", [-1, 1], a_is_left=[True, False], strength=2, reason="=1\nand 2", active_seconds=1.5)
-    answer_too(ann, [Answer(0, tie_kind="bad"), Answer(1, 1)])
     answer_too(ann, [1, -1], question=2)
+    answer_too(ann, [Answer(0, tie_kind="bad"), Answer(1, 1)])
     bob = rate(built, 0, "bob", [0, 0], tie_kind="good", a_is_left=[False, True])
     answer_too(bob, [Answer(-1, 2), 0])
     answer_too(bob, [0, None], question=2)

@@ -78,10 +78,19 @@ def test_command_takes_the_question_and_lists_those_there_are(built: Built, caps
     said = capsys.readouterr().out
     assert "about the question fluency" in said
     assert "A 0, tie 1, B 4" in said
-    call_command("separability_advice", "asked", "--question", "fluency", "--format", "json")
-    assert json.loads(capsys.readouterr().out)["filters"]["question"] == "fluency"
+    call_command("findings", "asked", "--question", "detail", "--judge", "direct")
+    assert "judge:direct" not in capsys.readouterr().out
     with pytest.raises(CommandError, match="asks no question speed; it asks: overall, fluency, detail"):
         call_command("findings", "asked", "--question", "speed")
+
+
+def test_advice_is_about_the_ratings_of_the_question(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    for question, sets in (("fluency", {"people": 3, "judge:direct": 1}), ("detail", {"people": 0})):
+        call_command("separability_advice", "asked", "--question", question, "--format", "json")
+        found = json.loads(capsys.readouterr().out)
+        assert found["filters"]["question"] == question
+        raters = found["configurations"][0]["advice"]["raters"]
+        assert {one["rater"]: one["rating_sets"] for one in raters} == sets
 
 
 def test_page_is_about_one_question_and_links_the_others(built: Built, client: Client) -> None:
@@ -98,6 +107,8 @@ def test_page_is_about_one_question_and_links_the_others(built: Built, client: C
     )
     linked = client.get("/studies/asked/findings.json", {"question": "fluency"}).json()
     assert people(linked)["counts"]["b"] == 4
+    assert client.get("/api/v1/studies/asked/findings/", {"question": "fluency"}).json() == linked
+    assert client.get("/studies/asked/findings/", {"question": "detail", "judge": "direct"}).status_code == 200
     assert "asks no question speed" in client.get("/studies/asked/findings/", {"question": "speed"}).content.decode()
 
 
@@ -108,6 +119,15 @@ def test_pictures_say_which_question_they_are_about(built: Built, client: Client
     assert "Which one has more fluency?" in drawn
     advice = client.get("/studies/asked/distinguishable/", {"question": "fluency"}).content.decode()
     assert "Which one has more fluency?" in advice
+
+
+@pytest.mark.parametrize("page", ["accuracy/", "table-effect/", "ablation/"])
+def test_pages_about_the_main_question_alone_say_so(built: Built, client: Client, page: str) -> None:
+    build_study("plain")
+    client.force_login(build_user("reader", "researcher"))
+    about = "About the main question: <strong><bdi>Which one is better?</bdi></strong>"
+    assert about in client.get(f"/studies/asked/{page}").content.decode()
+    assert "main question" not in client.get(f"/studies/plain/{page}").content.decode()
 
 
 def test_pages_of_a_study_with_one_question_name_none(client: Client) -> None:
