@@ -8,10 +8,11 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
+from annotation.annotators.consent import answer_consent
 from annotation.models import Assignment, Rating
 from annotation.rating.votes import rated_choice, save_vote
 from tests.browser import walk
-from tests.factories import criterion, make_batch, make_study
+from tests.factories import criterion, make_annotator, make_batch, make_study
 
 OpenAs = Callable[..., Page]
 REASON = "It leaves out nothing of weight."
@@ -181,6 +182,25 @@ def test_two_windows_differ_question_by_question(begun: Callable[..., Page]) -> 
     assert stored()[0, 1] == "both-good"
 
 
+def test_the_reason_in_view_is_the_one_that_is_submitted(begun: Callable[..., Page]) -> None:
+    page = begun(auto_advance=False, criteria=[])
+    for place in (0, 1):
+        reason(page, place).fill(REASON)
+        form(page, place, 0).locator("input[value=left-much]").click()
+        expect_saved(page, place, 0)
+    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
+    reason(page, 0).fill("Typed here, while another window is used.")
+    key, now = display.pair.key, timezone.now()
+    save_vote(assignment=display.assignment, pair_key=key, choice="none", reason="Typed there, meanwhile.", at=now)
+    reason(page, 0).blur()
+    expect(form(page, 0, 0).locator(".saved")).to_contain_text("on another page")
+    expect(form(page, 0, 0).locator("input[value=none]")).to_be_checked()
+    expect(reason(page, 0)).to_have_value("Typed here, while another window is used.")
+    assert reasons()[0] == "Typed there, meanwhile."
+    walk.submit(page)
+    assert (stored()[0, 0], reasons()[0]) == ("none", "Typed here, while another window is used.")
+
+
 def test_a_phone_shows_all_choices_and_a_tap_leads_on(begun: Callable[..., Page]) -> None:
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "one_pair": True}
     page = begun(phone, first_reason="optional")
@@ -224,6 +244,38 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(begun: Callable[..., 
     walk.submit(page)
     revised = Rating.objects.of_question(0).filter(stage="revised").order_by("display__position")
     assert [rated_choice(one) for one in revised] == ["left-much", "right-much"]
+
+
+def test_the_next_hit_may_be_of_a_study_that_asks_more(open_as: OpenAs, transactional_db: None) -> None:
+    make_batch(make_study("plain", instances=1, k=1), pairs=1, raters=1)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    more = make_study("more", instances=1, k=1, criteria=SEVERAL, first_reason="required")
+    make_batch(more, pairs=1, raters=1)
+    answer_consent(annotator=make_annotator(more, "ann"), accepted=True, at=timezone.now())
+    page.evaluate("window.stays = true")
+    walk.rate(page, ["left"])
+    walk.submit(page)
+    expect(page.locator("form[data-pair]")).to_have_count(3)
+    assert page.evaluate("window.stays")
+    expect(form(page, 0, 1).locator("fieldset")).to_have_css("display", "grid")
+    reason(page, 0).fill(REASON)
+    expect(page.locator(".first-reason .count")).to_have_text(f"So far: {len(REASON)}.")
+    for question, choice in enumerate(("left", "both-good", "none")):
+        form(page, 0, question).locator(f"input[value={choice}]").click()
+        expect_saved(page, 0, question)
+    walk.submit(page)
+    assert Assignment.objects.filter(state="submitted").count() == 2
+
+
+def test_a_link_to_what_is_open_leads_to_its_question(begun: Callable[..., Page]) -> None:
+    page = begun({"one_pair": True, "viewport": {"width": 360, "height": 740}}, first_reason="optional")
+    with page.expect_response("**/vote/"):
+        form(page, 0, 0).locator("input[value=none]").click()
+    page.locator("[data-step='1']:visible").click()
+    expect(page.locator("[data-card]").nth(0)).to_be_hidden()
+    page.locator("#hit-status").get_by_role("link", name="pair 1").click()
+    expect_in(form(page, 0, 1))
 
 
 def test_without_scripts_all_of_it_is_sent_and_kept(begun: Callable[..., Page]) -> None:

@@ -1,6 +1,7 @@
 """Several questions on a pair, strengths, and a reason for each first choice: on the page, in votes, in what is open."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from annotation.rating.client_report import ClientReport
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
 from tests.annotation.rating.test_rating_pages import HTMX, at_hit, send, signed_in
-from tests.factories import NOON, claim, criterion, make_annotator, make_batch, make_study
+from tests.factories import NOON, add_instances, claim, criterion, instance_rows, make_annotator, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -387,7 +388,7 @@ def test_an_old_first_page_makes_no_second_votes_of_further_questions() -> None:
     client.post(f"{address}lock/")
     client.get(address)
     key = keys_of(assignment)[0]
-    client.post(f"{address}submit/", everything(html, **{f"choice-{key}.2": "right"}))
+    client.post(f"{address}submit/", everything(html, **{f"choice-{key}.2": "left"}))
     assert not Rating.objects.of_every_question().filter(stage="revised").exists()
 
 
@@ -416,6 +417,22 @@ def test_own_data_of_a_study_with_one_question_names_none() -> None:
     save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="left", at=timezone.now())
     pair = data_of([annotator], annotator.user)["studies"][0]["hits"][0]["pairs"][0]
     assert "question" not in {**pair["choices"][0], **pair["history"][0]}
+
+
+def test_a_qualification_asks_every_question_and_scores_the_main_one() -> None:
+    study = make_study(instances=0, criteria=SEVERAL, strength=True)
+    row = instance_rows(instances=1, k=2)[0]
+    add_instances(study, [replace(row, gold={"better": "alpha"})])
+    make_batch(study, purpose="qualification")
+    annotator = make_annotator(study)
+    assignment = claim(annotator)
+    for display in assignment.displays.select_related("pair"):
+        best = "left-slightly" if display.a_is_left else "right-much"
+        for question, choice in enumerate((best, "both-bad", "left")):
+            save_vote(assignment=assignment, pair_key=display.pair.key, question=question, choice=choice, at=NOON)
+    submit_assignment(assignment=assignment, at=NOON)
+    result = annotator.qualification_results.get()
+    assert (result.right, result.pairs, result.passed) == (2, 2, True)
 
 
 def test_more_questions_take_few_more_queries(django_assert_max_num_queries: Any) -> None:
