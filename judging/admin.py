@@ -138,7 +138,7 @@ register = admin.site.register
 register(
     JudgeRun,
     RecordAdmin,
-    list_display=["judge", "study", "batch", "status", "way", "max_cost", "created_at", "finished_at"],
+    list_display=["judge", "study", "batch", "questions", "status", "way", "max_cost", "created_at", "finished_at"],
     list_filter=["status", "way", "judge", "study"],
     list_select_related=["judge", "study", "batch"],
 )
@@ -152,9 +152,22 @@ register(
     Judgment,
     RecordAdmin,
     list_display=[
-        *("pk", "run", "pair", "order", "repeat", "negated", "status", "verdict", "calls", "cost", "judged_at"),
+        *(
+            "pk",
+            "run",
+            "pair",
+            "question",
+            "order",
+            "repeat",
+            "negated",
+            "status",
+            "verdict",
+            "calls",
+            "cost",
+            "judged_at",
+        ),
     ],
-    list_filter=["status", "order", "negated"],
+    list_filter=["status", "question", "order", "negated"],
     list_select_related=["run__judge", "run__study", "run__batch", "pair"],
     raw_id_fields=["completions"],
 )

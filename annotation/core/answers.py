@@ -17,6 +17,14 @@ class AnswerManager(BaseManager[AnyModel]):
 
     _queryset_class = QuerySet
 
+    def __init__(self, study: str = "") -> None:
+        """Make a manager.
+
+        study : the path from a row to its study
+        """
+        super().__init__()
+        self.study = study
+
     def of_question(self, question: int) -> QuerySet[AnyModel]:
         """Return the answers to one question; 0 is the main one."""
         return self.get_queryset().filter(question=question)

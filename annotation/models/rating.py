@@ -203,7 +203,7 @@ class Rating(Answered):
     late = models.BooleanField(default=False)
     software_version = models.CharField(max_length=40, blank=True)
 
-    objects = AnswerManager["Rating"]()
+    objects = AnswerManager["Rating"]("display__assignment__hit__batch__study")
 
     class Meta:
         ordering = ["display", "stage", "question"]
@@ -241,7 +241,7 @@ class VoteChange(Answered):
     late = models.BooleanField(default=False)
     software_version = models.CharField(max_length=40, blank=True)
 
-    objects = AnswerManager["VoteChange"]()
+    objects = AnswerManager["VoteChange"]("display__assignment__hit__batch__study")
 
     class Meta:
         ordering = ["display", "pk"]

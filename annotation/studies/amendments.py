@@ -1,7 +1,7 @@
 """Changes of a study's settings after rating has begun: refused, or logged as amendments."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,6 +12,7 @@ from annotation.core.errors import AmendmentNeeded, SettingFixed
 from annotation.core.questions import without_wording
 from annotation.models import Assignment, Batch, Event, Rating, Study
 from annotation.studies.log import log
+from annotation.studies.questions import answered_questions
 
 FIXED_BY_DRAWS = frozenset({"protocol", "arms", "arm_unit"})
 FIXED_BY_VOTES = FIXED_BY_DRAWS | {
@@ -32,18 +33,36 @@ def rating_has_begun(study: Study) -> bool:
 
 
 def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
-    """Refuse to change settings that existing votes or arm draws depend on; questions may be reworded.
+    """Refuse to change settings that existing votes, judgments or arm draws depend on; questions may be reworded.
 
     changes : setting → (before, after)
     Raises: SettingFixed.
     """
     changed = set(changes)
-    if "criteria" in changes and without_wording(changes["criteria"][0]) == without_wording(changes["criteria"][1]):
-        changed.remove("criteria")
+    if "criteria" in changes:
+        before, after = map(without_wording, changes["criteria"])
+        if before == after:
+            changed.remove("criteria")
+        _refuse_other_keys(study, [one["key"] for one in before], [one.get("key") for one in after])
     if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
         raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
     if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
         raise SettingFixed(fixed, "arms have been drawn for raters or instances; choose this in a new study")
+
+
+def _refuse_other_keys(study: Study, before: Sequence[str], after: Sequence[object]) -> None:
+    """Refuse to remove, rename or move a further question with answers, which are stored under its place.
+
+    Imported ratings and judgments count too.
+    Raises: SettingFixed.
+    """
+    if before == after[: len(before)]:
+        return
+    for number in sorted(answered_questions(study)):
+        if before[number - 1 : number] != after[number - 1 : number]:
+            raise SettingFixed(
+                ["criteria"], f"there are answers to {before[number - 1]}, which keeps its key and place"
+            )
 
 
 def needs_amendment(study: Study, changed: set[str], reason: str) -> bool:

@@ -1,7 +1,10 @@
-"""Finding a study's questions by their keys."""
+"""Finding a study's questions by their keys, and those that have answers."""
 
 from collections.abc import Mapping
 
+from django.apps import apps
+
+from annotation.core.answers import AnswerManager
 from annotation.core.errors import UnknownName
 from annotation.core.questions import MAIN, Question
 from annotation.models import Study
@@ -27,6 +30,21 @@ def question_named(study: Study, key: str) -> Question | None:
     """
     found = find_question(study, key)
     return found if len(study.questions) > 1 else None
+
+
+def answered_questions(study: Study) -> set[int]:
+    """Return the numbers of the further questions that have answers, by people or judges, made here or imported."""
+    managers = [model._default_manager for model in apps.get_models()]
+    answers = [one for one in managers if isinstance(one, AnswerManager)]
+    return {
+        number
+        for one in answers
+        for number in one.of_every_question()
+        .filter(**{one.study: study}, question__gt=MAIN)
+        .order_by()
+        .values_list("question", flat=True)
+        .distinct()
+    }
 
 
 def named_questions(study: Study) -> Mapping[int, Question]:

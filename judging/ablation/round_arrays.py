@@ -94,17 +94,18 @@ def _short_hash(values: Sequence[Any]) -> str:
 
 
 def ablation_judges(study: Study, *, endpoint: str = "") -> list[tuple[Judge, JudgeConfiguration]]:
-    """List the ablation judges that have runs on a study, of one endpoint if given.
+    """List the ablation judges that have runs on a study's main question, of one endpoint if given.
 
     Of several judges of one configuration (other rounds, seed or aspects) one is listed: of those with the current
     aspects the one with the most rounds, and of these the latest; without any of those, the latest.
     """
-    judges = Judge.objects.select_related("endpoint").filter(runs__study=study, name__startswith=f"{PREFIX}-")
+    answering = {run.judge_id for run in study.judge_runs.only("judge", "questions") if MAIN in run.questions}
+    judges = Judge.objects.select_related("endpoint").filter(pk__in=answering, name__startswith=f"{PREFIX}-")
     if endpoint:
         judges = judges.filter(endpoint__name=endpoint)
     aspects_of, holding = _AspectVersions(study), tuple(current_aspects(study)[0])
     found: dict[tuple[JudgeConfiguration, int | None], tuple[tuple[Any, ...], Judge]] = {}
-    for judge in judges.distinct().order_by("pk"):
+    for judge in judges.order_by("pk"):
         configuration = configuration_of(judge)
         if configuration is None:
             continue

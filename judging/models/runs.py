@@ -235,7 +235,7 @@ class Judgment(models.Model):
     parser_version = models.CharField(max_length=40, blank=True)
     judged_at = models.DateTimeField(null=True, blank=True)
 
-    objects = AnswerManager["Judgment"]()
+    objects = AnswerManager["Judgment"]("run__study")
 
     class Meta:
         ordering = ["run", "pair", "order", "repeat", "question"]

@@ -33,6 +33,8 @@ from judging.models import AspectSet, Completion, Endpoint, Judge, JudgeRun, Jud
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute
 from judging.runs.pair_filters import PairFilter
+from judging.runs.services import start_run
+from tests.factories import ask_more
 from tests.fakes import Body, StandIn
 from tests.judging.builders import make_endpoint, make_judge, make_study
 from tests.standin.tables import table_answer
@@ -177,6 +179,20 @@ def test_stored_judges_ask_single_answers_at_0_in_every_round(study: Study, endp
     judge = Judge.objects.get()
     assert (judge.method, judge.repeats, judge.order, judge.params, judge.seed) == ("direct", 3, "random", {}, 1)
     assert judge.runs.get().judgments.of_every_question().count() == 2 * 3
+
+
+def test_a_run_of_a_further_question_is_no_part_of_an_ablation(study: Study, endpoint: Endpoint) -> None:
+    ask_more(study, "coherence")
+    ablation = Ablation(study, endpoint, parts=("samples",), axes=Axes(samples=(1,)), rounds=1)
+    rows = rows_of(ablation)
+    run = start_row(rows[0], ablation, among=rows)
+    start_run(study=study, judge=run.judge, questions=[1])
+    start_row(rows[0], ablation, among=rows)
+    assert [one.questions for one in run.judge.runs.order_by("pk")] == [[0], [1]]
+    assert len(ablation_judges(study)) == 1
+    run.judgments.of_every_question().delete()
+    run.delete()
+    assert ablation_judges(study) == []
 
 
 def test_aspects_of_a_researcher_make_judges_of_their_own(study: Study, endpoint: Endpoint) -> None:

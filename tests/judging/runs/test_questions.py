@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.core.errors import SettingFixed
 from annotation.models import ComparisonTable, Study
+from annotation.studies.services import save_settings
 from judging.core.errors import BadSettings
 from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
@@ -106,6 +108,20 @@ def test_questions_that_the_study_does_not_ask_are_refused(study: Study, questio
 def test_run_stored_before_there_were_questions_answers_the_main_one(study: Study) -> None:
     run = JudgeRun.objects.create(study=study, judge=make_judge("coin"))
     assert JudgeRun.objects.get(questions=[0]) == start_run(study=study, judge=run.judge) == run
+
+
+@pytest.mark.parametrize("criteria", [[], [BREVITY], [BREVITY, COHERENCE], [{**COHERENCE, "key": "flow"}, BREVITY]])
+def test_a_question_with_judgments_keeps_its_key_and_its_place(study: Study, criteria: list[dict[str, Any]]) -> None:
+    start_run(study=study, judge=make_judge("coin"), questions=[1])
+    with pytest.raises(SettingFixed, match="there are answers to coherence, which keeps its key and place"):
+        save_settings(study=study, criteria=criteria)
+    kept = [{**COHERENCE, "text": "Which one flows better?"}, {**BREVITY, "key": "length"}]
+    assert save_settings(study=study, criteria=kept).criteria == kept
+
+
+def test_questions_without_answers_are_chosen_freely(study: Study) -> None:
+    start_run(study=study, judge=make_judge("coin"))
+    assert save_settings(study=study, criteria=[]).criteria == []
 
 
 def test_each_question_is_a_call_of_its_own_with_its_words_and_version(study: Study) -> None:
