@@ -137,26 +137,21 @@ class OfDisplaySerializer(serializers.ModelSerializer[Any]):
 class AnswerSerializer(OfDisplaySerializer):
     """An answer; `question`, `strength` and `tie_kind` are there where the study asks for them."""
 
-    question = serializers.SerializerMethodField(help_text="Its key; where the study asks several questions.")
+    # Not `read_only`, which the schema would have in every row.
+    question = serializers.CharField(required=False, help_text="Its key; where the study asks several questions.")
     strength = serializers.IntegerField(
-        read_only=True, allow_null=True, help_text="1 slight, 2 strong, null: unknown; where the study asks for it."
+        required=False, allow_null=True, help_text="1 slight, 2 strong, null: unknown; where the study asks for it."
     )
     tie_kind = serializers.CharField(
-        read_only=True, help_text="good or bad, empty: unknown; where the study asks for it."
+        required=False, help_text="good or bad, empty: unknown; where the study asks for it."
     )
 
-    def get_question(self, row: Rating | VoteChange) -> str:
-        """Return the key of the question."""
-        return self._study(row).questions[row.question].key
-
     def to_representation(self, row: Rating | VoteChange) -> dict[str, Any]:
-        """Leave out what the row's study does not ask for."""
-        left_out = set(ANSWER_COLUMNS) - set(answer_columns(self._study(row).questions))
-        return {name: value for name, value in super().to_representation(row).items() if name not in left_out}
-
-    @staticmethod
-    def _study(row: Rating | VoteChange) -> Study:
-        return row.display.assignment.hit.batch.study
+        """Name the question by its key, and leave out what the row's study does not ask for."""
+        questions = row.display.assignment.hit.batch.study.questions
+        left_out = set(ANSWER_COLUMNS) - set(answer_columns(questions))
+        shown = {**super().to_representation(row), "question": questions[row.question].key}
+        return {name: value for name, value in shown.items() if name not in left_out}
 
 
 class RatingSerializer(AnswerSerializer):

@@ -18,6 +18,7 @@ from tests.factories import ask_more
 from tests.reporting.builders import (
     Built,
     answer_too,
+    build_batch,
     build_configuration,
     build_study,
     build_user,
@@ -185,6 +186,20 @@ def test_strengths_are_counted_and_have_an_alpha_of_their_own(graded: Built) -> 
     alpha = found["five_level_alpha"]
     assert alpha["value"] == pytest.approx(136 / 186)
     assert (alpha["n"], alpha["excluded"], alpha["unknown_strength"]) == (3, 1, 1)
+
+
+def test_strengths_of_repeated_votes_are_left_out_with_them(graded: Built) -> None:
+    grade(graded.study, GRADES)
+    before = people(findings(graded.study, rounds=20))
+    named = (graded.study, graded.dataset, graded.system_a, graded.system_b)
+    again = build_batch(*named, graded.matchups, graded.pairs, name="again")
+    rate(again, 0, "ann", [1, -1], strength=1)
+
+    found = people(findings(graded.study, rounds=20))
+
+    assert found["exclusions"]["repeated"] == 2
+    for key in ("degrees", "five_level_alpha", "counts"):
+        assert found[key] == before[key]
 
 
 def test_page_and_text_show_strengths(graded: Built, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
