@@ -97,12 +97,10 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]
 
 def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:
     """Return the filter of the cells whose question was asked with today's prompt."""
-    found = Q()
-    for number in run.questions:
-        task = task_for(run.judge, run.study.task_kind, number)
-        version = prompt_version(method, setting, task, wording_of(run.study.questions[number]))
-        found |= Q(question=number, prompt_version=version)
-    return found
+    tasks = {number: task_for(run.judge, run.study.task_kind, number) for number in run.questions}
+    words = {question.number: wording_of(question) for question in run.study.questions}
+    versions = [prompt_version(method, setting, task, words[number]) for number, task in tasks.items()]
+    return Q(prompt_version__in=versions)
 
 
 def _lacks_an_answer(case: Case) -> bool:

@@ -200,6 +200,15 @@ def test_estimate_counts_each_question_and_what_is_left_of_this_run(study: Study
     assert estimate(study=study, judge=judge, questions=[1]).pending == 0
 
 
+def test_estimate_leaves_out_the_cells_of_a_question_that_are_filled(study: Study) -> None:
+    judge = make_judge()
+    judge_with(ScriptedClient(), study, judge)
+    run = start_run(study=study, judge=judge, questions=[0, 1])
+    run.judgments.of_question(0).update(status="refused")
+    left = estimate(study=study, judge=judge, questions=[0, 1])
+    assert (left.pending, left.calls, left.cached) == (2, 2, 0)
+
+
 def test_a_prepared_method_shares_no_call_between_questions(study: Study) -> None:
     judge = make_judge("prepair", endpoint=make_endpoint())
     found = estimate(study=study, judge=judge, questions=[0, 1])
@@ -255,6 +264,8 @@ def test_tables_are_published_for_the_main_question_only(study: Study, standin: 
     }
     found = table_figures(run)
     assert (found.pairs, found.tables, found.calls) == (2, 2, {"table": 4, "comparator": 2, "verdict": 2})
+    TableMaking.objects.filter(judgment__question=1).delete()
+    assert table_figures(run).marked == 0
 
 
 def command(name: str, *options: str) -> str:
