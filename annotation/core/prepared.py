@@ -25,8 +25,9 @@ from django.db.transaction import TransactionManagementError
 Row = TypeVar("Row")
 Found = TypeVar("Found")
 AnyModel = TypeVar("AnyModel", bound=Model)
-# Placeholders that no real value equals, and that every kind of column takes.
-_FIRST_INT, _FIRST_TIME = 1_987_654_000, datetime(1901, 2, 3, 4, 5, 6, tzinfo=UTC)
+# Placeholders that no constant in a query equals, and that every kind of column takes: a small integer's, on PostgreSQL, has
+# at most 32,767, and Django replaces a comparison with more by “no rows”.
+_FIRST_INT, _FIRST_TIME = 31_987, datetime(1901, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
 class Prepared(Generic[Row]):

@@ -57,6 +57,21 @@ def test_what_is_selected_along_and_missing_is_missing() -> None:
     assert not hasattr(found, "slot")
 
 
+def test_a_parameter_may_be_compared_with_a_small_integer() -> None:
+    study = make_study(instances=1)
+    make_batch(study)
+    assignment = rate(claim(make_annotator(study)))
+
+    def answered(assignment: int, question: int) -> "QuerySet[Display, int]":
+        answers = Rating.objects.of_question(question).filter(display=OuterRef("pk"))
+        return Display.objects.filter(Exists(answers), assignment=assignment).values_list("position", flat=True)
+
+    query = Prepared(answered)
+
+    assert sorted(query.all(assignment=assignment.pk, question=0)) == [0, 1]
+    assert query.all(assignment=assignment.pk, question=1) == []
+
+
 def test_values_and_annotations_come_converted() -> None:
     study = make_study(instances=2)
     make_batch(study)

@@ -18,7 +18,7 @@ from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, s
 from tests.annotation.rating.test_rating_pages import HTMX, at_hit, send, signed_in
 from tests.factories import NOON, add_instances, claim, criterion, instance_rows, make_annotator, make_batch, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 SEVERAL = [criterion("faith", strength=True, tie_kinds=True), criterion("style", ties_allowed=False)]
 
