@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from analysis import similarity
-from annotation.core.default_labels import translate_default
 from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
@@ -37,6 +36,7 @@ from annotation.members.permissions import (
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
 from annotation.monitoring.reports import kind_counts
 from annotation.quality.qualification import too_few_hits
+from annotation.rating.asked import asked_questions
 from annotation.separability.forms import SeparabilityForm
 from annotation.separability.queue import start_separability
 from annotation.separability.services import latest_runs
@@ -236,20 +236,10 @@ def question_preview(request: HttpRequest) -> HttpResponse:
     problems = [
         f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items() if name in form.fields
     ]
-    study = form.instance
     context = {
         "problems": problems,
-        "first_reason": study.first_reason,
-        "questions": []
-        if problems
-        else [
-            {
-                "text": translate_default(question.text),
-                "description": question.description,
-                "labels": list(question.labels(*study.side_labels).values()),
-            }
-            for question in study.questions
-        ],
+        "first_reason": form.instance.first_reason,
+        "questions": [] if problems else asked_questions(form.instance),
     }
     return TemplateResponse(request, "annotation/study_pages/_question_preview.html", context)
 
