@@ -45,7 +45,7 @@ FULL = 2  # as SQLite numbers it
 def test_every_connection_to_sqlite_waits_until_a_commit_is_on_the_disk(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(env, "DATABASE_URL", f"sqlite:///{tmp_path / 'tandem.sqlite3'}")
+    monkeypatch.setattr(env, "DATABASE_URL", f"sqlite:///{tmp_path / 'a new folder' / 'tandem.sqlite3'}")
     handler = ConnectionHandler({"default": env.database()})
 
     def synchronous() -> tuple[int, str]:

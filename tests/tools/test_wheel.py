@@ -4,11 +4,13 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
 import venv
 import zipfile
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from annotation.core.version import VERSION
+from tests import migrated
 from tests.tools.helpers import ROOT, kill_if_running, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # what is prepared serves one process
@@ -91,8 +94,10 @@ def test_installed_demo_serves_its_pages_and_keeps_its_data_in_the_home_folder(
 ) -> None:
     before = files_of(environment)
     home, current = tmp_path / "home", tmp_path / "current"
-    for folder in (home, current):
-        folder.mkdir()
+    data = home / data_folder()
+    for folder in (data, current):
+        folder.mkdir(parents=True)
+    migrated.copy_file(data / "tandem.sqlite3")  # to make one takes longer than the rest of this test
     (current / "analysis.py").write_text("raise AssertionError('imported from the current folder')\n", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -116,7 +121,9 @@ def test_installed_demo_serves_its_pages_and_keeps_its_data_in_the_home_folder(
         kill_if_running(demo.pid)
         demo.wait()
 
-    assert [file.name for file in home.rglob("tandem.sqlite3")] == ["tandem.sqlite3"]
+    assert list(home.rglob("tandem.sqlite3")) == [data / "tandem.sqlite3"]
+    with closing(sqlite3.connect(data / "tandem.sqlite3")) as database:
+        assert database.execute("SELECT slug FROM annotation_study").fetchall() == [("example",)]
     assert [file.name for file in current.iterdir()] == ["analysis.py"]
     assert files_of(environment) == before
 
@@ -135,6 +142,11 @@ def assert_pages_are_whole(address: str) -> None:
             assert file.read()
 
 
+def data_folder() -> str:
+    """Return where a person's data are kept, seen from their home folder."""
+    return "Library/Application Support/tandem" if sys.platform == "darwin" else ".local/share/tandem"
+
+
 def files_of(environment: Path) -> set[Path]:
     return set(Path(environment).rglob("*"))
 
@@ -151,7 +163,7 @@ def test_installed_tandem_reads_its_settings_in_the_data_folder(
     environment: Path, tmp_path: Path, given: dict[str, str], expected: str
 ) -> None:
     if sys.platform == "darwin" and "TANDEM_DATA_DIR" not in given:
-        expected = "Library/Application Support/tandem"
+        expected = data_folder()
     folder = tmp_path / expected
     folder.mkdir(parents=True)
     (folder / ".env").write_text("BASE_URL=https://rate.example\n", encoding="utf-8")
