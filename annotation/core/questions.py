@@ -9,6 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.core.lines import text_problem
+
 MAIN = 0
 MOST_QUESTIONS = 6
 SLIGHTLY, MUCH = 1, 2
@@ -158,7 +160,7 @@ def _checked(given: Any) -> dict[str, Any]:
 
 def _checked_text(given: Mapping[str, Any], name: str, longest: int) -> str:
     value = given.get(name, "")
-    if not isinstance(value, str) or len(value) > longest or "\x00" in value:
+    if not isinstance(value, str) or text_problem(value, longest=longest, may_be_blank=True):
         raise BadQuestion(_("%(name)s must be a text of at most %(most)d characters") % {"name": name, "most": longest})
     return value.strip().replace("\r\n", "\n")
 

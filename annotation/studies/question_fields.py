@@ -87,7 +87,7 @@ class FurtherQuestionsField(forms.Field):
         if isinstance(value, str):
             try:
                 value = json.loads(value or "[]")
-            except ValueError:
+            except (ValueError, RecursionError):  # the latter: too many brackets within each other
                 value = None
         if not isinstance(value, list):
             raise forms.ValidationError(

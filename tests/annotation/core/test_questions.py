@@ -100,6 +100,7 @@ def test_as_many_questions_as_a_pair_may_have() -> None:
         ([{"key": "a", "text": "  "}], "Question 2: a text is needed"),
         ([{"key": "a", "text": "x" * 301}], "text must be a text of at most 300 characters"),
         ([{"key": "a", "text": "\x00"}], "text must be a text"),
+        ([{"key": "a", "text": "half a character: \ud800"}], "text must be a text"),
         ([{"key": "a", "text": ["?"]}], "text must be a text"),
         ([{"key": "a", "text": "?", "strength": 1}], "must be true or false"),
         ([{"key": "a", "text": "?", "tie_kinds": True, "ties_allowed": False}], "need “no preference”"),

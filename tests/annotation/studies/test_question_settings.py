@@ -112,6 +112,7 @@ def test_questions_from_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("criteria=coherence", "list of objects in JSON"),
         ('criteria={"key": "a"}', "list of objects in JSON"),
+        ("criteria=" + "[" * 100_000, "list of objects in JSON"),
         ('criteria=[{"key": "a"}]', "Question 2: a text is needed"),
         ("question_key=Best one", "a key has small letters"),
         ("first_reason=sometimes", "sometimes"),
