@@ -1,4 +1,4 @@
-"""Distilling in real processes: killed and stopped half-way, on a database file of its own."""
+"""Distilling in real processes, one of which is interrupted, on a database file of its own."""
 
 import json
 import signal
@@ -17,12 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("aspects")]  # what is p
 IN_FLIGHT, HELD_AFTER, PAIRS = 4, 10, 12
 CALLS = 2 * PAIRS + 1
 DISTIL = ("make_aspects", "tea", "--endpoint", "local", "--pairs", str(PAIRS), "--in-flight", str(IN_FLIGHT))
-QUEUE = """
-from annotation.models import Study
-from judging.models import Endpoint
-from judging.aspects.tasks import queue_distilling
-assert queue_distilling(Study.objects.get(), endpoint=Endpoint.objects.get(), pairs=12, by='rea')
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,40 +56,23 @@ def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path
         ("import_study", str(folder / "study.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", running.base_url, "--model", "small"),
     )
-    made.run("shell", "-c", prepared + made.copy("prepared") + QUEUE + made.copy("queued"))
+    made.run("shell", "-c", prepared + made.copy("prepared"))
     return folder
 
 
-def test_command_ended_twice_repeats_at_most_the_calls_in_flight(
+def test_interrupted_command_repeats_at_most_the_calls_in_flight(
     template: Path, tmp_path: Path, server: StandIn
 ) -> None:
     installation = installation_of(template / "prepared.sqlite3", tmp_path)
-    for ends, (number, code) in enumerate([(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)], start=1):
-        process = installation.start(*DISTIL)
-        server.wait_for_calls(HELD_AFTER + ends * IN_FLIGHT)
-        ended, _, err = end(process, number)
-        assert ended == code
-        assert "Traceback" not in err
-        assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
-        assert installation.rows("SELECT count(*) FROM judging_aspectset") == [(0,)]
+    process = installation.start(*DISTIL)
+    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
+    code, _, err = end(process, signal.SIGINT)
+    assert code == 130
+    assert "Traceback" not in err
+    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
+    assert installation.rows("SELECT count(*) FROM judging_aspectset") == [(0,)]
     server.release()
     out = installation.run(*DISTIL).splitlines()
     assert out[0].startswith(f"summarization.v1 added; cached {HELD_AFTER}, calls {CALLS - HELD_AFTER}, cost unknown")
     assert out[1:] == [f"- {aspect}" for aspect in FIVE]
-    assert server.calls == CALLS + 2 * IN_FLIGHT
-
-
-def test_stopped_worker_hands_its_task_to_the_next(template: Path, tmp_path: Path, server: StandIn) -> None:
-    installation = installation_of(template / "queued.sqlite3", tmp_path)
-    worker = installation.start("worker", "--interval", "0.05")
-    server.wait_for_calls(HELD_AFTER + 8)
-    code, _, err = end(worker, signal.SIGTERM)
-    assert code == 0, err
-    assert installation.rows("SELECT status FROM django_tasks_database_dbtaskresult") == [("READY",)]
-    assert installation.rows("SELECT count(*) FROM judging_completion") == [(HELD_AFTER,)]
-    server.release()
-    installation.run("worker", "--interval", "0.05", "--batch")
-    [(made_by,)] = installation.rows("SELECT made_by FROM judging_aspectset")
-    told = json.loads(str(made_by))
-    assert (told["calls"], told["cached"], told["by"]) == (CALLS, 0, "rea")
-    assert server.calls == CALLS + 8
+    assert server.calls == CALLS + IN_FLIGHT

@@ -1,4 +1,4 @@
-"""Sampling texts in real processes: killed and stopped half-way, on a database file of its own."""
+"""Sampling texts in real processes that are killed and interrupted, on a database file of its own."""
 
 import json
 import signal
@@ -17,16 +17,6 @@ IN_FLIGHT, HELD_AFTER, INSTANCES, SAMPLES = 4, 10, 8, 3
 CALLS = INSTANCES * SAMPLES
 GENERATE = ("generate", "tea", "--system", "owl", "--endpoint", "local", "--template", "plain")
 GENERATE = (*GENERATE, "--samples", str(SAMPLES), "--in-flight", str(IN_FLIGHT))
-QUEUE = """
-from annotation.models import Study
-from judging.models import Endpoint
-from judging.generation.services import Sampling
-from judging.generation.instances import InstanceSelection
-from judging.generation.tasks import queue_generating
-from judging.generation.prompt_templates import find_template
-sampling = Sampling(endpoint=Endpoint.objects.get(), template=find_template('plain'), samples=3)
-assert queue_generating(Study.objects.get(), 'owl', sampling, selection=InstanceSelection(), in_flight=4, by='rea')
-"""
 
 
 def write(body: Body) -> str:
@@ -59,7 +49,7 @@ def template(tmp_path_factory: pytest.TempPathFactory, running: StandIn) -> Path
         ("import_sources", str(folder / "sources.jsonl"), "--study", "tea"),
         ("add_endpoint", "local", "--base-url", running.base_url, "--model", "small"),
     )
-    made.run("shell", "-c", prepared + made.copy("prepared") + QUEUE + made.copy("queued"))
+    made.run("shell", "-c", prepared + made.copy("prepared"))
     return folder
 
 
@@ -85,17 +75,3 @@ def test_command_ended_twice_repeats_at_most_the_calls_in_flight(
     assert installation.rows("SELECT count(*) FROM annotation_generation") == [(CALLS,)]
     assert installation.rows(halves) == []
     assert installation.rows("SELECT calls FROM judging_generationrun") == [(CALLS,)]
-
-
-def test_stopped_worker_hands_its_task_to_the_next(template: Path, tmp_path: Path, server: StandIn) -> None:
-    installation = installation_of(template / "queued.sqlite3", tmp_path)
-    worker = installation.start("worker", "--interval", "0.05")
-    server.wait_for_calls(HELD_AFTER + IN_FLIGHT)
-    code, _, err = end(worker, signal.SIGTERM)
-    assert code == 0, err
-    assert installation.rows("SELECT status FROM django_tasks_database_dbtaskresult") == [("READY",)]
-    server.release()
-    installation.run("worker", "--interval", "0.05", "--batch")
-    assert installation.rows("SELECT count(*) FROM annotation_generation") == [(CALLS,)]
-    assert installation.rows("SELECT calls, by FROM judging_generationrun") == [(CALLS, "rea")]
-    assert server.calls == CALLS + IN_FLIGHT

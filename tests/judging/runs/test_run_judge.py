@@ -1,6 +1,7 @@
 """The command `run_judge` and what it shows while it works."""
 
 import io
+import signal
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from judging.jobs.progress import Progress
+from judging.jobs.stopping import StopFlag
+from judging.management.commands.run_judge import stopping_on_signals
 from judging.management.meter import Meter, duration, line_of
 from judging.models import JudgeRun, Judgment
 from tests.fakes import Reply, StandIn
@@ -40,6 +43,17 @@ def test_line_does_not_guess_a_cost_or_a_time_that_is_unknown() -> None:
     assert "cost unknown" in line
     assert "left" not in line
     assert "cost" not in line_of(Progress(total=10, done=10), 3.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_first_signal_asks_to_stop_and_a_second_would_end_the_process(number: signal.Signals) -> None:
+    before, stop = signal.getsignal(number), StopFlag()
+    with stopping_on_signals(stop):
+        assert not stop.is_set()
+        signal.raise_signal(number)
+        assert stop.is_set()
+        assert signal.getsignal(number) is signal.SIG_DFL
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize(
