@@ -18,7 +18,6 @@ from annotation.models import (
     Matchup,
     Pair,
     Rating,
-    Study,
     System,
     VoteChange,
 )
@@ -303,7 +302,10 @@ class JudgeRunSerializer(InStudySerializer):
     judge = serializers.CharField(source="judge.name", read_only=True)
     batch = serializers.CharField(source="batch.name", read_only=True, default=None)
     filter = serializers.JSONField(source="pair_filter", read_only=True)
-    questions = serializers.SerializerMethodField(help_text="Their keys; where the study asks several questions.")
+    # Not `read_only`, which the schema would have in every row.
+    questions = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Their keys; where the study asks several questions."
+    )
     workers = RunWorkerSerializer(many=True, read_only=True)
 
     class Meta:
@@ -313,14 +315,11 @@ class JudgeRunSerializer(InStudySerializer):
             *("created_at", "started_at", "finished_at", "software_version", "workers", "questions"),
         ]
 
-    def get_questions(self, run: JudgeRun) -> list[str]:
-        """Return the keys of the questions that it answers."""
-        asked = run.study.questions
-        return [asked[number].key for number in run.questions]
-
     def to_representation(self, run: JudgeRun) -> dict[str, Any]:
-        """Leave out the questions where there is one only."""
-        return without_one_question(super().to_representation(run), run.study, "questions")
+        """Name the questions by their keys, and leave them out where there is one only."""
+        asked = run.study.questions
+        told = {**super().to_representation(run), "questions": [asked[number].key for number in run.questions]}
+        return told if len(asked) > 1 else _without(told, "questions")
 
 
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
@@ -334,7 +333,8 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     judge = serializers.CharField(source="run.judge.name", read_only=True)
     pair = serializers.CharField(source="pair.key", read_only=True)
     completions: Any = serializers.SlugRelatedField(slug_field="cache_key", many=True, read_only=True)
-    question = serializers.SerializerMethodField(help_text="Its key; where the study asks several questions.")
+    # Not `read_only`, which the schema would have in every row.
+    question = serializers.CharField(required=False, help_text="Its key; where the study asks several questions.")
 
     class Meta:
         model = Judgment
@@ -344,20 +344,15 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             *("cost", "completions", "prompt_version", "parser_version", "judged_at", "question"),
         ]
 
-    def get_question(self, judgment: Judgment) -> str:
-        """Return the key of the question."""
-        return judgment.run.study.questions[judgment.question].key
-
     def to_representation(self, judgment: Judgment) -> dict[str, Any]:
-        """Leave out the question where there is one only."""
-        return without_one_question(super().to_representation(judgment), judgment.run.study, "question")
+        """Name the question by its key, and leave it out where there is one only."""
+        asked = judgment.run.study.questions
+        told = {**super().to_representation(judgment), "question": asked[judgment.question].key}
+        return told if len(asked) > 1 else _without(told, "question")
 
 
-def without_one_question(told: dict[str, Any], study: Study, field: str) -> dict[str, Any]:
-    """Leave a field about questions out, where a study asks only one."""
-    if len(study.questions) == 1:
-        del told[field]
-    return told
+def _without(told: dict[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if name != field}
 
 
 class CompletionSerializer(serializers.ModelSerializer[Completion]):

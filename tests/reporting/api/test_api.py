@@ -263,3 +263,7 @@ def test_schema_is_valid_and_declares_refusals(tmp_path: Any) -> None:
             assert set(operations) <= {"get", "post", "patch"}
             for operation in operations.values():
                 assert {"401", "403", "404"} <= set(operation["responses"])
+    rows = answer.data["components"]["schemas"]
+    for name, field in (("JudgeRun", "questions"), ("Judgment", "question"), ("Rating", "question")):
+        assert field in rows[name]["properties"]
+        assert field not in rows[name]["required"]  # it is there where a study asks several questions
