@@ -111,7 +111,11 @@ class JudgeRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.judge} on {'a part of ' if self.filter_key else ''}{self.batch or self.study}"
+        on = f"{self.judge} on {'a part of ' if self.filter_key else ''}{self.batch or self.study}"
+        if self.questions == [MAIN]:
+            return on
+        asked = self.study.questions
+        return f"{on} ({', '.join(asked[number].key for number in self.questions)})"
 
 
 class RunWorker(models.Model):

@@ -87,6 +87,16 @@ def test_same_questions_are_the_same_run_and_others_another(study: Study) -> Non
     assert [one.questions for one in JudgeRun.objects.order_by("pk")] == [[0, 1], [0]]
 
 
+def test_messages_about_a_run_name_its_questions_unless_it_is_the_main_one(study: Study) -> None:
+    judge, keys = make_judge("coin"), [question.key for question in study.questions]
+    runs = [start_run(study=study, judge=judge, questions=questions) for questions in ([0], [0, 2], [1])]
+    assert list(map(str, runs)) == [
+        f"{judge} on {study}",
+        f"{judge} on {study} ({keys[0]}, {keys[2]})",
+        f"{judge} on {study} ({keys[1]})",
+    ]
+
+
 def test_new_pairs_get_a_cell_for_each_question(study: Study) -> None:
     judge, everything = make_judge("coin"), ["pair", "question"]
     [first, second] = pairs_in(study)
