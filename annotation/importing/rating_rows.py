@@ -122,15 +122,26 @@ class _StoredRatings:
         """Return how a row contradicts the stored ratings, or None."""
         shown = self._shown.get((row.rater, row.pair.pk), row.a_is_left)
         stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
-        if shown != row.a_is_left or stored != row.answer:
-            return f"rater {row.rater} has another rating of this pair in the study already"
-        return None
+        if shown == row.a_is_left and stored == row.answer:
+            return None
+        problem = f"rater {row.rater} has another rating of this pair in the study already"
+        answer = row.answer
+        if shown == row.a_is_left and stored and answer and stored.verdict == answer.verdict:
+            return f"{problem}, with {_degree(stored)}, not {_degree(answer)}; what is stored stays as it is"
+        return problem
 
     def holds(self, row: RatingRow) -> bool:
         """Tell whether the row is stored already."""
         if row.verdict is None:
             return (row.rater, row.pair.pk) in self._shown
         return (row.rater, row.pair.pk, row.stage, row.question) in self._answers
+
+
+def _degree(answer: Answer) -> str:
+    """Name what refines a verdict."""
+    if answer.verdict:
+        return f"strength {answer.strength or 'unknown'}"
+    return f"tie_kind {answer.tie_kind or 'unknown'}"
 
 
 def _too_long(row: RatingRow) -> list[str]:

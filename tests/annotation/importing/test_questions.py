@@ -110,12 +110,22 @@ def test_answers_contradict_each_other_by_question_only(study: Study) -> None:
     again = load(line(strength=2), line(question="detail", rating=1), line(question="fluency"))
     assert (again.added, again.unchanged) == (1, 2)
     other = "rater r1 has another rating of this pair in the study already"
-    assert refused(line(strength=1)) == other
+    assert refused(line(strength=1)) == f"{other}, with strength 2, not strength 1; what is stored stays as it is"
+    assert refused(line(rating=1, strength=2)) == other
     assert refused(line(question="detail", rating=0)) == other
     twice = (line(question="detail", pair_index=1), line(question="detail", pair_index=1, rating=0))
     assert refused(*twice) == "rater r1 rated this pair, and the same question, on line 1 already"
     assert refused(line(question="detail", pair_index=1), line(pair_index=1, shown_first="b")) == (
         "rater r1 was shown the other text first on line 1"
+    )
+
+
+def test_a_strength_or_kind_is_not_filled_in_later(study: Study) -> None:
+    load(line(), line(question="fluency", rating=0))
+    told = "rater r1 has another rating of this pair in the study already, with {}; what is stored stays as it is"
+    assert refused(line(strength=2)) == told.format("strength unknown, not strength 2")
+    assert refused(line(question="fluency", rating=0, tie_kind="good")) == told.format(
+        "tie_kind unknown, not tie_kind good"
     )
 
 
