@@ -251,11 +251,3 @@ def answer_too(assignment: Assignment, answers: Sequence[Answer | int | None], *
         for display, one in zip(assignment.displays.order_by("position"), given, strict=True)
         if one is not None
     )
-
-
-def set_degrees(assignment: Assignment, degrees: Sequence[tuple[int | None, str]]) -> None:
-    """Give the answers to the main question a strength and a kind of tie, by position."""
-    rows = Rating.objects.of_question(0).filter(display__assignment=assignment).order_by("display__position")
-    for rating, (strength, tie_kind) in zip(rows, degrees, strict=True):
-        rating.strength, rating.tie_kind = strength, tie_kind
-        rating.save()
