@@ -15,6 +15,7 @@ MAIN = 0
 MOST_QUESTIONS = 6
 SLIGHTLY, MUCH = 1, 2
 LONGEST_KEY, LONGEST_TEXT, LONGEST_DESCRIPTION = 30, 300, 2000
+LONGEST_REASON = 5000  # for a choice, in the words of its rater
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ from django.utils.translation import gettext_lazy
 from annotation.core.arms import Arm, BadArm
 from annotation.core.default_labels import translate_default
 from annotation.core.keys import new_key, new_seed
-from annotation.core.questions import MAIN, BadQuestion, Question, checked_questions, further_questions, key_problem
+from annotation.core.questions import (
+    LONGEST_REASON,
+    MAIN,
+    BadQuestion,
+    Question,
+    checked_questions,
+    further_questions,
+    key_problem,
+)
 from annotation.models.members import ResearchGroup
 
 if TYPE_CHECKING:
@@ -239,7 +247,7 @@ class Study(models.Model):
         return self.slug
 
     def clean(self) -> None:
-        """Refuse reserved slugs, pay without a currency, and bad arms."""
+        """Refuse reserved slugs, pay without a currency, bad arms, and questions that cannot be asked or answered."""
         if self.slug in RESERVED_SLUGS:
             raise ValidationError({"slug": f"The name {self.slug} is used by the program itself; choose another."})
         problems: dict[str, str] = {}
@@ -257,6 +265,9 @@ class Study(models.Model):
             problems["question_key"] = problem
         if self.tie_kinds and not self.ties_allowed:
             problems["tie_kinds"] = _("Kinds of “no preference” need “no preference”.")
+        for name in ("reason_min_length", "first_reason_min_length"):
+            if getattr(self, name) > LONGEST_REASON:
+                problems[name] = _("No reason may be longer than %(most)d characters.") % {"most": LONGEST_REASON}
         try:
             self.criteria = checked_questions(self.criteria, self.question_key)
         except BadQuestion as error:

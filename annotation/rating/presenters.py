@@ -16,7 +16,7 @@ from annotation.core.default_labels import choice_name, side_names, translate_de
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
-from annotation.core.questions import MAIN
+from annotation.core.questions import LONGEST_REASON, MAIN
 from annotation.hits.displays import attach_votes
 from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating, VoteChange
 from annotation.models.studies import FirstReason
@@ -26,7 +26,7 @@ from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, a
 from annotation.rating.forms import PAIR_FLAGS
 from annotation.rating.hit_status import status
 from annotation.rating.second_stage import ShownRow, shown_rows
-from annotation.rating.store_vote import LONGEST_REASON, change_count
+from annotation.rating.store_vote import change_count
 from annotation.rating.votes import rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED

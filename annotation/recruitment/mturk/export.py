@@ -12,7 +12,7 @@ from annotation.core.answer_codes import codes_of, column_of
 from annotation.core.default_labels import translate_default
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.core.markdown import render, shown_text
-from annotation.core.questions import Question
+from annotation.core.questions import LONGEST_REASON, Question
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Assignment, Batch, Display, Hit, Pair, Study
 from annotation.recruitment.mturk.sheet import FIRST, HIT, ORDER, SECOND, SOURCE, cell, columns, guard, write_sheet
@@ -119,6 +119,7 @@ def page_of(study: Study, pairs: int) -> str:
         "study": study,
         "questions": [_question(study, question) for question in study.questions],
         "first_reason": study.first_reason,
+        "longest_reason": LONGEST_REASON,
         "source_label": _fixed(translate_default(study.source_label)),
         "label_left": _fixed(left),
         "label_right": _fixed(right),

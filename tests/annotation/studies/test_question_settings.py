@@ -116,6 +116,8 @@ def test_questions_from_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
         ('criteria=[{"key": "a"}]', "Question 2: a text is needed"),
         ("question_key=Best one", "a key has small letters"),
         ("first_reason=sometimes", "sometimes"),
+        ("first_reason_min_length=5001", "No reason may be longer than 5000 characters"),
+        ("reason_min_length=5001", "No reason may be longer than 5000 characters"),
     ],
 )
 def test_a_wrong_setting_from_a_shell_is_told(setting: str, problem: str) -> None:
