@@ -304,11 +304,6 @@ class Study(models.Model):
         """The names of the left and the right text, as raters read them."""
         return translate_default(self.label_left), translate_default(self.label_right)
 
-    @property
-    def offered_choices(self) -> dict[str, str]:
-        """Choices of the main question and their labels, in the order on the page."""
-        return self.questions[MAIN].labels(*self.side_labels)
-
 
 class ImportRecord(models.Model):
     """A file that was imported into a study, with what was added."""
