@@ -122,11 +122,15 @@ def record_vote(
         **values,
     )
     _NEW_CHANGE.run([change])
-    rating = rating or Rating(stage=stage)
+    return _store(rating or Rating(stage=stage), display, {**values, "rated_at": at, "arm": arm})
+
+
+def _store(rating: Rating, display: Display, values: Mapping[str, Any]) -> Rating:
+    """Store a vote's current values, in its row or a new one."""
     rating.display = display
-    for name, value in {**values, "rated_at": at, "arm": arm}.items():
+    for name, value in values.items():
         setattr(rating, name, value)
-    rating.table = display.table if stage == Rating.Stage.REVISED else None
+    rating.table = display.table if rating.stage == Rating.Stage.REVISED else None
     if rating._state.adding:
         _NEW_RATING.run([rating])
     else:
