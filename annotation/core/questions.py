@@ -177,6 +177,16 @@ def key_problem(key: str) -> str:
     return "" if fits else _("a key has small letters a to z, digits, _ and -, and begins with a letter")
 
 
+def described(question: Mapping[str, Any]) -> str:
+    """Return a stored further question as text: its key and words, and where it is unlike others, what may be answered."""
+    usual = {"ties_allowed": True, "strength": False, "tie_kinds": False}
+    unlike = [
+        f"{name}={'no' if value else 'yes'}" for name, value in usual.items() if question.get(name, value) != value
+    ]
+    words = [f"{question['key']}: {question['text']}", question.get("description", "")]
+    return "; ".join(filter(None, words + unlike))
+
+
 def without_wording(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what votes depend on in stored further questions: all but the words."""
     return [{name: value for name, value in one.items() if name not in ("text", "description")} for one in questions]

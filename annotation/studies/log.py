@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from annotation.core.questions import described
 from annotation.models import Event, Study
 
 
@@ -82,9 +83,7 @@ def _change(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return (
-            ", ".join(f"{one['key']}: {one['text']}" if isinstance(one, dict) else str(one) for one in value) or "none"
-        )
+        return ", ".join(described(one) if isinstance(one, dict) else str(one) for one in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "nothing" if value in (None, "") else str(value)

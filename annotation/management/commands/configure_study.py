@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import transaction
 
+from annotation.core.questions import described
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._settings import FORMAT, named_settings
 from annotation.quality.qualification import too_few_hits
@@ -73,5 +74,5 @@ def _family(item: str) -> tuple[str, str]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(one if isinstance(one, str) else one["key"] for one in value) or "none"
+        return ", ".join(one if isinstance(one, str) else described(one) for one in value) or "none"
     return "nothing" if value in (None, "") else str(value)

@@ -102,7 +102,7 @@ def test_questions_from_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("configure_study", "study", f"criteria={json.dumps([COHERENCE])}", "tie_kinds=true")
 
     assert Study.objects.get().criteria == [COHERENCE]
-    assert "criteria: none → coherence" in capsys.readouterr().out
+    assert "criteria: none → coherence: Which one is more coherent?; As a whole.;" in capsys.readouterr().out
     call_command("configure_study", "study", "criteria=", "--format", "json")
     assert json.loads(capsys.readouterr().out)["changed"] == {"criteria": [[COHERENCE], []]}
 
@@ -170,4 +170,4 @@ def test_after_the_first_vote_questions_are_reworded_only_and_that_is_logged() -
     assert Study.objects.get().criteria == reworded
     assert Event.objects.get(kind="amendment").changes == {"criteria": [[COHERENCE], reworded]}
     log = admin().get("/studies/study/log/").text
-    assert "coherence: Which one holds together?" in log
+    assert "coherence: Which one holds together?; As a whole.; ties_allowed=no; strength=yes" in log
