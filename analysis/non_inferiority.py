@@ -1,0 +1,136 @@
+"""Whether a judge agrees with people as well as they do with one another, but for a margin; overall and by separability."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import cluster_sums, ratio
+from analysis.errors import ShapeError, UnknownValue
+from analysis.jackknife import MIN_CLUSTERS, jackknife_variance, mean_bounds, two_way_variance
+from analysis.leave_one_out import shares_by_instance
+from analysis.refusal import Refusal, too_few
+from analysis.types import code_array, verdict_array
+
+
+@dataclass(frozen=True)
+class NonInferiority:
+    """Result of `non_inferiority`.
+
+    difference                       : judge_agreement - people_agreement; low, high its interval, NaN if there is none
+    judge_agreement, people_agreement: shares on the same votes: equal to the judge's verdict; among the other people, equal
+                                       to the vote
+    n_votes, n_instances, n_people   : what they rest on
+    without_judge                    : votes beside others' on units without a verdict of the judge; left out
+    passes                           : whether low > -margin; None if refused
+    """
+
+    margin: float
+    difference: float
+    low: float
+    high: float
+    level: float
+    judge_agreement: float
+    people_agreement: float
+    n_votes: int
+    n_instances: int
+    n_people: int
+    without_judge: int
+    two_way: bool
+    passes: bool | None
+    refusal: Refusal | None
+
+
+def non_inferiority(
+    judge: npt.ArrayLike,
+    people: npt.ArrayLike,
+    instance: npt.ArrayLike,
+    *,
+    margin: float = 0.1,
+    level: float = 0.95,
+    two_way: bool = False,
+) -> NonInferiority:
+    """Test whether a judge agrees with people as well as they do with one another, but for a margin.
+
+    Per vote: 1 if it is the judge's verdict, else 0, less the share of the other people on the unit who gave it. The
+    mean over votes is the difference; its interval is Student's t on the jackknife over instances.
+
+    judge    : (n_units,); people : (n_units, n_people); both of -1, 0, +1, NaN for missing
+    instance : (n_units,) integer codes
+    margin   : greatest loss of agreement to accept, as ε of `alternative_annotator_test`
+    level    : of the two-sided interval
+    two_way  : whether the interval is over instances and people, for few people who rated many instances each
+    returns  : `NonInferiority`, with a `Refusal` below five instances (two ways: or people)
+    raises   : ShapeError, UnknownValue; AnalysisError for a level outside (0, 1)
+    source   : Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials (CONSORT), JAMA 308;
+               `jackknife.two_way_variance` for two ways
+    """
+    if not margin >= 0:
+        raise UnknownValue(f"a margin is not negative, got {margin}")
+    shares, codes = shares_by_instance(judge, people, instance)
+    unit, person = np.nonzero(shares.counted)
+    equal, others = shares.equal[unit, person], shares.person[unit, person]
+    rows = np.stack([equal - others, np.ones(len(unit))], axis=1)
+    instances = cluster_sums(rows, codes[unit])
+    n_people = len(np.unique(person))
+    variance = two_way_variance(rows, codes[unit], person) if two_way else jackknife_variance(instances)
+    clusters = min(len(instances), n_people) if two_way else len(instances)
+    difference = float(ratio(rows.sum(axis=0)))
+    bounds = mean_bounds(difference, float(np.sqrt(variance)), clusters, floor=-1, ceiling=1, level=level)
+    refusal = too_few("instances", len(instances), MIN_CLUSTERS) or too_few("people", clusters, MIN_CLUSTERS)
+    return NonInferiority(
+        margin=margin,
+        difference=difference,
+        low=bounds.low,
+        high=bounds.high,
+        level=level,
+        judge_agreement=float(equal.mean()) if len(unit) else np.nan,
+        people_agreement=float(others.mean()) if len(unit) else np.nan,
+        n_votes=len(unit),
+        n_instances=len(instances),
+        n_people=n_people,
+        without_judge=shares.without_judge,
+        two_way=two_way,
+        passes=None if refusal else bounds.low > -margin,
+        refusal=refusal,
+    )
+
+
+def non_inferiority_by_bin(
+    judge: npt.ArrayLike,
+    people: npt.ArrayLike,
+    instance: npt.ArrayLike,
+    bins: npt.ArrayLike,
+    n_bins: int,
+    *,
+    margin: float = 0.1,
+    level: float = 0.95,
+    two_way: bool = False,
+) -> tuple[NonInferiority, ...]:
+    """Test `non_inferiority` in each separability bin, from the most separable downward until one does not pass.
+
+    In a fixed sequence each test keeps its level, without a correction. Bins after the first that does not pass keep their
+    numbers and get a `Refusal`. A bin without votes has nothing to test: the sequence passes over it.
+
+    bins    : (n_units,) of 0 to n_bins - 1, ascending by separability, as of `bins.assign`; -1 is in none
+    returns : one `NonInferiority` for each bin, in the order of the bins
+    raises  : as `non_inferiority`; UnknownValue for another bin
+    source  : Maurer, Hothorn and Lehmacher 1995, Multiple comparisons in drug clinical trials: a-priori ordered hypotheses
+    """
+    codes = shares_by_instance(judge, people, instance)[1]
+    index = code_array("bins", bins)
+    if index.shape != codes.shape:
+        raise ShapeError(f"need one bin for each of {len(codes)} units, got shape {index.shape}")
+    if index.size and not -1 <= index.min() <= index.max() < n_bins:
+        raise UnknownValue(f"bins are -1 to {n_bins - 1}, got {index.min()} to {index.max()}")
+    verdict, votes = verdict_array(judge), verdict_array(people)
+    found: list[NonInferiority] = []
+    stopped = False
+    for place in reversed(range(n_bins)):
+        here = index == place
+        one = non_inferiority(verdict[here], votes[here], codes[here], margin=margin, level=level, two_way=two_way)
+        if stopped and one.n_votes:
+            one = replace(one, passes=None, refusal=Refusal("sequence"))
+        stopped = stopped or (one.n_votes > 0 and not one.passes)
+        found.append(one)
+    return tuple(reversed(found))

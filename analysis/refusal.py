@@ -1,0 +1,28 @@
+"""Why a question about a judge has no answer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+REFUSALS = {
+    "people": "{found} people, {needed} needed",
+    "instances": "{found} instances, {needed} needed",
+    "selection": "the instances that people rated are no random draw",
+    "sequence": "a more separable bin did not pass",
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why there is no answer; `found` and `needed` count people or instances."""
+
+    what: Literal["people", "instances", "selection", "sequence"]
+    found: int = 0
+    needed: int = 0
+
+    def __str__(self) -> str:
+        return REFUSALS[self.what].format(found=self.found, needed=self.needed)
+
+
+def too_few(what: Literal["people", "instances"], found: int, needed: int) -> Refusal | None:
+    """Refuse below the number needed; None if there are enough."""
+    return None if found >= needed else Refusal(what, found, needed)

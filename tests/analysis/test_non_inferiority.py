@@ -1,0 +1,190 @@
+"""A judge against a single person's agreement with others: overall, two ways, and by separability bin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.agreement import votes_agreement
+from analysis.errors import AnalysisError, ShapeError, UnknownValue
+from analysis.jackknife import student_quantile
+from analysis.leave_one_out import leave_one_out_agreement
+from analysis.non_inferiority import non_inferiority, non_inferiority_by_bin
+
+NAN = np.nan
+A, TIE, B = -1.0, 0.0, 1.0
+
+
+def crowd(rng, n=60, people=4, skill=0.7, judge_skill=0.9, pairs=2):
+    """A study whose raters give the truth of a pair with these chances."""
+    truth = rng.choice([A, B], n * pairs)
+    votes = np.where(rng.random((n * pairs, people)) < skill, truth[:, np.newaxis], -truth[:, np.newaxis])
+    return np.where(rng.random(n * pairs) < judge_skill, truth, -truth), votes, np.repeat(np.arange(n), pairs)
+
+
+def plain(judge, people, instance):
+    """The difference, and its variance by leaving out one instance at a time, in loops."""
+    rows = []
+    for unit, code in enumerate(instance):
+        for h, vote in enumerate(people[unit]):
+            others = [r for k, r in enumerate(people[unit]) if k != h and r == r]
+            if vote == vote and judge[unit] == judge[unit] and others:
+                rows.append((code, (vote == judge[unit]) - np.mean([r == vote for r in others])))
+    codes = sorted({code for code, _ in rows})
+    left = np.array([np.mean([d for code, d in rows if code != without]) for without in codes])
+    variance = (len(codes) - 1) / len(codes) * ((left - left.mean()) ** 2).sum()
+    return np.mean([d for _, d in rows]), variance, len(codes)
+
+
+def test_difference_by_hand():
+    # Unit 1, judge A: votes A A B: 1 1 0, others 1/2 1/2 0: sum 1. Unit 2, judge B: votes tie tie: 0 0, others 1 1: sum -2.
+    found = non_inferiority([A, B], [[A, A, B], [TIE, TIE, NAN]], [0, 1])
+    assert found.difference == pytest.approx(-1 / 5)
+    assert (found.judge_agreement, found.people_agreement) == (pytest.approx(2 / 5), pytest.approx(3 / 5))
+    assert (found.n_votes, found.n_instances, found.n_people) == (5, 2, 3)
+
+
+def test_default_arguments_equal_the_plain_version(rng):
+    for judge_skill in (0.4, 0.7, 0.95):
+        study = crowd(rng, judge_skill=judge_skill)
+        study[1][rng.random(study[1].shape) < 0.3] = NAN
+        study[0][:7] = NAN
+        found = non_inferiority(*study)
+        difference, variance, n = plain(*study)
+        reach = student_quantile(0.975, n - 1) * variance**0.5
+        assert (found.difference, found.low, found.high) == pytest.approx(
+            (difference, difference - reach, difference + reach)
+        )
+        assert found.passes == (difference - reach > -0.1)
+
+
+def test_better_judge_passes_and_a_worse_one_does_not(rng):
+    assert non_inferiority(*crowd(rng, judge_skill=0.95)).passes is True
+    assert non_inferiority(*crowd(rng, judge_skill=0.4)).passes is False
+
+
+def test_margin_decides(rng):
+    study = crowd(rng, judge_skill=0.6)
+    low = non_inferiority(*study).low
+    assert low < 0
+    assert non_inferiority(*study, margin=-low + 1e-9).passes
+    assert not non_inferiority(*study, margin=-low).passes
+
+
+def test_agreements_are_those_of_their_own_measures(rng):
+    judge, people, instance = crowd(rng)
+    found = non_inferiority(judge, people, instance)
+    assert found.judge_agreement == pytest.approx(votes_agreement(judge, people).value)
+    assert found.people_agreement == pytest.approx(leave_one_out_agreement(people).value)
+
+
+@given(st.integers(0, 2**32), st.booleans())
+def test_order_and_sides_play_no_part(seed, two_way):
+    rng = np.random.default_rng(seed)
+    judge, people, instance = crowd(rng, n=8, people=6)
+    people[rng.random(people.shape) < 0.4] = NAN
+    one = non_inferiority(judge, people, instance, two_way=two_way)
+    rows, columns = rng.permutation(len(judge)), rng.permutation(people.shape[1])
+    other = non_inferiority(-judge[rows], -people[np.ix_(rows, columns)], instance[rows] + 5, two_way=two_way)
+    assert (other.difference, other.low, other.high) == pytest.approx((one.difference, one.low, one.high), nan_ok=True)
+    assert other.refusal == one.refusal
+
+
+def test_two_ways_widen_the_interval_where_people_differ(rng):
+    judge, people, instance = crowd(rng, n=80, people=6)
+    people[:, :3] = -judge[:, np.newaxis]  # three people are always against the judge
+    one, two = (non_inferiority(judge, people, instance, two_way=way) for way in (False, True))
+    assert two.difference == one.difference
+    assert two.high - two.low > 3 * (one.high - one.low)
+
+
+def test_two_ways_need_five_people(rng):
+    assert non_inferiority(*crowd(rng, people=5), two_way=True).refusal is None
+    refused = non_inferiority(*crowd(rng, people=4), two_way=True)
+    assert str(refused.refusal) == "4 people, 5 needed"
+    assert (refused.passes, np.isnan(refused.low)) == (None, True)
+    assert not np.isnan(refused.difference)
+
+
+def test_four_instances_give_a_reason_and_five_an_interval(rng):
+    assert non_inferiority(*crowd(rng, n=5)).refusal is None
+    refused = non_inferiority(*crowd(rng, n=4))
+    assert str(refused.refusal) == "4 instances, 5 needed"
+    assert refused.passes is None
+
+
+def test_instances_without_a_verdict_do_not_count(rng):
+    judge, people, instance = crowd(rng, n=5, people=3)
+    judge[:2] = NAN
+    found = non_inferiority(judge, people, instance)
+    assert (found.n_instances, found.without_judge, found.passes) == (4, 6, None)
+
+
+def test_all_ties_leave_room_for_instances_that_differ():
+    # No spread: 20 equal instances leave up to 1 - 0.025^(1/20) = .168 others, each of which may be at -1.
+    found = non_inferiority(np.zeros(20), np.zeros((20, 3)), np.arange(20))
+    assert (found.difference, found.passes) == (0, False)
+    assert found.low == pytest.approx(0.025 ** (1 / 20) - 1)
+    assert non_inferiority(np.zeros(40), np.zeros((40, 3)), np.arange(40)).passes is True
+
+
+@pytest.mark.parametrize("people", [np.empty((0, 3)), np.empty((0, 0)), np.zeros((0, 1))])
+def test_nothing_gives_a_reason(people):
+    found = non_inferiority([], people, [])
+    assert (found.passes, found.n_votes, str(found.refusal)) == (None, 0, "0 instances, 5 needed")
+    assert np.isnan([found.difference, found.low, found.judge_agreement, found.people_agreement]).all()
+
+
+def test_one_rater_gives_a_reason():
+    found = non_inferiority(np.ones(30), np.ones((30, 1)), np.arange(30))
+    assert (found.passes, found.n_instances) == (None, 0)
+
+
+def bins_of(rng, skills, sizes):
+    """Bins whose judges have these skills, and so many instances."""
+    parts = [crowd(rng, n=n, judge_skill=skill, pairs=1) for skill, n in zip(skills, sizes, strict=True)]
+    judge, people = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    return judge, people, np.arange(len(judge)), np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+
+
+def test_sequence_goes_from_the_most_separable_bin_to_the_first_that_fails(rng):
+    found = non_inferiority_by_bin(*bins_of(rng, [0.98, 0.3, 0.98, 0.98], [60, 60, 60, 60]))
+    assert [one.passes for one in found] == [None, False, True, True]
+    assert str(found[0].refusal) == "a more separable bin did not pass"
+    assert found[0].low > -0.1  # its numbers stay
+    assert [one.refusal for one in found[1:]] == [None, None, None]
+
+
+def test_numbers_of_a_bin_are_those_of_its_units_alone(rng):
+    judge, people, instance, bins, n = bins_of(rng, [0.98, 0.98], [40, 50])
+    bins[:10] = -1
+    found = non_inferiority_by_bin(judge, people, instance, bins, n, margin=0.2, level=0.9)
+    here = bins == 0
+    assert found[0] == non_inferiority(judge[here], people[here], instance[here], margin=0.2, level=0.9)
+    assert (found[0].n_instances, found[1].n_instances) == (30, 50)
+
+
+def test_bin_that_is_too_small_to_tell_stops_the_sequence_and_an_empty_one_does_not(rng):
+    judge, people, instance, bins, _ = bins_of(rng, [0.98, 0.98, 0.98], [60, 4, 60])
+    small = non_inferiority_by_bin(judge, people, instance, bins, 3)
+    assert [one.passes for one in small] == [None, None, True]
+    assert [one.refusal.what for one in small[:2]] == ["sequence", "instances"]
+    keep = bins != 1
+    empty = non_inferiority_by_bin(judge[keep], people[keep], instance[keep], bins[keep], 3)
+    assert [one.passes for one in empty] == [True, None, True]
+    assert empty[1].refusal.found == 0
+
+
+def test_what_does_not_fit_is_refused(rng):
+    study = crowd(rng, n=6, pairs=1)
+    with pytest.raises(UnknownValue, match="margin"):
+        non_inferiority(*study, margin=-0.1)
+    with pytest.raises(UnknownValue, match="margin"):
+        non_inferiority(*study, margin=NAN)
+    with pytest.raises(AnalysisError, match="level"):
+        non_inferiority(*study, level=1)
+    with pytest.raises(ShapeError):
+        non_inferiority_by_bin(*study, [0, 0], 1)
+    for bins in ([0, 1, 2, 0, 0, 0], [-2, 1, 1, 0, 0, 0]):
+        with pytest.raises(UnknownValue, match="bins"):
+            non_inferiority_by_bin(*study, bins, 2)
