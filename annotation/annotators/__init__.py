@@ -1,4 +1,4 @@
 """Annotators within a study: how they are made, their consent, messages to them, what they are owed.
 
-May use studies, hits, models and core.
+May use studies, hits, models, questions and core.
 """

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 
 from annotation.core.money import to_cents
-from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Rating, Study
+from annotation.questions.questions import MAIN
 
 SUBMITTED = Assignment.State.SUBMITTED
 PAID_HERE = (Annotator.Kind.ACCOUNT, Annotator.Kind.INVITED, Annotator.Kind.ANONYMOUS)

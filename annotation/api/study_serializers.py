@@ -5,9 +5,9 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
-from annotation.core.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
 from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
+from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
 from annotation.studies.presets import TEMPLATES
 from annotation.studies.settings_form import StudySettingsForm
 

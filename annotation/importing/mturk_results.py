@@ -7,7 +7,6 @@ from django.db import transaction
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.questions import MAIN
 from annotation.importing.content import StoredInstances, orientations, store_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
@@ -15,6 +14,7 @@ from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, store_ratings
 from annotation.models import Instance, Pair, Study
 from annotation.models.studies import FirstReason
+from annotation.questions.questions import MAIN
 from annotation.studies.services import ensure_study, record_import
 
 

@@ -8,13 +8,13 @@ from django.db import transaction
 
 from annotation.core.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
-from annotation.core.questions import MAIN, Question
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, store_ratings
 from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
+from annotation.questions.questions import MAIN, Question
 from annotation.studies.services import ensure_study, find_study, record_import
 
 

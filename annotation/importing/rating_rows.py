@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import islice
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.questions import MAIN, Answer
 from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
+from annotation.questions.questions import MAIN, Answer
 
 _LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version": 40}
 

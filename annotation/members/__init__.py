@@ -1,4 +1,4 @@
 """Accounts, groups and roles: signing in, who may open which page, who belongs to a group or a study.
 
-May use studies, hits, models and core.
+May use studies, hits, models, questions and core.
 """

@@ -1,6 +1,6 @@
 """The database tables of people rating; each module is named after the room that writes its tables.
 
-May use core.
+May use questions and core.
 """
 
 from annotation.models.allocation import ArmDraw

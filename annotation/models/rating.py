@@ -7,12 +7,12 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.answers import AnswerManager
 from annotation.core.keys import new_key, new_seed
-from annotation.core.questions import MAIN, Answer
 from annotation.models.annotators import Annotator
 from annotation.models.hits import Hit
 from annotation.models.importing import ComparisonTable, Pair
+from annotation.questions.managers import AnswerManager
+from annotation.questions.questions import MAIN, Answer
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):

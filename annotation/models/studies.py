@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.arms import Arm, BadArm
-from annotation.core.default_labels import translate_default
 from annotation.core.keys import new_key, new_seed
-from annotation.core.questions import (
+from annotation.models.members import ResearchGroup
+from annotation.questions.labels import translate_default
+from annotation.questions.questions import (
     LONGEST_REASON,
     MAIN,
     BadQuestion,
@@ -23,7 +24,6 @@ from annotation.core.questions import (
     further_questions,
     key_problem,
 )
-from annotation.models.members import ResearchGroup
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser

@@ -7,9 +7,9 @@ from django.db.models import Aggregate, Count, OuterRef, Q, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce
 
 from annotation.core.money import to_cents
-from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Event, Message, Rating
 from annotation.quality.hidden_checks import CheckScores, scores_of
+from annotation.questions.questions import MAIN
 
 SUBMITTED = Assignment.State.SUBMITTED
 MOST_EVENTS = 50

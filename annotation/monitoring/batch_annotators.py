@@ -10,10 +10,10 @@ from django.db.models.functions import RowNumber
 
 from annotation.core.aggregates import select_from_cte
 from annotation.core.money import to_cents
-from annotation.core.questions import MAIN
 from annotation.hits.idle import idle_minutes, last_active, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
 from annotation.quality.hidden_checks import CheckScores, scores_of
+from annotation.questions.questions import MAIN
 
 FIRST = Rating.Stage.FIRST
 SUBMITTED = Assignment.State.SUBMITTED

@@ -11,8 +11,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.core.aggregates import select_from_cte
-from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Rating, Slot
+from annotation.questions.questions import MAIN
 
 SUBMITTED = Assignment.State.SUBMITTED
 

@@ -15,8 +15,6 @@ from django.db.models import Q
 from django.forms.models import model_to_dict
 from rest_framework.authtoken.models import Token
 
-from annotation.core.default_labels import translate_default
-from annotation.core.questions import Question
 from annotation.hits.displays import attach_votes
 from annotation.models import (
     Annotator,
@@ -31,6 +29,8 @@ from annotation.models import (
 )
 from annotation.models.members import Role
 from annotation.quality.scoring import screen_choice
+from annotation.questions.labels import translate_default
+from annotation.questions.questions import Question
 from annotation.rating.progress import status_of_hit
 
 Json = dict[str, Any]

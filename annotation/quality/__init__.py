@@ -1,4 +1,4 @@
 """The quality of annotators' work: qualifications, hidden checks, exclusions.
 
-May use studies, hits, models and core.
+May use studies, hits, models, questions and core.
 """

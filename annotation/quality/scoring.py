@@ -1,7 +1,7 @@
 """What a rater answered beside what was expected, in study order."""
 
-from annotation.core.questions import CHOICES, MAIN, Answer, choice_of
 from annotation.models import Assignment, Display, Pair, Rating
+from annotation.questions.questions import CHOICES, MAIN, Answer, choice_of
 from annotation.studies.gold import gold_verdict
 
 

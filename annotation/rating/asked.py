@@ -8,10 +8,10 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.core.default_labels import choice_names, translate_default
 from annotation.core.markdown import render
-from annotation.core.questions import MAIN
 from annotation.models import Display, Rating, Study
+from annotation.questions.labels import choice_names, translate_default
+from annotation.questions.questions import MAIN
 from annotation.rating.votes import rated_choice
 
 _PLAIN_KEYS = {"left": ("1", "←"), "none": ("2", "↓"), "right": ("3", "→")}

@@ -7,8 +7,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.questions import MAIN, MOST_QUESTIONS
 from annotation.models import Assignment, Flag
+from annotation.questions.questions import MAIN, MOST_QUESTIONS
 from annotation.rating.client_report import ClientReport
 
 LONGEST_COMMENT = 2000

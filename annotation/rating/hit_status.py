@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.core.prepared import Prepared
-from annotation.core.questions import MAIN
 from annotation.models import Assignment, Display, Rating
+from annotation.questions.questions import MAIN
 from annotation.rating.votes import asked_in, is_answered
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED

@@ -25,11 +25,11 @@ from annotation.core.errors import (
     VotesMissing,
 )
 from annotation.core.http import go_to, is_htmx, page_base, skip_prefetch, status_of
-from annotation.core.questions import MAIN
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import is_taken
 from annotation.models import Assignment, Display, Rating
 from annotation.quality.hidden_checks import WARNING, warning_due
+from annotation.questions.questions import MAIN
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answer_to, answers_on
 from annotation.rating.client_report import parse_times

@@ -14,15 +14,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators import consent as consents
 from annotation.annotators.messages import mark_read
-from annotation.core.default_labels import side_name, translate_default
 from annotation.core.http import is_htmx
 from annotation.core.markdown import shown_text
-from annotation.core.questions import choice_label
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of
 from annotation.models import Annotator, Assignment, Study
 from annotation.models.members import Role
 from annotation.quality import qualification as qualifications
+from annotation.questions.labels import side_name, translate_default
+from annotation.questions.questions import choice_label
 from annotation.rating.access import own_assignment
 from annotation.rating.presenters import source_of
 from annotation.rating.progress import history_of, history_rows, progress_of

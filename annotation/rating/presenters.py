@@ -12,16 +12,16 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
 from annotation.annotators.messages import unread_by
-from annotation.core.default_labels import choice_name, side_names, translate_default
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
 from annotation.core.prepared import Prepared, attach_related
-from annotation.core.questions import LONGEST_REASON, MAIN
 from annotation.hits.displays import attach_votes
 from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating, VoteChange
 from annotation.models.studies import FirstReason
 from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
+from annotation.questions.labels import choice_name, side_names, translate_default
+from annotation.questions.questions import LONGEST_REASON, MAIN
 from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions, key_rows
 from annotation.rating.forms import PAIR_FLAGS
 from annotation.rating.hit_status import status

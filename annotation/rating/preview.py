@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, Pair
+from annotation.questions.questions import MAIN
 from annotation.rating.asked import AskedQuestion, CardAnswer
 from annotation.rating.hit_status import HitProgress, OpenPair
 from annotation.rating.presenters import Card, HitPlace, SecondCard, base_context, source_of, texts_of

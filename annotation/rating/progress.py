@@ -12,10 +12,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.core.default_labels import choice_name, translate_default
-from annotation.core.questions import MAIN
 from annotation.hits.displays import attach_votes
 from annotation.models import Annotator, Assignment, Display, Rating, Study
+from annotation.questions.labels import choice_name, translate_default
+from annotation.questions.questions import MAIN
 from annotation.rating.votes import is_counted, rated_choice
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED

@@ -7,8 +7,8 @@ from django.db.models import Max, Min
 
 from annotation.core.errors import AnnotationError, Unacceptable, VoteConflict
 from annotation.core.http import status_of
-from annotation.core.questions import MAIN
 from annotation.models import Assignment, Rating, VoteChange
+from annotation.questions.questions import MAIN
 from annotation.rating.asked import RejectedAnswer
 from annotation.rating.forms import SecondVoteForm, VoteForm
 from annotation.rating.presenters import displays_of, vote_on

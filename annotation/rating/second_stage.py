@@ -14,10 +14,10 @@ from django.utils.translation import ngettext
 from annotation.allocation.lease import lock_and_extend_lease
 from annotation.core.arms import Arm
 from annotation.core.errors import SecondStageClosed, Unacceptable
-from annotation.core.questions import MAIN
 from annotation.hits.displays import derived_seed
 from annotation.models import Assignment, ComparisonTable, Display, Rating
 from annotation.quality.scoring import study_answer
+from annotation.questions.questions import MAIN
 from annotation.rating.client_report import ClientReport
 from annotation.rating.placebos import choose_placebo
 from annotation.rating.store_vote import cleaned_reason, display_of, record_vote

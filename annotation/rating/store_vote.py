@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from annotation.allocation.lease import LockedAssignment
 from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
 from annotation.core.prepared import Prepared, PreparedInsert, PreparedUpdate
-from annotation.core.questions import LONGEST_REASON, MAIN
 from annotation.core.version import VERSION
 from annotation.models import Assignment, Display, Rating, VoteChange
 from annotation.quality.scoring import study_answer
+from annotation.questions.questions import LONGEST_REASON, MAIN
 from annotation.rating.client_report import ClientReport
 
 MOST_CHANGES = 500  # of one pair and question by one annotator, lest a script fill the disk

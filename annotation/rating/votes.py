@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from annotation.allocation.lease import lock_and_extend_lease, reacquire_slot
 from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
 from annotation.core.prepared import Prepared, PreparedUpdate
-from annotation.core.questions import MAIN
 from annotation.models import Assignment, Display, Rating, Study
 from annotation.models.studies import FirstReason
 from annotation.quality import hidden_checks, qualification
 from annotation.quality.scoring import screen_choice
+from annotation.questions.questions import MAIN
 from annotation.rating.client_report import ClientReport
 from annotation.rating.store_vote import cleaned_reason, display_of, record_times, record_vote
 

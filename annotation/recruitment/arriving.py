@@ -13,10 +13,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from annotation.core.default_labels import translate_default
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import restrict_referrer
 from annotation.models import Annotator, Channel, Participant
+from annotation.questions.labels import translate_default
 from annotation.recruitment.arrival_limits import TooManyArrivals
 
 SESSION_LIFETIME = timedelta(days=90)  # how long a browser is known without a password

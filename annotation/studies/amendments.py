@@ -9,8 +9,8 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.core.errors import AmendmentNeeded, SettingFixed
-from annotation.core.questions import without_wording
 from annotation.models import Assignment, Batch, Event, Rating, Study
+from annotation.questions.questions import without_wording
 from annotation.studies.log import log
 from annotation.studies.questions import answered_questions
 

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.core.questions import described
 from annotation.models import Event, Study
+from annotation.questions.questions import described
 
 
 def log(*, study: Study, kind: str, by: User | None = None, at: datetime | None = None, **what: Any) -> Event:

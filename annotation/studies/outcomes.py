@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN, Answer, Question
 from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun, Study
+from annotation.questions.questions import MAIN, Answer, Question
 from annotation.studies.configurations import Configuration, without_checks
 
 

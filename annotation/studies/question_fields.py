@@ -10,7 +10,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT, MOST_QUESTIONS
+from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT, MOST_QUESTIONS
 
 SWITCHES = ("ties_allowed", "strength", "tie_kinds")
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from django.apps import apps
 
-from annotation.core.answers import AnswerManager
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN, Question
 from annotation.models import Study
+from annotation.questions.managers import AnswerManager
+from annotation.questions.questions import MAIN, Question
 
 
 def find_question(study: Study, key: str) -> Question:

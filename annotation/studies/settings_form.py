@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import BadFields
 from annotation.core.lines import text_problem
-from annotation.core.questions import BadQuestion, checked_questions
 from annotation.models import Study
+from annotation.questions.questions import BadQuestion, checked_questions
 from annotation.studies.amendments import rating_has_begun
 from annotation.studies.question_fields import FurtherQuestionsField
 

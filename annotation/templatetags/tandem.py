@@ -8,9 +8,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from annotation.core import markdown
-from annotation.core.default_labels import side_name, stacked_label, translate_default
 from annotation.core.markdown import shown_text
 from annotation.models.studies import DEFAULT_CONSENT
+from annotation.questions.labels import side_name, stacked_label, translate_default
 
 register = template.Library()
 register.filter("translate_default", translate_default)

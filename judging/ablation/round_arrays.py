@@ -10,8 +10,8 @@ import numpy as np
 from django.db.models import Count, Q, Sum
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.questions import MAIN
 from annotation.models import Pair, Study
+from annotation.questions.questions import MAIN
 from judging.ablation.judge_configurations import PREFIX, SC2, JudgeConfiguration, configuration_of
 from judging.aspects.aspect_sets import current_aspects, versions_of
 from judging.methods.options import OFFLINE

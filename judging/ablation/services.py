@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
+from annotation.questions.questions import MAIN
 from annotation.studies.services import validate
 from judging.ablation.judge_configurations import PAPER, ROUNDS, Axes, JudgeConfiguration, configurations, judge_of
 from judging.aspects.aspect_sets import latest_aspects

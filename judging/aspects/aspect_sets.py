@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.core.questions import MAIN
 from annotation.models import Pair, ResearchGroup, Study
+from annotation.questions.questions import MAIN
 from judging.calls.adhoc import AdhocRequests, ProcedureEstimate, estimate_procedure
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, wording_of
 from judging.core.bulk_sql import chunked

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from django.db import transaction
 
-from annotation.core.questions import MAIN
 from annotation.core.version import VERSION
 from annotation.models import ComparisonTable, Pair
+from annotation.questions.questions import MAIN
 from judging.calls.presentations import AB, IDENTITY_FIELDS, identity_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from analysis.types import Verdict
-from annotation.core.questions import MAIN, Question
+from annotation.questions.questions import MAIN, Question
 from judging.methods import Method, Outcome, Presentation, Setting
 from judging.methods.task_files import CRITERION, task_of
 from judging.models import Judge, Judgment

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.questions import MAIN
 from annotation.models import Pair, Study
+from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
 from judging.importing.cells import JudgmentRow, PairReference
 from judging.models import Judgment

@@ -5,10 +5,10 @@ from django.db.models import Q, Value
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.answers import AnswerManager
 from annotation.core.keys import new_seed
-from annotation.core.questions import MAIN
 from annotation.models import Batch, Pair, Study
+from annotation.questions.managers import AnswerManager
+from annotation.questions.questions import MAIN
 from judging.models.endpoints import Endpoint
 from judging.models.wordings import PromptFile
 

@@ -9,8 +9,8 @@ from django.db.models import QuerySet, Sum
 
 from analysis.accuracy import A_FIRST, B_FIRST, AgainstGold
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.questions import MAIN
 from annotation.models import Instance, Pair, Study
+from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
 from annotation.studies.instance_tags import tags_of
 from judging.models import Judge, Judgment, RationaleMark

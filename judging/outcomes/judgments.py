@@ -12,8 +12,8 @@ from django.db.models.functions import Length
 
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
-from annotation.core.questions import MAIN
 from annotation.models import Batch, Pair, Study
+from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import RatedPairs, Selection, rated_pairs
 from annotation.studies.questions import named_questions
 from judging.models import Judge, JudgeRun, Judgment

@@ -12,8 +12,8 @@ from django.db.models import Prefetch
 
 from analysis.agreement import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
-from annotation.core.questions import MAIN
 from annotation.models import Assignment, Batch, Display, Pair, Rating, Study
+from annotation.questions.questions import MAIN
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair

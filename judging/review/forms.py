@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.questions import MAIN, Question
+from annotation.questions.questions import MAIN, Question
 from judging.core.fields import or_all
 from judging.models import Judge
 from judging.review.marks import LONGEST_NOTE

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from annotation.core.questions import Question
 from annotation.models import Study
+from annotation.questions.questions import Question
 from judging.calls.cases import Cell, Usage
 from judging.calls.presentations import IDENTITY_FIELDS, SHOWN_FIELDS, present
 from judging.models import JudgeRun, Judgment, RunWorker

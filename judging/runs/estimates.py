@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.core.questions import Question
 from annotation.models import Batch, Pair, Study
+from annotation.questions.questions import Question
 from judging.calls.dry_run import (
     CallKindEstimate,
     DryCall,

@@ -17,7 +17,7 @@ from analysis.logic import (
     self_agreement_sums,
 )
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.questions import MAIN
+from annotation.questions.questions import MAIN
 from judging.core.proportions import Proportion, proportion, statistic_of
 from judging.models import JudgeRun
 from judging.outcomes.judgments import RunCells, cells_of

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.batches.sampling import ids_of
-from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
+from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
 from judging.core.constants import MAX_IN_FLIGHT
 from judging.core.errors import JudgingError

@@ -10,8 +10,8 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN
 from annotation.models import Batch, HitPair, Pair, Study
+from annotation.questions.questions import MAIN
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.calls.requests import setting_of
 from judging.core.bulk_sql import insert_rows

@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from annotation.core.questions import MAIN
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
+from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.questions import MAIN
+from annotation.questions.questions import MAIN
 from judging.methods.sc2.record import KINDS
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.core.questions import MAIN
 from annotation.models import Batch, Study
+from annotation.questions.questions import MAIN
 from judging.calls.made_tables import publication_of, publish_tables, refuse_other_makers
 from judging.core.errors import BadSettings
 from judging.methods.options import ASKED, FIXED, OFFLINE, ONLINE

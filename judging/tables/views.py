@@ -10,10 +10,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from annotation.core.http import as_download
-from annotation.core.questions import MAIN
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import ComparisonTable, Study
+from annotation.questions.questions import MAIN
 from judging.aspects.aspect_sets import current_aspects
 from judging.core.fields import errors_on
 from judging.models import JudgeRun, Judgment, TableMaking

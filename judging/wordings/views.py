@@ -6,9 +6,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from annotation.core.questions import MAIN
 from annotation.members.permissions import FORM, READERS, study_view
 from annotation.models import Pair, Study
+from annotation.questions.questions import MAIN
 from judging.calls.presentations import AB, IDENTITY_FIELDS, SHOWN_FIELDS, present
 from judging.core.errors import BadPrompt
 from judging.core.visibility import judges_seen_by, prompt_files_of

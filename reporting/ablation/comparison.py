@@ -20,9 +20,9 @@ from analysis.ablation import (
 from analysis.bootstrap import cluster_sums, mean_sums, ratio
 from analysis.table_checks import check_table
 from analysis.types import FloatArray, IntArray
-from annotation.core.questions import MAIN
 from annotation.core.version import VERSION
 from annotation.models import Study
+from annotation.questions.questions import MAIN
 from judging.ablation.judge_configurations import PARTS, REFERENCE, JudgeConfiguration, parts_of, sort_key
 from judging.ablation.round_arrays import (
     JudgedRounds,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.core.questions import MAIN
+from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judgments, presentations

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from annotation.core.default_labels import translate_default
-from annotation.core.questions import Question
 from annotation.models import Study
+from annotation.questions.labels import translate_default
+from annotation.questions.questions import Question
 
 
 def question_choice(study: Study, asked: Question | None, query: Callable[[Question], str]) -> dict[str, Any] | None:

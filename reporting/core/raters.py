@@ -9,8 +9,8 @@ from django.db.models import Count, Q, QuerySet
 from analysis.consistency import RatingSets, consistency, preference_strength, rating_sets
 from analysis.types import FloatArray, IntArray
 from analysis.weighting import set_probabilities
-from annotation.core.questions import MAIN
 from annotation.models import Assignment, Batch, Rating
+from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import RatedPairs, Selection, human_ratings
 from reporting.core.votes import by_position, drop_repeats
 

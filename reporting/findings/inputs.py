@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from analysis import similarity
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN, Question
 from annotation.models import Batch, SeparabilityRun, Study
+from annotation.questions.questions import MAIN, Question
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import Selection, batches_for_rating, batches_named, select
 from annotation.studies.questions import question_named

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.bootstrap import mean_sums, ratio
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
 from analysis.types import BoolArray, FloatArray
-from annotation.core.questions import MUCH, SLIGHTLY, Answer
+from annotation.questions.questions import MUCH, SLIGHTLY, Answer
 from annotation.studies.outcomes import RatedPairs
 from reporting.core.estimates import Basis, Estimate, Resampler, distribution_keys, estimate, number
 from reporting.core.raters import Rater

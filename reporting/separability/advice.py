@@ -13,7 +13,7 @@ from analysis.bootstrap import Interval, cluster_intervals, cluster_sums, mean_s
 from analysis.errors import AnalysisError
 from analysis.separability import normalise
 from analysis.types import FloatArray, IntArray
-from annotation.core.questions import MAIN
+from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection, batches_for_rating, select
 from annotation.studies.presets import batch_defaults
 from judging.models import JudgeRun

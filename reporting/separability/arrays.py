@@ -9,8 +9,8 @@ import numpy as np
 from analysis.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN, Question
 from annotation.models import Alignment, SeparabilityRun, Study
+from annotation.questions.questions import MAIN, Question
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, labels_of, names_of
 from reporting.core.estimates import Resampler

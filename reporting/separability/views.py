@@ -15,9 +15,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN
 from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
+from annotation.questions.questions import MAIN
 from annotation.separability.services import count_ignored_texts
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.questions import question_named

@@ -11,8 +11,8 @@ from analysis.revision import Decisions, agreement_with_others
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from annotation.core.errors import UnknownName
-from annotation.core.questions import MAIN
 from annotation.models import Annotator, Assignment, Batch, Display, Pair, Rating, Study
+from annotation.questions.questions import MAIN
 from annotation.studies.configurations import configurations
 from annotation.studies.gold import gold_verdict
 from judging.models import Judgment, TableMaking

@@ -9,7 +9,6 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from annotation.core.questions import Answer
 from annotation.models import (
     Alignment,
     Annotator,
@@ -30,6 +29,7 @@ from annotation.models import (
     System,
 )
 from annotation.models.members import main_group
+from annotation.questions.questions import Answer
 from judging.models import Judge, JudgeRun, Judgment
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.core.questions import Answer
 from annotation.models import Assignment, Display, Instance, Rating, Study, VoteChange
 from annotation.monitoring.batch_status import batch_status
+from annotation.questions.questions import Answer
 from annotation.studies.configurations import configurations
 from judging.models import JudgeRun, Judgment
 from judging.review.comparing import compare, votes_on

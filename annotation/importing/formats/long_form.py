@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from annotation.core.questions import Question
+from annotation.questions.questions import Question
 
 PLACE = (
     *("study", "batch", "hit", "instance_id", "dataset", "pair_index", "system_a", "system_b"),

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.core import lines
-from annotation.core.answer_codes import answers_of, column_of
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.lines import parse_number
-from annotation.core.questions import MAIN, Answer, Question
+from annotation.questions.answer_codes import answers_of, column_of
+from annotation.questions.questions import MAIN, Answer, Question
 
 # {j}: number of the pair on the page; `first`: text shown first; `order`: its system (1 or 2).
 DEFAULT_COLUMNS = {

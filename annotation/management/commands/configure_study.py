@@ -5,10 +5,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from annotation.core.questions import described
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._settings import FORMAT, named_settings
 from annotation.quality.qualification import too_few_hits
+from annotation.questions.questions import described
 from annotation.studies.services import find_study, save_settings, set_families
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
 

@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core.default_labels import translate_default
 from annotation.core.errors import AnnotationError, Unacceptable
 from annotation.core.http import client_ip, status_of
 from annotation.models import Annotator, Channel, Participant, Study
+from annotation.questions.labels import translate_default
 from annotation.recruitment.arrival_limits import TooManyArrivals
 from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, Panel, WorkOutcome, register
 from annotation.recruitment.mturk import work

@@ -8,13 +8,13 @@ from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.core.answer_codes import codes_of, column_of
-from annotation.core.default_labels import translate_default
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.core.markdown import render, shown_text
-from annotation.core.questions import LONGEST_REASON, Question
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Assignment, Batch, Display, Hit, Pair, Study
+from annotation.questions.answer_codes import codes_of, column_of
+from annotation.questions.labels import translate_default
+from annotation.questions.questions import LONGEST_REASON, Question
 from annotation.recruitment.mturk.sheet import FIRST, HIT, ORDER, SECOND, SOURCE, cell, columns, guard, write_sheet
 
 LONGEST_PAGE = 65_535  # bytes that MTurk takes for the page of one HIT

@@ -9,7 +9,6 @@ from django.db import transaction
 
 from annotation.annotators.participants import pseudonym
 from annotation.core import lines
-from annotation.core.questions import MAIN, Answer
 from annotation.hits.slots import take_free_slot
 from annotation.models import (
     Annotator,
@@ -26,6 +25,7 @@ from annotation.models import (
 )
 from annotation.models.studies import FirstReason
 from annotation.quality.exclusion import reject_assignment
+from annotation.questions.questions import MAIN, Answer
 from annotation.recruitment.mturk.export import find_batch, rows_of, shown_on
 from annotation.recruitment.mturk.sheet import HIT, Asked, ResultRow, read_results
 from annotation.studies.services import find_study, record_import

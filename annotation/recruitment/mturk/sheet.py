@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from annotation.core import lines
-from annotation.core.answer_codes import answers_of, column_of
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.questions import Answer, Question
+from annotation.questions.answer_codes import answers_of, column_of
+from annotation.questions.questions import Answer, Question
 
 HIT, SOURCE = "hit", "source"
 FIRST, SECOND, ORDER, ANSWER, REASON = "model1_summary{}", "model2_summary{}", "id{}", "pref{}", "reason{}"

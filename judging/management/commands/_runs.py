@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.batches.sampling import ids_of
-from annotation.core.questions import MAIN
 from annotation.management.commands._base import Argument, argument, one_of, read_file
 from annotation.models import Study
+from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import find_batch

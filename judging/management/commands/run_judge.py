@@ -13,8 +13,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.core.questions import MAIN
 from annotation.management.commands._base import Argument, TandemCommand, argument
+from annotation.questions.questions import MAIN
 from annotation.studies.services import find_study
 from judging.core.pricing import money
 from judging.jobs.progress import Progress

@@ -9,12 +9,12 @@ import pytest
 
 from analysis.consistency import consistency, matchup_means, preference_strength, rating_sets
 from annotation.core.errors import BadFile
-from annotation.core.questions import Answer
 from annotation.importing.content import StoredInstances
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.ratings import StoredRatings
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Instance, Rating, Slot, Study
+from annotation.questions.questions import Answer
 from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
 from tests.factories import ask_more, criterion, csv_file, make_study, mturk_row

@@ -6,10 +6,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import BadFile
-from annotation.core.questions import Answer
 from annotation.importing.rating_files import import_ratings
 from annotation.importing.ratings import StoredRatings
 from annotation.models import Rating, Study
+from annotation.questions.questions import Answer
 from tests.factories import ask_more, criterion, json_lines, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]

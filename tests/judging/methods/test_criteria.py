@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.core.questions import Question
+from annotation.questions.questions import Question
 from judging.calls.dry_run import reply_value
 from judging.calls.presentations import prompt_version, task_for, wording_of
 from judging.core.errors import BadSettings

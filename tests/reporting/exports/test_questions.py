@@ -9,8 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotation.core.questions import Answer
 from annotation.models import Display, Study, VoteChange
+from annotation.questions.questions import Answer
 from reporting.exports.rows import HISTORY_COLUMNS, history_rows, rating_rows
 from reporting.findings.study_findings import findings
 from tests.factories import ask_more, criterion

@@ -9,8 +9,8 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.core.questions import Answer
 from annotation.models import Rating, Study
+from annotation.questions.questions import Answer
 from judging.models import JudgeRun, Judgment
 from reporting.findings.inputs import Filters
 from reporting.findings.study_findings import findings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.questions import (
+from annotation.questions.questions import (
     CHOICES,
     MOST_QUESTIONS,
     Answer,

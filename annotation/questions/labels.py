@@ -4,7 +4,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.core.questions import Question, choice_label
+from annotation.questions.questions import Question, choice_label
 
 DEFAULT_QUESTION = gettext_noop("Which one is better?")
 DEFAULT_SOURCE_LABEL = gettext_noop("Source text")

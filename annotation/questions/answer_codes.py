@@ -4,7 +4,7 @@
 slight ones; where it asks for kinds of ties, 0good and 0bad are the two.
 """
 
-from annotation.core.questions import CHOICES, MAIN, Answer, Question
+from annotation.questions.questions import CHOICES, MAIN, Answer, Question
 
 
 def column_of(column: str, question: Question) -> str:
