@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from analysis.bootstrap import cluster_interval, cluster_sums, ratio
 from analysis.errors import UnknownValue
-from analysis.ranking import win_loss_rate, win_loss_sums, win_rate, win_sums
+from analysis.ranking import win_loss_rate, win_loss_sums, win_rate, win_rates, win_sums
 from analysis.types import Outcomes
 
 pytestmark = pytest.mark.slow
@@ -112,6 +112,19 @@ def test_systems_without_comparisons_have_no_rate():
     np.testing.assert_array_equal(rates.system, [0, 1, 3, 8])
     np.testing.assert_array_equal(rates.value, [0, 1, NAN, NAN])
     np.testing.assert_array_equal(rates.n, [1, 1, 0, 0])
+
+
+@given(comparisons)
+def test_rates_of_columns_equal_those_of_outcomes(rows):
+    plain = [(*pair, verdict) for pair, verdict, _ in rows]
+    a, b, verdict = np.reshape(plain, (len(rows), 3)).T if rows else np.empty((3, 0))
+    found = win_rates(a.astype(int), b.astype(int), (1 - verdict) / 2, n_systems=5)
+    np.testing.assert_allclose(found, win_rate(outcomes_of(plain), systems=range(5)).value)
+
+
+def test_rates_of_columns_by_hand():
+    # 0 beats 1 and ties with it: 1.5 of 2 and 0.5 of 2; the missing score of 2 is no comparison.
+    np.testing.assert_array_equal(win_rates([0, 1, 2], [1, 0, 0], [1, 0.5, NAN], n_systems=3), [0.75, 0.25, NAN])
 
 
 def test_no_outcomes_give_no_systems():

@@ -1,4 +1,4 @@
-"""Scores of systems over all their comparisons."""
+"""Win rates and win-loss rates of systems over all their comparisons."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from analysis.bootstrap import ratio
 from analysis.errors import UnknownValue
+from analysis.ranking.comparisons import win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes, code_array
 
 
@@ -29,6 +30,18 @@ def win_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
     source  : David 1988, The Method of Paired Comparisons, with ties as half-wins
     """
     return _rates(outcomes, systems, _half_for_tie)
+
+
+def win_rates(a: npt.ArrayLike, b: npt.ArrayLike, score_a: npt.ArrayLike, *, n_systems: int) -> FloatArray:
+    """Share of its comparisons that each system wins, a tie as half of one: `win_rate` for codes from 0.
+
+    a, b, score_a : as for `elo`; a missing score is no comparison
+    returns       : (n_systems,) in [0, 1]; NaN for a system without a comparison
+    raises        : ShapeError, UnknownValue as for `elo`
+    source        : David 1988, The Method of Paired Comparisons, with ties as half-wins
+    """
+    matrix = win_matrix(a, b, score_a, n_systems=n_systems)
+    return ratio(np.stack([matrix.points.sum(axis=1), matrix.played.sum(axis=1)], axis=1))
 
 
 def win_loss_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:

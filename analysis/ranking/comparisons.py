@@ -1,0 +1,178 @@
+"""Comparisons as checked columns, and their sums: who won how often against whom."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.bootstrap import BLOCK_CELLS, draw_counts
+from analysis.errors import AnalysisError, ShapeError, UnknownValue
+from analysis.types import FloatArray, IntArray, code_array
+
+SCORES = (0.0, 0.5, 1.0)  # of A: a loss, a tie, a win
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Checked columns without the comparisons whose score is missing; `known` is where these were."""
+
+    a: IntArray
+    b: IntArray
+    score_a: FloatArray
+    weight: FloatArray
+    known: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class WinMatrix:
+    """Weighted wins and ties of each system against each other one; leading axes may be rounds.
+
+    won  : (..., n, n) wins of the row's system over the column's
+    tied : (..., n, n) ties of the two, symmetric
+    """
+
+    won: FloatArray
+    tied: FloatArray
+
+    @property
+    def points(self) -> FloatArray:
+        """Wins with a tie as half of one: (..., n, n)."""
+        return self.won + self.tied / 2
+
+    @property
+    def played(self) -> FloatArray:
+        """Comparisons of the two systems, symmetric: (..., n, n)."""
+        return self.won + np.swapaxes(self.won, -1, -2) + self.tied
+
+
+def check_comparisons(
+    a: npt.ArrayLike, b: npt.ArrayLike, score_a: npt.ArrayLike, n_systems: int, weights: npt.ArrayLike | None
+) -> Comparisons:
+    """Check the columns and leave out comparisons without a score.
+
+    a, b    : (n,) codes of the two systems, from 0 to n_systems - 1
+    score_a : (n,) 1 (A won), 0.5 (a tie), 0 (B won), NaN for missing
+    weights : (n,) finite and not negative; ones when left out
+    raises  : ShapeError if the columns are not 1-D and of one length; UnknownValue for a code out of range or not an
+              integer, a system against itself, another score or a bad weight
+    """
+    one, other, score = code_array("a", a), code_array("b", b), np.asarray(score_a, dtype=np.float64)
+    weight = np.ones(score.shape) if weights is None else np.asarray(weights, dtype=np.float64)
+    if score.ndim != 1 or not one.shape == other.shape == score.shape == weight.shape:
+        shapes = [column.shape for column in (one, other, score, weight)]
+        raise ShapeError(f"a, b, score_a and weights must be 1-D and of one length, got {shapes}")
+    for codes in (one, other):
+        if codes.size and (codes.min() < 0 or codes.max() >= n_systems):
+            raise UnknownValue(
+                f"codes of {n_systems} systems are 0 to {n_systems - 1}, got {codes.min()}, {codes.max()}"
+            )
+    if (one == other).any():
+        raise UnknownValue(f"system {one[one == other][0]} is set against itself")
+    known = ~np.isnan(score)
+    if (strange := known & (score != 0) & (score != 0.5) & (score != 1)).any():
+        raise UnknownValue(f"scores are {SCORES} or NaN, got {np.unique(score[strange])[:5].tolist()}")
+    if not (np.isfinite(weight) & (weight >= 0)).all():
+        raise UnknownValue("weights must be finite and not negative; leave out comparisons that have none")
+    if known.all():
+        return Comparisons(one, other, score, weight, known)
+    return Comparisons(one[known], other[known], score[known], weight[known], known)
+
+
+def win_matrix(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    *,
+    n_systems: int,
+    weights: npt.ArrayLike | None = None,
+) -> WinMatrix:
+    """Sum comparisons over each ordered pair of systems.
+
+    a, b, score_a, weights : as for `elo`; a missing score is no comparison
+    returns                : `WinMatrix` of shape (n_systems, n_systems), in units of the weights
+    raises                 : ShapeError, UnknownValue as for `elo`
+    source                 : David 1988, The Method of Paired Comparisons, §1.3
+    """
+    rows = check_comparisons(a, b, score_a, n_systems, weights)
+    sums = np.bincount(_cells(rows, n_systems), weights=rows.weight, minlength=2 * n_systems**2)
+    return _matrices(sums.astype(np.float64, copy=False), n_systems)
+
+
+def resampled_win_matrices(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    *,
+    n_systems: int,
+    rng: np.random.Generator,
+    clusters: npt.ArrayLike | None = None,
+    rounds: int = 100,
+    weights: npt.ArrayLike | None = None,
+) -> WinMatrix:
+    """Win matrices of bootstrap rounds, for `fit_win_matrices`.
+
+    a, b, score_a, weights : as for `elo`
+    clusters : (n,) integer codes of the instances, which are drawn whole, those without a score too; when left out,
+               every comparison with a score is drawn alone
+    returns  : `WinMatrix` of shape (rounds, n_systems, n_systems)
+    raises   : ShapeError, UnknownValue as for `elo`, and for clusters; AnalysisError for fewer than one round
+    source   : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3, with clusters as units
+    """
+    if rounds < 1:
+        raise AnalysisError(f"need at least one round, got {rounds}")
+    rows = check_comparisons(a, b, score_a, n_systems, weights)
+    cells = _cells(rows, n_systems)
+    if clusters is None and weights is None:
+        # Alike comparisons are interchangeable: draw how many there are of each kind, not which.
+        counts = np.bincount(cells, minlength=2 * n_systems**2)
+        shares = counts / max(1, len(cells))
+        drawn = rng.multinomial(len(cells), shares, size=rounds) if len(cells) else np.zeros((rounds, len(counts)))
+        return _matrices(drawn.astype(np.float64), n_systems)
+    codes = np.arange(len(rows.known)) if clusters is None else code_array("clusters", clusters)
+    if codes.shape != rows.known.shape:
+        raise ShapeError(f"need one cluster code per comparison, got {codes.shape} for {rows.known.shape}")
+    kept = codes[rows.known] if clusters is None else codes
+    units, index = np.unique(kept, return_inverse=True)
+    of_row = index if clusters is None else index[rows.known]
+    return _matrices(_drawn_sums(cells, of_row, rows.weight, len(units), 2 * n_systems**2, rounds, rng), n_systems)
+
+
+def _drawn_sums(
+    cells: IntArray,
+    clusters: IntArray,
+    weight: FloatArray,
+    n_clusters: int,
+    n_cells: int,
+    rounds: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """(rounds, n_cells) weights summed over the clusters that each round draws."""
+    sums = np.zeros((rounds, n_cells))
+    if not len(cells):
+        return sums
+    # Rows of one cluster and cell always come together, so that a round only sees their sum; cell by cell in order.
+    keys, place = np.unique(cells * n_clusters + clusters, return_inverse=True)
+    of_cell, of_cluster = np.divmod(keys, n_clusters)
+    value = np.bincount(place, weights=weight)
+    filled, begin = np.unique(of_cell, return_index=True)
+    drawn = np.empty(len(keys))
+    step = max(1, BLOCK_CELLS // n_clusters)
+    for start in range(0, rounds, step):
+        for number, times in enumerate(draw_counts(n_clusters, min(step, rounds - start), rng), start):
+            np.take(times.astype(np.float64), of_cluster, out=drawn, mode="clip")
+            sums[number, filled] = np.add.reduceat(np.multiply(drawn, value, out=drawn), begin)
+    return sums
+
+
+def _cells(rows: Comparisons, n_systems: int) -> IntArray:
+    """Place of each comparison in n² cells of winner and loser, followed by n² cells of ties."""
+    a_first = (rows.score_a == 1) | ((rows.score_a == 0.5) & (rows.a < rows.b))
+    first, second = np.where(a_first, rows.a, rows.b), np.where(a_first, rows.b, rows.a)
+    cells: IntArray = (first + n_systems * (rows.score_a == 0.5)) * n_systems + second
+    return cells
+
+
+def _matrices(sums: FloatArray, n_systems: int) -> WinMatrix:
+    both = sums.reshape(*sums.shape[:-1], 2, n_systems, n_systems)
+    tied = both[..., 1, :, :]
+    return WinMatrix(won=both[..., 0, :, :], tied=tied + np.swapaxes(tied, -1, -2))

@@ -1,0 +1,147 @@
+"""Elo and SEP-Elo."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.errors import AnalysisError, ShapeError, UnknownValue
+from analysis.ranking import elo, sep_elo_weight
+
+NAN = np.nan
+rows_of_four = st.lists(
+    st.tuples(
+        st.permutations(range(4)).map(lambda order: order[:2]),
+        st.sampled_from([0.0, 0.5, 1.0, NAN]),
+        st.sampled_from([0.0, 0.3, 1.0, 2.0]),
+    ),
+    max_size=30,
+)
+
+
+def columns(rows):
+    a, b = np.array([pair for pair, *_ in rows], dtype=int).reshape(-1, 2).T
+    return a, b, np.array([score for _, score, _ in rows]), np.array([weight for *_, weight in rows])
+
+
+def plain_elo(rows, k=4.0, initial=1000.0):
+    """The update as the paper writes it."""
+    ratings = [initial] * 4
+    for (a, b), score, weight in rows:
+        if score != score:
+            continue
+        expected_a = 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / 400))
+        expected_b = 1 / (1 + 10 ** ((ratings[a] - ratings[b]) / 400))
+        ratings[a] += k * weight * (score - expected_a)
+        ratings[b] += k * weight * (1 - score - expected_b)
+    return ratings
+
+
+def test_two_updates_by_hand():
+    # 0 beats 1 from equal ratings: +-4 * 1/2. Then a tie: E_0 = 1 / (1 + 10^(-4/400)), 0 loses 4 (E_0 - 1/2).
+    lost = 4 * (1 / (1 + 10 ** (-0.01)) - 0.5)
+    np.testing.assert_allclose(elo([0, 0], [1, 1], [1, 0.5], n_systems=2), [1002 - lost, 998 + lost], rtol=1e-14)
+
+
+def test_golden_updates_are_met(golden):
+    for case in golden("elo_cases")["single_updates"]:
+        weight = 1.0 if case["delta"] is None else float(sep_elo_weight(case["delta"]))
+        rows = [(0, 1, case["score_a"], weight)]
+        if case["ra"] != case["rb"]:
+            # The higher one begins at 1200: a win over a third system with a factor of 100 is worth 4 * 100 / 2.
+            rows.insert(0, (0 if case["ra"] > case["rb"] else 1, 2, 1, 100))
+        a, b, score, factor = np.array(rows).T
+        found = elo(a.astype(int), b.astype(int), score, n_systems=3, weights=factor)
+        np.testing.assert_allclose(found[:2], [case["ra_new"], case["rb_new"]], atol=1e-9, rtol=0)
+
+
+def test_golden_factors_are_met(golden):
+    table = golden("elo_cases")["ksep_table"]
+    found = 4 * sep_elo_weight([row["delta"] for row in table])
+    np.testing.assert_allclose(found, [row["K_sep"] for row in table], atol=1e-9, rtol=0)
+
+
+def test_factor_is_one_at_the_threshold_and_bounded():
+    assert sep_elo_weight(0.4) == 1
+    np.testing.assert_allclose(sep_elo_weight([-1e9, 1e9], alpha=3), [0, 3])
+    np.testing.assert_allclose(sep_elo_weight(0.5, threshold=0.2, alpha=4, beta=2), 4 / (1 + np.exp(-0.6)))
+    assert np.isnan(sep_elo_weight(NAN))
+
+
+@pytest.mark.parametrize("changed", [{"threshold": NAN}, {"alpha": -1}, {"beta": np.inf}])
+def test_factor_refuses_parameters_without_a_meaning(changed):
+    with pytest.raises(AnalysisError, match="finite parameters"):
+        sep_elo_weight(0.4, **changed)
+
+
+@given(rows_of_four)
+def test_default_arguments_equal_the_plain_version(rows):
+    a, b, score, weight = columns(rows)
+    unweighted = [(pair, result, 1.0) for pair, result, _ in rows]
+    np.testing.assert_allclose(elo(a, b, score, n_systems=4), plain_elo(unweighted), atol=1e-9)
+    found = elo(a, b, score, n_systems=4, k=32, initial=1500, weights=weight)
+    np.testing.assert_allclose(found, plain_elo(rows, 32, 1500), atol=1e-9)
+
+
+@given(rows_of_four, st.permutations(range(4)))
+def test_changes_sum_to_zero_and_naming_does_not_matter(rows, names):
+    a, b, score, weight = columns(rows)
+    found = elo(a, b, score, n_systems=4, weights=weight)
+    assert found.sum() == pytest.approx(4000, abs=1e-9)
+    np.testing.assert_allclose(elo(b, a, 1 - score, n_systems=4, weights=weight), found, atol=1e-9)
+    renamed = np.array(names)
+    np.testing.assert_allclose(
+        elo(renamed[a], renamed[b], score, n_systems=4, weights=weight)[renamed], found, atol=1e-9
+    )
+
+
+def test_order_matters():
+    forward = elo([0, 0], [1, 2], [1, 1], n_systems=3)
+    assert forward[0] == pytest.approx(elo([0, 0], [2, 1], [1, 1], n_systems=3)[0])
+    assert forward[1] < elo([0, 0], [2, 1], [1, 1], n_systems=3)[1]
+
+
+def test_missing_scores_and_factors_of_zero_change_nothing():
+    np.testing.assert_array_equal(elo([0, 1], [1, 0], [NAN, 1], n_systems=2, weights=[1, 0]), [1000, 1000])
+
+
+def test_systems_without_a_comparison_stay_at_the_start():
+    np.testing.assert_array_equal(elo([], [], [], n_systems=2), [1000, 1000])
+    np.testing.assert_array_equal(elo([], [], [], n_systems=1, initial=0), [0])
+    assert elo([0], [1], [1], n_systems=3)[2] == 1000
+
+
+def test_huge_factors_do_not_overflow():
+    found = elo([0, 0], [1, 1], [1, 0], n_systems=2, k=1e9)
+    # From +-5e8 the loss of the certain winner takes all of it back.
+    np.testing.assert_allclose(found, [1000 - 5e8, 1000 + 5e8])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        pytest.param(([0], [1, 0], [1]), ShapeError, "one length", id="lengths"),
+        pytest.param(([[0]], [[1]], [[1]]), ShapeError, "1-D", id="two-axes"),
+        pytest.param(([0], [2], [1]), UnknownValue, "0 to 1, got 2, 2", id="code-too-high"),
+        pytest.param(([-1], [1], [1]), UnknownValue, "0 to 1, got -1, -1", id="code-below-zero"),
+        pytest.param(([0.5], [1], [1]), UnknownValue, "integer", id="code-not-whole"),
+        pytest.param(([1], [1], [1]), UnknownValue, "against itself", id="itself"),
+        pytest.param(([0], [1], [-1]), UnknownValue, r"\[-1.0\]", id="verdict-for-score"),
+        pytest.param(([0], [1], [0.25]), UnknownValue, r"\[0.25\]", id="other-score"),
+    ],
+)
+def test_bad_columns_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        elo(*arguments, n_systems=2)
+
+
+@pytest.mark.parametrize("weight", [-1, NAN, np.inf])
+def test_bad_weights_are_refused(weight):
+    with pytest.raises(UnknownValue, match="weights"):
+        elo([0], [1], [1], n_systems=2, weights=[weight])
+
+
+@pytest.mark.parametrize("changed", [{"k": -1}, {"k": NAN}, {"initial": np.inf}])
+def test_bad_parameters_are_refused(changed):
+    with pytest.raises(AnalysisError, match="finite k"):
+        elo([0], [1], [1], n_systems=2, **changed)
