@@ -243,3 +243,15 @@ def test_what_does_not_fit_is_refused(rng):
     for codes in ([0, 2], [-1, 0]):
         with pytest.raises(UnknownValue, match="instances"):
             win_shares([1, 1], codes, 2)
+
+
+def test_numbers_of_ppi_python_are_met():
+    # ppi-python 0.2.3: ppi_mean_pointestimate and ppi_mean_ci (normal, variances by n and N) of the same columns.
+    k = np.arange(90)
+    judge = (k * 37 % 11) / 10
+    people = np.where(k < 25, np.clip((judge + k * 13 % 7 / 6) / 2, 0, 1), NAN)
+    found = prediction_powered_win_rate(people, judge)
+    assert found.estimate == pytest.approx(0.5069726768747547, abs=1e-12)
+    y, f, lam = people[:25], judge[:25], found.coefficient
+    error = (np.var(y - lam * f) / 25 + lam**2 * np.var(judge[25:]) / 65) ** 0.5
+    assert 1.959963984540054 * 2 * error == pytest.approx(0.5833440390669151 - 0.4306013146825942, abs=1e-12)

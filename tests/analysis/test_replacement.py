@@ -226,3 +226,14 @@ def test_what_does_not_fit_is_refused():
         alternative_annotator_test([2, 1], [[1, 1], [1, 1]], [0, 1])
     with pytest.raises(UnknownValue):
         alternative_annotator_test([1], [[1, 1]], [0], epsilon=NAN)
+
+
+def test_numbers_of_the_published_code_are_met():
+    # The steps of github.com/nitaytech/AltTest with SciPy's ttest_1samp on the same votes, ε = 0.1.
+    k = np.arange(36)
+    votes = np.stack([np.where(k * m % q < c, B, A) for m, q, c in ((3, 7, 5), (5, 11, 8), (9, 13, 8))], axis=1)
+    found = alternative_annotator_test(np.where(k * 7 % 10 < 7, B, A), votes, k)
+    expected = [0.010323046877001028, 0.010323046877001035, 0.0781002339251013]
+    assert [person.p_value for person in found.people] == pytest.approx(expected, abs=1e-12)
+    assert found.advantage == pytest.approx(0.9166666666666666)
+    assert found.winning_rate == pytest.approx(2 / 3)
