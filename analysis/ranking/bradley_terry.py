@@ -17,6 +17,7 @@ PRIOR = 1.0  # comparisons with a system of strength 0, tied, that a system with
 STEPS = 100  # Newton steps at most; about ten are usual
 HALVINGS = 30  # of a Newton step that leads downhill
 REGULAR = 1e-13  # share of all comparisons that is added to the diagonal of the second derivatives
+ROUNDING = 1e-13  # of a likelihood, for each comparison
 PRECISE = 1e-11  # largest last step of a converged fit, relative to the strengths
 
 
@@ -204,7 +205,7 @@ def _maximise(
         size = np.ones(len(theta))
         for _ in range(HALVINGS):
             reached = model.likelihood(theta + size[:, np.newaxis] * step, eta + size * step_eta)
-            worse = reached < value - 1e-12 * np.abs(value)
+            worse = reached < value - ROUNDING * model.scale
             if not worse.any():
                 break
             size[worse] /= 2
@@ -230,7 +231,7 @@ class _Model:
         same = component[:, :, np.newaxis] == component[:, np.newaxis, :]
         unmet = (component == UNMET)[:, :, np.newaxis] & ~np.eye(component.shape[1], dtype=bool)
         loose = same & ~unmet & ~by_prior[:, :, np.newaxis]
-        scale = self.played.sum(axis=(1, 2))
+        self.scale = scale = self.played.sum(axis=(1, 2))
         scale = np.where(scale > 0, scale, 1)[:, np.newaxis, np.newaxis]
         # The trace of a diagonal keeps the matrix regular where chances are rounded to 0 and 1.
         self.pin = scale * (loose + REGULAR * np.eye(component.shape[1]))

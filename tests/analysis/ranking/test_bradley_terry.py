@@ -333,3 +333,12 @@ def test_bad_arguments_are_refused():
         bradley_terry([0], [2], [1], n_systems=2)
     with pytest.raises(UnknownValue, match="0 to 1"):
         win_rates([0], [2], [1], n_systems=2)
+
+
+def test_extreme_weights_have_a_result(rng):
+    # Without halved steps and a regular matrix, some of these end in a singular matrix.
+    met = rng.random((2, 500, 5, 5)) < 0.5
+    won, tied = 10 ** rng.uniform(-3, 5, (2, 500, 5, 5)) * met * ~np.eye(5, dtype=bool)
+    fits = fit_win_matrices(WinMatrix(won, tied + tied.swapaxes(1, 2)), ties="davidson")
+    assert np.isfinite(fits.strengths[fits.component >= 0]).all()
+    assert fits.converged.mean() > 0.95
