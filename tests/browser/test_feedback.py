@@ -17,7 +17,7 @@ OpenAs = Callable[..., Page]
 def test_the_source_stays_in_view_beside_every_answer(
     open_as: OpenAs, transactional_db: None, size: tuple[int, int]
 ) -> None:
-    study = make_pages(gold=True, instances=2)
+    study = make_pages(gold=True, instances=2, k=3)
     Study.objects.filter(pk=study.pk).update(qualification_attempts=1)  # so that no answer helps in a further one
     make_batch(study, name="first", pairs=3, purpose="qualification", select="random:1")
     make_batch(study, name="work", pairs=3)
