@@ -147,7 +147,7 @@ def _row(
 
 
 def _strange_questions(header: list[str], column: str, questions: Sequence[Question]) -> list[BadLine]:
-    """Find columns of answers to questions that are not asked; with one question other columns are nobody's business."""
+    """Find columns of answers to questions that are not asked; with one question other columns are ignored."""
     if len(questions) == 1:
         return []
     pattern = re.escape(column).replace(re.escape("{j}"), r"(?:0|[1-9][0-9]{0,3})") + "_(.+)"

@@ -182,11 +182,11 @@ class _ResultImporter:
             display.assignment = assignment
         Display.objects.bulk_create(displays)
         asks_reasons = self.study.first_reason != FirstReason.OFF
-        for display, answers, reason in zip(displays, row.answers, row.reasons, strict=True):
-            Rating.objects.bulk_create(
-                _rating(display, question, answer, reason if question == MAIN and asks_reasons else "", row)
-                for question, answer in enumerate(answers)
-            )
+        Rating.objects.bulk_create(
+            _rating(display, question, answer, reason if question == MAIN and asks_reasons else "", row)
+            for display, answers, reason in zip(displays, row.answers, row.reasons, strict=True)
+            for question, answer in enumerate(answers)
+        )
 
 
 def _rating(display: Display, question: int, answer: Answer, reason: str, row: ResultRow) -> Rating:

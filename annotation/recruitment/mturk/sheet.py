@@ -190,7 +190,7 @@ def _answers(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tu
 
 
 def _reasons(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tuple[str, ...]:
-    """Return what the worker wrote on each pair; MTurk leaves the columns out where nobody wrote anything."""
+    """Return what the worker wrote on each pair; MTurk leaves out the columns without any text."""
     found = tuple(record.get(column, "").strip() for column in asked.reason_columns)
     for column, reason in zip(asked.reason_columns, found, strict=True):
         if asked.least is not None and len(reason) < asked.least:
