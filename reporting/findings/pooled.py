@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import AnalysisError
-from analysis.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
 from annotation.core.aggregates import grouped
-from annotation.models import Alignment, Matchup, SeparabilityRun
-from annotation.studies.configurations import configurations, without_checks
-from annotation.studies.separability_runs import find_run
 from reporting.core.estimates import Basis, Estimate, number
 from reporting.core.raters import Rater
-from reporting.findings.inputs import ConfigurationData, Filters, Runs
+from reporting.findings.inputs import ConfigurationData, Filters
 from reporting.findings.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, mean_over_sets
-from reporting.findings.separability_bins import Bins, bins_of, run_settings
+from reporting.findings.separability_bins import Bins, bins_of
+from reporting.findings.study_scale import StudyScale
 
 POOLED_BINS = 5
 
@@ -33,35 +29,17 @@ class PooledSets:
     bin: IntArray
 
 
-def pooled_findings(everything: Sequence[ConfigurationData], runs: Runs, filters: Filters) -> dict[str, Any]:
+def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters) -> dict[str, Any]:
     """Return five equal-width bins over all configurations, or `null` with the reason."""
-    if not everything:
-        return _undefined("the study has no configuration yet")
-    # The scale covers the whole study: a filter must not move it.
-    study = everything[0].configuration.study
-    compared = configurations(study, checks=False)
-    chosen = _runs_by_shared_measure([runs.of(configuration) for configuration in compared], filters.similarity)
-    if chosen is None:
-        return _undefined(
-            "not every configuration has its separability computed with one and the same similarity, model and draws"
-        )
-    try:
-        low, high, by_matchup = _study_wide(chosen)
-    except AnalysisError as undefined:  # a constant group, or no alignment at all
-        return _undefined(str(undefined))
-    values = [
-        np.array([by_matchup.get(key, np.nan) for key in data.selection.matchup_ids], dtype=np.float64)
-        for data in everything
-    ]
-    together = np.concatenate(values)
+    if scale.why:
+        return _undefined(scale.why)
+    together = np.concatenate(scale.values)
     if np.isnan(together).all():
         return _undefined("no selected instance has a separability")
     bins = bins_of(together, POOLED_BINS)
     missing = int(np.isnan(together).sum())
     return {
-        "similarity": chosen[0].similarity,
-        **run_settings(chosen[0]),
-        "normalisation": {"group": "study", "min": low, "max": high},
+        **scale.described,
         "edges": bins.edges.tolist(),
         "undefined": missing,
         **({"why": f"{missing} matchups have no separability and are in no bin"} if missing else {}),
@@ -70,12 +48,13 @@ def pooled_findings(everything: Sequence[ConfigurationData], runs: Runs, filters
 
 
 def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
-    """Return codes of the study's instances, for each configuration in the order of its selection."""
-    codes: dict[str, int] = {}
-    return [
-        np.array([codes.setdefault(name, len(codes)) for name in data.selection.instance_ids], dtype=np.int64)
-        for data in everything
-    ]
+    """Return codes of the study's instances, for each configuration in the order of its selection.
+
+    They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
+    """
+    named = [[(data.configuration.dataset, name) for name in data.selection.instance_ids] for data in everything]
+    codes = {instance: code for code, instance in enumerate(sorted({one for names in named for one in names}))}
+    return [np.array([codes[one] for one in names], dtype=np.int64) for names in named]
 
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:
@@ -85,30 +64,6 @@ def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tu
 
 def _undefined(why: str) -> dict[str, Any]:
     return {"mean_consistency_by_bin": None, "why": why}
-
-
-def _runs_by_shared_measure(runs: list[list[SeparabilityRun]], similarity: str | None) -> list[SeparabilityRun] | None:
-    """Pick one run per configuration, all by one measure that every configuration has (see `find_run`)."""
-    by_measure = [{run.measure: run for run in reversed(listed)} for listed in runs]
-    shared = [
-        run
-        for run in sorted((run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True)
-        if all(run.measure in known for known in by_measure)
-    ]
-    found = find_run(shared, similarity)
-    return [known[found.measure] for known in by_measure] if found is not None else None
-
-
-def _study_wide(runs: list[SeparabilityRun]) -> tuple[float, float, dict[int, float]]:
-    """Normalise the raw alignments of all runs as one group; return its bounds and δ by matchup."""
-    compared = without_checks(Matchup.objects.order_by())
-    rows = Alignment.objects.filter(run__in=runs, matchup__in=compared).order_by("matchup_id")
-    columns = list(rows.values_list("matchup_id", "self_a", "self_b", "cross"))
-    matchups = [column[0] for column in columns]
-    raw = np.array([column[1:] for column in columns], dtype=np.float64).reshape(-1, 3)
-    group = normalise(raw[:, 0], raw[:, 1], raw[:, 2])
-    values = separability(group.self_a, group.self_b, group.cross)
-    return group.low, group.high, dict(zip(matchups, values.tolist(), strict=True))
 
 
 def _by_bin(everything: Sequence[ConfigurationData], bins: Bins, filters: Filters) -> list[dict[str, Any]]:

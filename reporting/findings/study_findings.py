@@ -16,6 +16,7 @@ from reporting.findings.pooled import pooled_findings
 from reporting.findings.rankings import rankings
 from reporting.findings.rater_findings import rater_findings
 from reporting.findings.separability_bins import separability_findings
+from reporting.findings.study_scale import StudyScale, study_scale
 from reporting.findings.weighted import weighted_findings
 
 
@@ -51,12 +52,13 @@ def findings_under(study: Study, filters: Filters) -> dict[str, Any]:
     """Compute all findings of a study under the given filters."""
     runs = runs_of(study, filters)
     everything, scripted = _read_all(study, runs, filters), scripted_codes(study)
+    scale = study_scale(everything, runs, filters)
     return {
         "study": study.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": [_configuration(data, filters, scripted) for data in everything],
-        "pooled": _pooled(everything, runs, filters, scripted),
+        "pooled": _pooled(everything, scale, filters, scripted),
         "rankings": rankings(everything, filters),
         "amendments": shown_with_results(study),
     }
@@ -87,7 +89,8 @@ def findings_on(configuration: Configuration, filters: Filters) -> dict[str, Any
 def pooled_under(study: Study, filters: Filters) -> dict[str, Any]:
     """Compute the pooled part of the findings, with the same numbers as in `findings_under`."""
     runs = runs_of(study, filters)
-    return _pooled(_read_all(study, runs, filters), runs, filters, scripted_codes(study))
+    everything = _read_all(study, runs, filters)
+    return _pooled(everything, study_scale(everything, runs, filters), filters, scripted_codes(study))
 
 
 def _read_all(study: Study, runs: Runs, filters: Filters) -> list[ConfigurationData]:
@@ -98,11 +101,13 @@ def _read_all(study: Study, runs: Runs, filters: Filters) -> list[ConfigurationD
     ]
 
 
-def _pooled(everything: list[ConfigurationData], runs: Runs, filters: Filters, scripted: set[str]) -> dict[str, Any]:
+def _pooled(
+    everything: list[ConfigurationData], scale: StudyScale, filters: Filters, scripted: set[str]
+) -> dict[str, Any]:
     programs = scripted & {code for data in everything for code in data.people.rated.raters}
     note = selection_note([row for data in everything for row in data.chosen])
     return {
-        **pooled_findings(everything, runs, filters),
+        **pooled_findings(everything, scale, filters),
         "scripted": bool(programs),
         **({"chosen_note": note} if note else {}),
     }
