@@ -1,96 +1,136 @@
 """Each vote against the other people's on the same pair, and a judge's verdict against the very same votes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.agreement import VALUES, Agreement
+from analysis.agreement import Agreement
 from analysis.bootstrap import ratio
 from analysis.errors import ShapeError
 from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
 
 
 @dataclass(frozen=True, eq=False)
-class VoteShares:
-    """Per vote, the share of the other people who gave it, and who gave the judge's verdict.
+class Votes:
+    """People's votes as rows, for studies where units × people would be too large.
 
-    person, judge : (n_units, n_people) in [0, 1], 0 where `counted` is false
-    counted       : (n_units, n_people) whether there is the vote, another person's, and the judge's verdict
-    equal         : (n_units, n_people) 1 where a counted vote is the judge's verdict, else 0
-    without_judge : votes beside others' that are not counted because the judge has no verdict
+    unit, person : (n_votes,) codes from 0; a person has one vote on a unit
+    verdict      : (n_votes,) of -1, 0, +1
     """
 
+    unit: IntArray
+    person: IntArray
+    verdict: FloatArray
+    n_units: int
+    n_people: int
+
+
+@dataclass(frozen=True, eq=False)
+class VoteShares:
+    """Per vote beside another person's, the share of the other people who gave it, and who gave the judge's verdict.
+
+    unit, who     : (n,) unit and person of the vote
+    person, judge : (n,) in [0, 1], 0 where `counted` is false
+    counted       : (n,) whether the judge has a verdict on the unit
+    equal         : (n,) 1 where a counted vote is the judge's verdict, else 0
+    """
+
+    unit: IntArray
+    who: IntArray
     person: FloatArray
     judge: FloatArray
     counted: BoolArray
     equal: FloatArray
-    without_judge: int
+
+    @property
+    def without_judge(self) -> int:
+        """Votes that are not counted because the judge has no verdict."""
+        return int((~self.counted).sum())
+
+    def at(self, rows: BoolArray) -> "VoteShares":
+        """Return some of the votes."""
+        return VoteShares(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
-def vote_shares(judge: npt.ArrayLike, people: npt.ArrayLike) -> VoteShares:
+def votes_of(people: npt.ArrayLike | Votes) -> Votes:
+    """Return votes as rows.
+
+    people : `Votes`, or (n_units, n_people) of -1, 0, +1, NaN for missing
+    raises : ShapeError, UnknownValue
+    """
+    if isinstance(people, Votes):
+        return people
+    votes = verdict_array(people)
+    if votes.ndim != 2:
+        raise ShapeError(f"need (n_units, n_people) votes, got shape {votes.shape}")
+    unit, person = np.nonzero(~np.isnan(votes))
+    return Votes(unit, person, votes[unit, person], *votes.shape)
+
+
+def vote_shares(judge: npt.ArrayLike, people: npt.ArrayLike | Votes) -> VoteShares:
     """Compare each vote, and the judge's verdict in its place, with the other people's votes on the unit.
 
-    judge   : (n_units,); people : (n_units, n_people); both of -1, 0, +1, NaN for missing
+    judge   : (n_units,) of -1, 0, +1, NaN for missing; people : as for `votes_of`
     returns : `VoteShares`
     raises  : ShapeError, UnknownValue
     """
-    verdict, votes = verdict_array(judge), verdict_array(people)
-    if verdict.ndim != 1 or votes.ndim != 2 or len(verdict) != len(votes):
-        raise ShapeError(f"need (n_units,) and (n_units, n_people), got {verdict.shape} and {votes.shape}")
-    voted = ~np.isnan(votes)
-    others = voted.sum(axis=1, keepdims=True) - voted
-    beside = voted & (others > 0)
-    counted = beside & ~np.isnan(verdict)[:, np.newaxis]
-    same, as_judge = np.zeros(votes.shape), np.zeros(votes.shape)
-    for value in VALUES:
-        given = votes == value
-        number = given.sum(axis=1, keepdims=True)
-        same += np.where(given, number - 1, 0)
-        as_judge += np.where((verdict == value)[:, np.newaxis], number - given, 0)
-    room = np.where(counted, others, 1)
+    verdict, votes = verdict_array(judge), votes_of(people)
+    if verdict.shape != (votes.n_units,):
+        raise ShapeError(f"need one verdict for each of {votes.n_units} units, got shape {verdict.shape}")
+    given = (votes.verdict + 1).astype(np.int64)
+    counts = np.bincount(3 * votes.unit + given, minlength=3 * votes.n_units).reshape(-1, 3)
+    others = counts.sum(axis=1)[votes.unit] - 1
+    beside = others > 0
+    unit, given, others = votes.unit[beside], given[beside], others[beside]
+    judged = verdict[unit]
+    counted = ~np.isnan(judged)
+    code = np.where(counted, judged + 1, 0).astype(np.int64)
+    equal = counted & (code == given)
     return VoteShares(
-        person=np.where(counted, same, 0) / room,
-        judge=np.where(counted, as_judge, 0) / room,
+        unit=unit,
+        who=votes.person[beside],
+        person=np.where(counted, counts[unit, given] - 1, 0) / others,
+        judge=np.where(counted, counts[unit, code] - equal, 0) / others,
         counted=counted,
-        equal=(counted & (votes == verdict[:, np.newaxis])).astype(np.float64),
-        without_judge=int(beside.sum() - counted.sum()),
+        equal=equal.astype(np.float64),
     )
 
 
 def shares_by_instance(
-    judge: npt.ArrayLike, people: npt.ArrayLike, instance: npt.ArrayLike
+    judge: npt.ArrayLike, people: npt.ArrayLike | Votes, instance: npt.ArrayLike
 ) -> tuple[VoteShares, IntArray]:
     """`vote_shares`, and the instance of each unit as codes; raises ShapeError unless there is one for each."""
-    shares, codes = vote_shares(judge, people), code_array("instance", instance)
-    if codes.shape != shares.counted.shape[:1]:
-        raise ShapeError(f"need one instance for each of {len(shares.counted)} units, got shape {codes.shape}")
-    return shares, codes
+    votes, codes = votes_of(people), code_array("instance", instance)
+    if codes.shape != (votes.n_units,):
+        raise ShapeError(f"need one instance for each of {votes.n_units} units, got shape {codes.shape}")
+    return vote_shares(judge, votes), codes
 
 
-def leave_one_out_sums(people: npt.ArrayLike) -> FloatArray:
+def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:
     """Sum of the shares of other people who gave a person's vote, and number of such votes, per unit, for `ratio`.
 
-    people  : (n_units, n_people) of -1, 0, +1, NaN for missing
+    people  : as for `votes_of`
     returns : (n_units, 2); a unit with fewer than two votes adds nothing
     raises  : ShapeError, UnknownValue
     """
-    votes = verdict_array(people)
-    shares = vote_shares(np.zeros(votes.shape[:1]), votes)  # any verdict will do: only that there is one matters
-    return np.stack([shares.person.sum(axis=1), shares.counted.sum(axis=1)], axis=1).astype(np.float64)
+    votes = votes_of(people)
+    shares = vote_shares(np.zeros(votes.n_units), votes)  # any verdict will do: only that there is one matters
+    columns = (np.bincount(shares.unit, one, votes.n_units) for one in (shares.person, shares.counted))
+    return np.stack(list(columns), axis=1)
 
 
-def leave_one_out_agreement(people: npt.ArrayLike) -> Agreement:
+def leave_one_out_agreement(people: npt.ArrayLike | Votes) -> Agreement:
     """Mean over votes of the share of the other people who gave the same; a tie agrees with a tie only.
 
     Unlike `agreement.raw_agreement`, where a unit of m votes counts m (m - 1) / 2 times, it counts m times here, as it does
     in a judge's agreement with people (`agreement.votes_agreement`): so the two stand side by side.
 
-    people  : (n_units, n_people) of -1, 0, +1, NaN for missing
+    people  : as for `votes_of`
     returns : `Agreement` over votes; `left_out` counts votes that stand alone on their unit; NaN if all do
     raises  : ShapeError, UnknownValue
     source  : Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, §3 (accuracy)
     """
-    sums = leave_one_out_sums(people).sum(axis=0)
-    votes = int((~np.isnan(verdict_array(people))).sum())
-    return Agreement(float(ratio(sums)), int(sums[1]), votes - int(sums[1]))
+    votes = votes_of(people)
+    sums = leave_one_out_sums(votes).sum(axis=0)
+    return Agreement(float(ratio(sums)), int(sums[1]), len(votes.unit) - int(sums[1]))

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
 from analysis.jackknife import MIN_CLUSTERS, jackknife_variance, mean_bounds, two_way_variance
-from analysis.leave_one_out import shares_by_instance
+from analysis.leave_one_out import Votes, VoteShares, shares_by_instance
 from analysis.refusal import Refusal, too_few
-from analysis.types import code_array, verdict_array
+from analysis.types import IntArray, code_array
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class NonInferiority:
     """Result of `non_inferiority`.
 
     difference                       : judge_agreement - people_agreement; low, high its interval, NaN if there is none
+    standard_error                   : of the difference, NaN for fewer than two instances
     judge_agreement, people_agreement: shares on the same votes: equal to the judge's verdict; among the other people, equal
                                        to the vote
     n_votes, n_instances, n_people   : what they rest on
@@ -30,6 +31,7 @@ class NonInferiority:
     low: float
     high: float
     level: float
+    standard_error: float
     judge_agreement: float
     people_agreement: float
     n_votes: int
@@ -43,7 +45,7 @@ class NonInferiority:
 
 def non_inferiority(
     judge: npt.ArrayLike,
-    people: npt.ArrayLike,
+    people: npt.ArrayLike | Votes,
     instance: npt.ArrayLike,
     *,
     margin: float = 0.1,
@@ -55,7 +57,7 @@ def non_inferiority(
     Per vote: 1 if it is the judge's verdict, else 0, less the share of the other people on the unit who gave it. The
     mean over votes is the difference; its interval is Student's t on the jackknife over instances.
 
-    judge    : (n_units,); people : (n_units, n_people); both of -1, 0, +1, NaN for missing
+    judge    : (n_units,) of -1, 0, +1, NaN for missing; people : as for `leave_one_out.votes_of`
     instance : (n_units,) integer codes
     margin   : greatest loss of agreement to accept, as ε of `alternative_annotator_test`
     level    : of the two-sided interval
@@ -65,40 +67,12 @@ def non_inferiority(
     source   : Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials (CONSORT), JAMA 308;
                `jackknife.two_way_variance` for two ways
     """
-    if not margin >= 0:
-        raise UnknownValue(f"a margin is not negative, got {margin}")
-    shares, codes = shares_by_instance(judge, people, instance)
-    unit, person = np.nonzero(shares.counted)
-    equal, others = shares.equal[unit, person], shares.person[unit, person]
-    rows = np.stack([equal - others, np.ones(len(unit))], axis=1)
-    instances = cluster_sums(rows, codes[unit])
-    n_people = len(np.unique(person))
-    variance = two_way_variance(rows, codes[unit], person) if two_way else jackknife_variance(instances)
-    clusters = min(len(instances), n_people) if two_way else len(instances)
-    difference = float(ratio(rows.sum(axis=0)))
-    bounds = mean_bounds(difference, float(np.sqrt(variance)), clusters, floor=-1, ceiling=1, level=level)
-    refusal = too_few("instances", len(instances), MIN_CLUSTERS) or too_few("people", clusters, MIN_CLUSTERS)
-    return NonInferiority(
-        margin=margin,
-        difference=difference,
-        low=bounds.low,
-        high=bounds.high,
-        level=level,
-        judge_agreement=float(equal.mean()) if len(unit) else np.nan,
-        people_agreement=float(others.mean()) if len(unit) else np.nan,
-        n_votes=len(unit),
-        n_instances=len(instances),
-        n_people=n_people,
-        without_judge=shares.without_judge,
-        two_way=two_way,
-        passes=None if refusal else bounds.low > -margin,
-        refusal=refusal,
-    )
+    return _test(*shares_by_instance(judge, people, instance), margin=margin, level=level, two_way=two_way)
 
 
 def non_inferiority_by_bin(
     judge: npt.ArrayLike,
-    people: npt.ArrayLike,
+    people: npt.ArrayLike | Votes,
     instance: npt.ArrayLike,
     bins: npt.ArrayLike,
     n_bins: int,
@@ -117,20 +91,53 @@ def non_inferiority_by_bin(
     raises  : as `non_inferiority`; UnknownValue for another bin
     source  : Maurer, Hothorn and Lehmacher 1995, Multiple comparisons in drug clinical trials: a-priori ordered hypotheses
     """
-    codes = shares_by_instance(judge, people, instance)[1]
+    shares, codes = shares_by_instance(judge, people, instance)
     index = code_array("bins", bins)
     if index.shape != codes.shape:
         raise ShapeError(f"need one bin for each of {len(codes)} units, got shape {index.shape}")
     if index.size and not -1 <= index.min() <= index.max() < n_bins:
         raise UnknownValue(f"bins are -1 to {n_bins - 1}, got {index.min()} to {index.max()}")
-    verdict, votes = verdict_array(judge), verdict_array(people)
+    bin_of_vote = index[shares.unit]
     found: list[NonInferiority] = []
     stopped = False
     for place in reversed(range(n_bins)):
-        here = index == place
-        one = non_inferiority(verdict[here], votes[here], codes[here], margin=margin, level=level, two_way=two_way)
+        one = _test(shares.at(bin_of_vote == place), codes, margin=margin, level=level, two_way=two_way)
         if stopped and one.n_votes:
             one = replace(one, passes=None, refusal=Refusal("sequence"))
         stopped = stopped or (one.n_votes > 0 and not one.passes)
         found.append(one)
     return tuple(reversed(found))
+
+
+def _test(shares: VoteShares, codes: IntArray, *, margin: float, level: float, two_way: bool) -> NonInferiority:
+    """Test some votes; `codes` has the instance of every unit."""
+    if not margin >= 0:
+        raise UnknownValue(f"a margin is not negative, got {margin}")
+    votes = shares.at(shares.counted)
+    instance, person = codes[votes.unit], votes.who
+    rows = np.stack([votes.equal - votes.person, np.ones(len(instance))], axis=1)
+    instances = cluster_sums(rows, instance)
+    n_people = len(np.unique(person))
+    variance = two_way_variance(rows, instance, person) if two_way else jackknife_variance(instances)
+    clusters = min(len(instances), n_people) if two_way else len(instances)
+    difference = float(ratio(rows.sum(axis=0)))
+    error = float(np.sqrt(variance))
+    bounds = mean_bounds(difference, error, clusters, floor=-1, ceiling=1, level=level)
+    refusal = too_few("instances", len(instances), MIN_CLUSTERS) or too_few("people", clusters, MIN_CLUSTERS)
+    return NonInferiority(
+        margin=margin,
+        difference=difference,
+        low=bounds.low,
+        high=bounds.high,
+        level=level,
+        standard_error=error,
+        judge_agreement=float(votes.equal.mean()) if len(instance) else np.nan,
+        people_agreement=float(votes.person.mean()) if len(instance) else np.nan,
+        n_votes=len(instance),
+        n_instances=len(instances),
+        n_people=n_people,
+        without_judge=shares.without_judge,
+        two_way=two_way,
+        passes=None if refusal else bounds.low > -margin,
+        refusal=refusal,
+    )

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import cluster_sums, mean_sums, ratio
+from analysis.bootstrap import mean_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
 from analysis.jackknife import mean_bounds, student_tail
-from analysis.leave_one_out import VoteShares, shares_by_instance
+from analysis.leave_one_out import Votes, VoteShares, shares_by_instance
 from analysis.multiple_testing import benjamini_yekutieli
 from analysis.refusal import Refusal, too_few
-from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
+from analysis.types import FloatArray, IntArray, code_array, verdict_array
 
 MIN_INSTANCES = 30  # of one person, for a t-test
 MIN_PEOPLE = 3
@@ -80,7 +80,7 @@ class AlternativeAnnotatorTest:
 
 def alternative_annotator_test(
     judge: npt.ArrayLike,
-    people: npt.ArrayLike,
+    people: npt.ArrayLike | Votes,
     instance: npt.ArrayLike,
     *,
     epsilon: float = 0.1,
@@ -94,7 +94,7 @@ def alternative_annotator_test(
     mean over the instance's pairs of the share of the others. The closer one wins the instance; in a draw both do. A
     one-sided paired t-test over instances has H0: mean judge's wins <= mean person's wins - ε.
 
-    judge         : (n_units,); people : (n_units, n_people); both of -1, 0, +1, NaN for missing
+    judge         : (n_units,) of -1, 0, +1, NaN for missing; people : as for `leave_one_out.votes_of`
     instance      : (n_units,) integer codes
     epsilon       : 0.1 for crowd workers, 0.15 for skilled raters, 0.2 for experts
     epsilons      : (n,) where the curve is computed
@@ -109,26 +109,24 @@ def alternative_annotator_test(
     if grid.ndim != 1 or not np.isfinite([*grid, epsilon]).all():
         raise UnknownValue(f"need finite values of ε in one column, got {epsilon} and shape {grid.shape}")
     shares, codes = shares_by_instance(judge, people, instance)
-    judge_wins, person_wins, shared = _wins(shares, codes)
-    counts = shared.sum(axis=0)
-    present, tested = np.flatnonzero(counts), np.flatnonzero(counts >= min_instances)
-    gaps = [(person_wins[shared[:, h], h] - judge_wins[shared[:, h], h]) for h in tested]
-    p_values = np.full(len(counts), np.nan)
-    p_values[tested] = [_p_value(gap, epsilon) for gap in gaps]
+    wins = _wins(shares, codes)
+    tested = np.flatnonzero(wins.n >= max(min_instances, 1))
+    p_values = np.full(len(wins.n), np.nan)
+    p_values[tested] = _p_values(wins.at(tested), epsilon)
     adjusted = benjamini_yekutieli(p_values)
     tests = tuple(
         PersonTest(
             int(h),
-            int(counts[h]),
-            float(judge_wins[shared[:, h], h].mean()),
-            float(person_wins[shared[:, h], h].mean()),
+            int(wins.n[h]),
+            float(wins.judge[h] / wins.n[h]),
+            float(wins.person[h] / wins.n[h]),
             float(p_values[h]),
             float(adjusted[h]),
         )
-        for h in present
+        for h in np.flatnonzero(wins.n)
     )
     refusal = too_few("people", len(tested), max(min_people, 1))
-    rate = np.nan if refusal else _winning_rate(gaps, epsilon)
+    rate = np.nan if refusal else _winning_rate(wins.at(tested), epsilon)
     return AlternativeAnnotatorTest(
         epsilon=epsilon,
         winning_rate=rate,
@@ -136,7 +134,7 @@ def alternative_annotator_test(
         advantage=float(np.mean([test.judge_wins for test in tests if test.tested])) if len(tested) else np.nan,
         people=tests,
         epsilons=grid,
-        winning_rates=np.array([np.nan if refusal else _winning_rate(gaps, one) for one in grid]),
+        winning_rates=np.array([np.nan if refusal else _winning_rate(wins.at(tested), one) for one in grid]),
         without_judge=shares.without_judge,
         refusal=refusal,
     )
@@ -320,25 +318,55 @@ def _inverse_chances(probabilities: npt.ArrayLike, people: FloatArray) -> FloatA
     return np.where(rated, 1 / np.where(rated, chances, 1), 1.0)
 
 
-def _wins(shares: VoteShares, codes: IntArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """(n_instances, n_people) whether the judge, and the person, is at least as close, and whether they are compared."""
+@dataclass(frozen=True, eq=False)
+class _Wins:
+    """Instances of each person, and on how many of them the judge, the person and both are at least as close."""
+
+    n: IntArray
+    judge: IntArray
+    person: IntArray
+
+    def at(self, people: IntArray) -> "_Wins":
+        return _Wins(self.n[people], self.judge[people], self.person[people])
+
+
+def _wins(shares: VoteShares, codes: IntArray) -> _Wins:
+    votes = shares.at(shares.counted)
+    width = int(votes.who.max(initial=0)) + 1
+    dense = np.unique(codes, return_inverse=True)[1]
+    cells, cell = np.unique(dense[votes.unit] * width + votes.who, return_inverse=True)
     # Sums stand for means: judge and person are compared on the same pairs.
-    gap = cluster_sums(shares.judge - shares.person, codes)
-    shared = cluster_sums(shares.counted, codes) > 0
-    return (gap >= -ROUNDING).astype(np.float64), (gap <= ROUNDING).astype(np.float64), shared
+    gap = np.bincount(cell, votes.judge - votes.person, len(cells))
+    who = cells % width
+    counted = (
+        np.bincount(who[chosen], minlength=width) for chosen in (gap > -np.inf, gap >= -ROUNDING, gap <= ROUNDING)
+    )
+    return _Wins(*counted)
 
 
-def _winning_rate(gaps: list[FloatArray], epsilon: float) -> float:
-    adjusted = benjamini_yekutieli([_p_value(gap, epsilon) for gap in gaps])
-    return float((adjusted <= FALSE_DISCOVERIES).mean())
+def _winning_rate(wins: _Wins, epsilon: float) -> float:
+    return float((benjamini_yekutieli(_p_values(wins, epsilon)) <= FALSE_DISCOVERIES).mean())
 
 
-def _p_value(gap: FloatArray, epsilon: float) -> float:
-    """One-sided p-value of H0: mean gap >= ε; without any spread it is 0 or 1, and 1 for a single instance."""
-    n, distance = len(gap), epsilon - gap.mean()
-    if n < 2:
-        return 1.0
-    error = gap.std(ddof=1) / np.sqrt(n)
-    if error == 0:
-        return float(distance <= 0)
-    return student_tail(float(distance / error), n - 1)
+def _p_values(wins: _Wins, epsilon: float) -> FloatArray:
+    """One-sided p-value per person of H0: mean of (person's win - judge's win) >= ε.
+
+    Without any spread it is 0 or 1, and 1 for a single instance.
+    """
+    n, gap, moved = (
+        wins.n,
+        wins.person - wins.judge,
+        2 * wins.n - wins.person - wins.judge,
+    )  # instances that one alone won
+    distance = epsilon - gap / n
+    variance = (n * moved - gap**2) / (
+        n * n * np.maximum(n - 1, 1)
+    )  # of the mean; whole numbers, so exactly 0 without spread
+    p_values = np.where(n < 2, 1.0, (distance <= 0).astype(np.float64))
+    spread = np.flatnonzero((n > 1) & (variance > 0))
+    # Many people have the same numbers of instances and of wins.
+    cases, case = np.unique(
+        np.stack([distance[spread] / np.sqrt(variance[spread]), n[spread] - 1]), axis=1, return_inverse=True
+    )
+    p_values[spread] = np.array([student_tail(t, df) for t, df in cases.T.tolist()])[case.ravel()]
+    return p_values

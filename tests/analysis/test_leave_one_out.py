@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from analysis.agreement import raw_agreement
 from analysis.errors import ShapeError, UnknownValue
-from analysis.leave_one_out import leave_one_out_agreement, shares_by_instance, vote_shares
+from analysis.leave_one_out import Votes, leave_one_out_agreement, shares_by_instance, vote_shares, votes_of
 
 NAN = np.nan
 verdict = st.sampled_from([-1.0, 0.0, 1.0, NAN])
@@ -59,22 +59,35 @@ def test_order_and_sides_play_no_part(people, random):
 def test_judge_is_compared_with_the_others_only():
     # The judge says A. Beside person 0 (A) stand A and B: 1/2; beside person 2 (B) stand A and A: 1.
     shares = vote_shares([-1], [[-1, -1, 1]])
-    assert shares.judge.tolist() == [[0.5, 0.5, 1.0]]
-    assert shares.person.tolist() == [[0.5, 0.5, 0.0]]
-    assert shares.equal.tolist() == [[1, 1, 0]]
+    assert shares.judge.tolist() == [0.5, 0.5, 1.0]
+    assert shares.person.tolist() == [0.5, 0.5, 0.0]
+    assert shares.equal.tolist() == [1, 1, 0]
 
 
 @given(tables)
 def test_judge_who_repeats_a_person_has_that_persons_shares(people):
     shares = vote_shares(people[:, 0], people)
-    np.testing.assert_allclose(shares.judge[:, 0], shares.person[:, 0])
+    own = shares.who == 0
+    np.testing.assert_allclose(shares.judge[own], shares.person[own])
 
 
 def test_missing_verdicts_are_counted_where_there_is_something_to_compare():
     shares = vote_shares([NAN, NAN, 0], [[1, 1], [1, NAN], [0, 1]])
     assert shares.without_judge == 2
-    assert shares.counted.tolist() == [[False, False], [False, False], [True, True]]
-    assert shares.person[0].tolist() == [0, 0]
+    assert shares.unit.tolist() == [0, 0, 2, 2]
+    assert shares.counted.tolist() == [False, False, True, True]
+    assert shares.person.tolist() == [0, 0, 0, 0]
+
+
+@given(tables, st.randoms())
+def test_rows_of_votes_in_any_order_give_the_numbers_of_the_table(people, random):
+    dense = votes_of(people)
+    order = list(range(len(dense.unit)))
+    random.shuffle(order)
+    rows = Votes(dense.unit[order], dense.person[order], dense.verdict[order], dense.n_units, dense.n_people)
+    one, other = leave_one_out_agreement(people), leave_one_out_agreement(rows)
+    assert (other.n, other.left_out) == (one.n, one.left_out)
+    assert other.value == pytest.approx(one.value, nan_ok=True, abs=1e-12)
 
 
 def test_nothing_has_no_agreement():
