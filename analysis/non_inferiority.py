@@ -1,16 +1,21 @@
 """Whether a judge agrees with people as well as they do with one another, but for a margin; overall and by separability."""
 
+import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.jackknife import MIN_CLUSTERS, jackknife_variance, mean_bounds, two_way_variance
+from analysis.jackknife import MIN_CLUSTERS, jackknife_variance, mean_bounds, student_quantile, two_way_variance
 from analysis.leave_one_out import Votes, VoteShares, shares_by_instance
 from analysis.refusal import Refusal, too_few
 from analysis.types import IntArray, code_array
+
+POWER = 0.8
+MOST_INSTANCES = 100_000  # beyond it a plan is of no use
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,36 @@ def non_inferiority_by_bin(
         stopped = stopped or (one.n_votes > 0 and not one.passes)
         found.append(one)
     return tuple(reversed(found))
+
+
+def instances_to_pass(found: NonInferiority, *, margin: float, power: float = POWER) -> int | None:
+    """How many instances it takes to pass, were the difference and the spread between instances as they were found.
+
+    The least n with (t_{n-1} + z_power) s / √n at most difference + margin, where s² / n is the variance of the difference
+    over n instances. Without any spread, as many as bring the limit of equal clusters above -margin.
+
+    power   : chance of passing with so many
+    returns : at least five; None where the difference is -margin or less (more instances do not help), where it takes more
+              than `MOST_INSTANCES`, and where fewer than two instances tell of the spread
+    source  : Julious 2004, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, §4, by Student's t;
+              `jackknife.mean_bounds` without spread
+    """
+    room, spread = found.difference + margin, found.standard_error * math.sqrt(found.n_instances)
+    if not room > 0 or math.isnan(spread):
+        return None
+    upper = (1 + found.level) / 2
+    if spread == 0:
+        # The share of all instances that may differ is room / (difference + 1).
+        n = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (found.difference + 1))
+        return max(MIN_CLUSTERS, math.floor(n) + 1) if n < MOST_INSTANCES else None
+    wanted = NormalDist().inv_cdf(power)
+    least = ((NormalDist().inv_cdf(upper) + wanted) * spread / room) ** 2
+    if least > MOST_INSTANCES:
+        return None
+    n = max(MIN_CLUSTERS, math.ceil(least))
+    while (student_quantile(upper, n - 1) + wanted) * spread > room * math.sqrt(n):
+        n += 1
+    return n
 
 
 def _test(shares: VoteShares, codes: IntArray, *, margin: float, level: float, two_way: bool) -> NonInferiority:

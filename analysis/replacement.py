@@ -4,13 +4,14 @@ What cannot be answered carries a `Refusal`, and its numbers are NaN.
 """
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.bootstrap import mean_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.jackknife import mean_bounds, student_tail
+from analysis.jackknife import mean_bounds, student_quantile, student_tail
 from analysis.leave_one_out import Votes, VoteShares, shares_by_instance
 from analysis.multiple_testing import benjamini_yekutieli
 from analysis.refusal import Refusal, too_few
@@ -112,7 +113,7 @@ def alternative_annotator_test(
     wins = _wins(shares, codes)
     tested = np.flatnonzero(wins.n >= max(min_instances, 1))
     p_values = np.full(len(wins.n), np.nan)
-    p_values[tested] = _p_values(wins.at(tested), epsilon)
+    p_values[tested] = _tails(_t_values(wins.at(tested), epsilon), wins.n[tested] - 1)
     adjusted = benjamini_yekutieli(p_values)
     tests = tuple(
         PersonTest(
@@ -345,28 +346,33 @@ def _wins(shares: VoteShares, codes: IntArray) -> _Wins:
 
 
 def _winning_rate(wins: _Wins, epsilon: float) -> float:
-    return float((benjamini_yekutieli(_p_values(wins, epsilon)) <= FALSE_DISCOVERIES).mean())
+    t = _t_values(wins, epsilon)
+    # No adjusted value is below m / k · (1 + … + 1 / m) ≥ 1 + … + 1 / m times the raw one, nor above m times that.
+    least = (1 / np.arange(1, len(t) + 1)).sum()
+    never = NormalDist().inv_cdf(1 - FALSE_DISCOVERIES / least)  # Student's tail is above the normal one
+    always = student_quantile(1 - FALSE_DISCOVERIES / least / len(t), max(wins.n.min() - 1, 1))
+    p_values = np.where(t > always, 0.0, 1.0)
+    between = (t >= never) & (t <= always)
+    p_values[between] = _tails(t[between], wins.n[between] - 1)
+    return float((benjamini_yekutieli(p_values) <= FALSE_DISCOVERIES).mean())
 
 
-def _p_values(wins: _Wins, epsilon: float) -> FloatArray:
-    """One-sided p-value per person of H0: mean of (person's win - judge's win) >= ε.
+def _t_values(wins: _Wins, epsilon: float) -> FloatArray:
+    """Student's t per person for H0: mean of (person's win - judge's win) >= ε.
 
-    Without any spread it is 0 or 1, and 1 for a single instance.
+    Without any spread it is infinite: above 0 where the mean is below ε. -inf for a single instance, which shows nothing.
     """
-    n, gap, moved = (
-        wins.n,
-        wins.person - wins.judge,
-        2 * wins.n - wins.person - wins.judge,
-    )  # instances that one alone won
+    n, gap, alone = wins.n, wins.person - wins.judge, 2 * wins.n - wins.person - wins.judge  # alone: no draw
     distance = epsilon - gap / n
-    variance = (n * moved - gap**2) / (
-        n * n * np.maximum(n - 1, 1)
-    )  # of the mean; whole numbers, so exactly 0 without spread
-    p_values = np.where(n < 2, 1.0, (distance <= 0).astype(np.float64))
-    spread = np.flatnonzero((n > 1) & (variance > 0))
+    # Of the mean; from whole numbers, so that it is exactly 0 without spread.
+    variance = (n * alone - gap**2) / (n * n * np.maximum(n - 1, 1))
+    t = np.where((n > 1) & (distance > 0), np.inf, -np.inf)
+    spread = (n > 1) & (variance > 0)
+    t[spread] = distance[spread] / np.sqrt(variance[spread])
+    return t
+
+
+def _tails(t: FloatArray, df: IntArray) -> FloatArray:
     # Many people have the same numbers of instances and of wins.
-    cases, case = np.unique(
-        np.stack([distance[spread] / np.sqrt(variance[spread]), n[spread] - 1]), axis=1, return_inverse=True
-    )
-    p_values[spread] = np.array([student_tail(t, df) for t, df in cases.T.tolist()])[case.ravel()]
-    return p_values
+    cases, case = np.unique(np.stack([t, df]), axis=1, return_inverse=True)
+    return np.array([student_tail(*one) for one in cases.T.tolist()])[case.ravel()]

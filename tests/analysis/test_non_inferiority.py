@@ -9,7 +9,7 @@ from analysis.agreement import votes_agreement
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.jackknife import student_quantile
 from analysis.leave_one_out import leave_one_out_agreement
-from analysis.non_inferiority import non_inferiority, non_inferiority_by_bin
+from analysis.non_inferiority import MOST_INSTANCES, instances_to_pass, non_inferiority, non_inferiority_by_bin
 
 NAN = np.nan
 A, TIE, B = -1.0, 0.0, 1.0
@@ -188,3 +188,50 @@ def test_what_does_not_fit_is_refused(rng):
     for bins in ([0, 1, 2, 0, 0, 0], [-2, 1, 1, 0, 0, 0]):
         with pytest.raises(UnknownValue, match="bins"):
             non_inferiority_by_bin(*study, bins, 2)
+
+
+def found_with(rng, **study):
+    return non_inferiority(*crowd(rng, **study))
+
+
+def test_instances_to_pass_is_the_least_number_that_does(rng):
+    found = found_with(rng, n=40, judge_skill=0.66)
+    n = instances_to_pass(found, margin=0.1)
+    spread, room = found.standard_error * 40**0.5, found.difference + 0.1
+
+    def short(k):
+        return (student_quantile(0.975, k - 1) + 0.8416212335729143) * spread / k**0.5 > room
+
+    assert short(n - 1)
+    assert not short(n)
+
+
+def test_one_that_did_not_pass_needs_more_than_it_has(rng):
+    for seed in range(40):
+        found = found_with(np.random.default_rng(seed), n=25, judge_skill=0.65)
+        needed = instances_to_pass(found, margin=0.1)
+        if not found.passes and found.difference > -0.1:
+            assert needed is None or needed > 25
+    assert instances_to_pass(found, margin=1.0) == 5
+
+
+def test_judge_who_is_worse_than_the_margin_never_passes(rng):
+    assert instances_to_pass(found_with(rng, judge_skill=0.2), margin=0.1) is None
+    found = found_with(rng, n=40, judge_skill=0.66)
+    assert instances_to_pass(found, margin=-found.difference) is None
+    assert instances_to_pass(found, margin=-found.difference + 1e-6) is None  # beyond MOST_INSTANCES
+    assert MOST_INSTANCES == 100_000
+
+
+def test_one_instance_tells_nothing_of_the_spread(rng):
+    assert instances_to_pass(found_with(rng, n=1), margin=0.5) is None
+
+
+@pytest.mark.parametrize("margin", [0.05, 0.1, 0.2, 0.5, 0.9999, 1.5])
+def test_equal_instances_pass_with_as_many_as_their_limit_needs(margin):
+    def of(n):
+        return non_inferiority(np.full(n, A), np.full((n, 3), A), np.arange(n), margin=margin)
+
+    needed = instances_to_pass(of(6), margin=margin)
+    assert of(needed).passes
+    assert needed == 5 or not of(needed - 1).passes
