@@ -195,7 +195,7 @@ def main() -> None:
         second_stage(browser, links["second"])
         reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
-        take(reader, "findings", at="section")
+        take(reader, "findings")
         judges(reader, address)
         table(reader, address)
         browser.close()

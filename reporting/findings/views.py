@@ -55,6 +55,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         numbers = findings_under(study, filters)
     else:  # all configurations would take too long for a page
         numbers = findings_on_some(study, filters, list(page))
+    batches = list(study.batches.for_rating().values_list("name", flat=True))
     context = {
         "page": page,
         "study": study,
@@ -66,7 +67,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "all_chosen": [row for one in numbers["configurations"] for row in one["chosen"]],
         "judge_names": judge_names(study),
         "similarities": names_of(study.separability_runs.all()),
-        "batches": list(study.batches.for_rating().values_list("name", flat=True)),
+        "batches": batches,
+        "data": _data(numbers, batches),
         "exports": [(kind, form) for kind in KINDS for form in FORMATS],
         "query": query_of(filters),
         "question": question_choice(
@@ -98,6 +100,18 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
         "bars": pictures["consistency-by-bin"],
         "curve": pictures["mean-consistency"],
         "spread": pictures["separability"],
+    }
+
+
+def _data(numbers: dict[str, Any], batches: list[str]) -> dict[str, Any]:
+    """Return what the numbers rest on: names of batches and judges, ratings that count and those left out."""
+    people = [one["raters"][0] for one in numbers["configurations"]]
+    judges = {rater["rater"]: None for one in numbers["configurations"] for rater in one["raters"][1:]}
+    return {
+        "batches": numbers["filters"]["batches"] or batches,
+        "judges": list(judges),
+        "ratings": sum(rater["ratings"] for rater in people),
+        "left_out": sum(number for rater in people for number in rater["exclusions"].values()),
     }
 
 

@@ -93,6 +93,7 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
     findings = researcher.locator("main")
     expect(findings).to_contain_text("12")  # ratings
     expect(findings).to_contain_text("1.000")  # all raters were consistent
+    researcher.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
     for picture in researcher.locator("picture img").all():
         picture.scroll_into_view_if_needed()
         expect(picture).to_have_js_property("complete", True)

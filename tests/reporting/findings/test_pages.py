@@ -1,6 +1,7 @@
 """Pages, pictures and downloads: what they show and to whom."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -76,6 +77,14 @@ def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> Non
     assert 'href="/api/v1/token/"' in page
 
 
+def test_sections_fold_and_hold_the_targets_of_links(built: Built) -> None:
+    page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
+    # A browser opens the `details` around a link's target, so each target lies inside, not on it.
+    folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
+    assert folded == ["rankings", "separability", "agreement", "position", "configuration-1", "data"]
+    assert page.count('<details class="dropdown downloads">') == 1
+
+
 def test_hostile_names_are_escaped_on_the_page(built: Built) -> None:
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
     assert HOSTILE not in page
@@ -145,7 +154,9 @@ def test_choice_of_instances_is_told_on_the_page_and_in_pictures(built: Built) -
     built.study.batches.update(selection=made)
     client = signed_in(study=built.study)
     page = " ".join(body(client.get("/studies/shown/findings/")).split())
-    assert page.count("batch news-batch: top:2 by separability (rouge1), 2 of 9") == 3  # numbers, together, ranking
+    assert (
+        page.count("batch news-batch: top:2 by separability (rouge1), 2 of 9") == 4
+    )  # rankings, together, its configuration, data
     for name in ("mean-consistency.svg", "consistency-by-bin.svg"):
         assert "top:2 of 9" in body(client.get(chart_path(name)))
 
