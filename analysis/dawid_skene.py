@@ -1,13 +1,15 @@
 """One verdict per unit from many raters' by Dawid and Skene's model: each rater has a confusion matrix of their own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.agreement import VALUES
+from analysis.bootstrap import ratio
 from analysis.errors import NotEnough, ShapeError, UnknownValue
-from analysis.types import FloatArray, verdict_array
+from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
 
 SMOOTHING = 1e-10  # keeps logarithms finite and moves no posterior that anyone reads
 SHARED = 1e-9  # posteriors that differ by less share the first place
@@ -21,7 +23,7 @@ class DawidSkene:
     posterior  : (n_units, 3) probabilities of the classes; NaN without a vote
     confusion  : (n_raters, 3, 3) probability that a rater gives the column's verdict where the row's is true; NaN for a
                  rater without votes; even where no unit that they rated has the row's class
-    prevalence : (3,) of the classes
+    prevalence : (3,) of the classes; of `dawid_skene_votes` (n_groups, 3)
     iterations : rounds of expectation and maximisation made
     converged  : whether no posterior moved by `tolerance` or more in the last one
     """
@@ -52,42 +54,129 @@ def dawid_skene(
     votes = verdict_array(ratings)
     if votes.ndim != 2:
         raise ShapeError(f"need (n_units, n_raters) ratings, got shape {votes.shape}")
+    unit, rater = np.nonzero(~np.isnan(votes))
+    found = dawid_skene_votes(
+        unit,
+        rater,
+        votes[unit, rater],
+        n_units=votes.shape[0],
+        n_raters=votes.shape[1],
+        smoothing=smoothing,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+    )
+    return replace(found, prevalence=found.prevalence[0])
+
+
+def dawid_skene_votes(
+    unit: npt.ArrayLike,
+    rater: npt.ArrayLike,
+    verdict: npt.ArrayLike,
+    *,
+    n_units: int,
+    n_raters: int,
+    group: npt.ArrayLike | None = None,
+    smoothing: float = SMOOTHING,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-9,
+) -> DawidSkene:
+    """`dawid_skene` of votes in rows, as many raters have few each; units may have groups of their own prevalence.
+
+    unit, rater : (n,) codes from 0; verdict : (n,) of -1, 0, +1, NaN for missing
+    group       : (n_units,) codes from 0, one group when left out; confusion matrices hold in all of them
+    returns     : `DawidSkene` with `prevalence` (n_groups, 3), NaN for a group without a vote
+    raises      : NotEnough without any vote; ShapeError, UnknownValue
+    """
     if not (np.isfinite(smoothing) and smoothing > 0 and max_iterations >= 1 and tolerance > 0):
         raise UnknownValue(
             f"smoothing, tolerance and rounds are above 0, got {smoothing}, {tolerance} and {max_iterations}"
         )
-    given = (votes[:, :, np.newaxis] == VALUES).astype(np.float64)
-    rated = given.any(axis=(1, 2))
-    if not rated.any():
-        raise NotEnough("no rater rated a unit")
-    known = given[rated]
-    posterior = known.sum(axis=1) / known.sum(axis=(1, 2))[:, np.newaxis]
+    votes = _checked(unit, rater, verdict, n_units, n_raters, np.zeros(n_units, int) if group is None else group)
+    given = np.stack([votes.count_by_unit(votes.value == place) for place in range(3)], axis=1)
+    posterior = given / given.sum(axis=1, keepdims=True)
     moved, iterations = np.inf, 0
     while moved >= tolerance and iterations < max_iterations:
         before = posterior
-        prevalence, confusion = _maximise(known, posterior, smoothing)
-        posterior = _expect(known, prevalence, confusion)
+        posterior = votes.expect(*votes.maximise(posterior, smoothing))
         moved, iterations = float(np.abs(posterior - before).max()), iterations + 1
-    prevalence, confusion = _maximise(known, posterior, smoothing)
-    confusion[~given.any(axis=(0, 2))] = np.nan
-    everywhere = np.full((len(votes), 3), np.nan)
-    everywhere[rated] = posterior
+    prevalence, confusion = votes.maximise(posterior, smoothing)
+    confusion[np.bincount(votes.rater, minlength=n_raters) == 0] = np.nan
+    everywhere = np.full((n_units, 3), np.nan)
+    everywhere[votes.rated] = posterior
     return DawidSkene(_likeliest(everywhere), everywhere, confusion, prevalence, iterations, moved < tolerance)
 
 
-def _maximise(given: FloatArray, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
-    """Prevalence and confusion matrices, from the votes and how likely each class is."""
-    counts = np.einsum("uc,urv->rcv", posterior, given) + smoothing
-    return posterior.mean(axis=0), counts / counts.sum(axis=2, keepdims=True)
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    """Votes in rows; units are those with a vote, renumbered.
+
+    unit, rater, value : (n,) codes, value as a place in `VALUES`; group : (n_rated,); rated : (n_units,) bool
+    """
+
+    unit: IntArray
+    rater: IntArray
+    value: IntArray
+    group: IntArray
+    rated: BoolArray
+    n_raters: int
+    n_groups: int
+
+    def count_by_unit(self, weights: npt.NDArray[Any]) -> FloatArray:
+        """Sum a weight of each vote over the units."""
+        return np.bincount(self.unit, weights=weights, minlength=len(self.group)).astype(np.float64)
+
+    def maximise(self, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
+        """Prevalence and confusion matrices, from the votes and how likely each class is."""
+        cell, shape = self.rater * 3 + self.value, (self.n_raters, 3)
+        of_class = [
+            np.bincount(cell, weights=column[self.unit], minlength=3 * self.n_raters).reshape(shape)
+            for column in posterior.T
+        ]
+        counts = np.stack(of_class, axis=1) + smoothing
+        sums = [np.bincount(self.group, weights=column, minlength=self.n_groups) for column in posterior.T]
+        sizes = np.bincount(self.group, minlength=self.n_groups)[:, np.newaxis]
+        prevalence = ratio(np.stack(np.broadcast_arrays(np.stack(sums, axis=1), sizes), axis=2))
+        return prevalence, counts / counts.sum(axis=2, keepdims=True)
+
+    def expect(self, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
+        """How likely each class is on each unit; in logarithms, since a product over many raters underflows."""
+        with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
+            logs = np.log(prevalence)[self.group]
+        chances = np.log(confusion)
+        for place in range(3):
+            logs[:, place] += self.count_by_unit(chances[self.rater, place, self.value])
+        weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+        posterior: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+        return posterior
 
 
-def _expect(given: FloatArray, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
-    """How likely each class is on each unit; in logarithms, since a product over many raters underflows."""
-    with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
-        logs = np.log(prevalence) + np.einsum("urv,rcv->uc", given, np.log(confusion))
-    weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-    posterior: FloatArray = weight / weight.sum(axis=1, keepdims=True)
-    return posterior
+def _checked(
+    unit: npt.ArrayLike, rater: npt.ArrayLike, verdict: npt.ArrayLike, n_units: int, n_raters: int, group: npt.ArrayLike
+) -> _Votes:
+    """Check the columns, and leave out missing votes and units without any."""
+    units, raters, groups = (
+        code_array(name, codes) for name, codes in (("unit", unit), ("rater", rater), ("group", group))
+    )
+    votes = verdict_array(verdict)
+    if votes.ndim != 1 or not units.shape == raters.shape == votes.shape or groups.shape != (n_units,):
+        shapes = [column.shape for column in (units, raters, votes, groups)]
+        raise ShapeError(f"need one unit and rater a vote and one group for each of {n_units} units, got {shapes}")
+    for codes, end in ((units, n_units), (raters, n_raters), (groups, np.inf)):
+        if codes.size and (codes.min() < 0 or codes.max() >= end):
+            raise UnknownValue(f"codes are from 0 and below {end}, got {codes.min()} to {codes.max()}")
+    known = ~np.isnan(votes)
+    if not known.any():
+        raise NotEnough("no rater rated a unit")
+    rated = np.bincount(units[known], minlength=n_units) > 0
+    return _Votes(
+        unit=(np.cumsum(rated) - 1)[units[known]],
+        rater=raters[known],
+        value=np.searchsorted(VALUES, votes[known]),
+        group=groups[rated],
+        rated=rated,
+        n_raters=n_raters,
+        n_groups=int(groups.max()) + 1,
+    )
 
 
 def _likeliest(posterior: FloatArray) -> FloatArray:
