@@ -1,16 +1,17 @@
 """Ratings → arrays for `analysis`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from django.db.models import QuerySet
 
-from analysis.types import FloatArray, IntArray, Outcomes
+from analysis.types import FloatArray, Outcomes
 from annotation.core.errors import UnknownName
 from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun, Study
-from annotation.questions.questions import MAIN, Answer, Question
+from annotation.questions.questions import MAIN, Answer
 from annotation.studies.configurations import Configuration, without_checks
+from annotation.studies.rated_pairs import RatedPairs
 
 
 @dataclass(frozen=True)
@@ -30,37 +31,6 @@ class Selection:
     def codes(self) -> dict[int, int]:
         """Matchup's primary key → its index in the selection, the `instance` code of outcomes."""
         return {matchup_id: code for code, matchup_id in enumerate(self.matchup_ids)}
-
-
-@dataclass(frozen=True)
-class RatedPairs:
-    """Verdicts as arrays, with columns that `Outcomes` doesn't have.
-
-    outcomes      : one row per verdict; `instance` counts matchups of the selection, `rater` indexes `raters`
-    first_is_a    : (n,) bool, whether A's text was shown first (left)
-    raters        : the raters' codes
-    chance        : (n,) inclusion probability of the instance, recorded by the HIT of the verdict (for a judge: by all
-                    HITs of the instance); NaN where none is recorded
-    asked, answers: of people, where the question asks for strengths or kinds of ties: the question, and (n,) the whole
-                    answers, None where there is none
-    """
-
-    outcomes: Outcomes
-    first_is_a: np.ndarray
-    raters: tuple[str, ...]
-    chance: FloatArray
-    asked: Question | None = None
-    answers: tuple[Answer | None, ...] = ()
-
-    def at(self, rows: IntArray) -> "RatedPairs":
-        """Return some of the rows."""
-        return replace(
-            self,
-            outcomes=rows_of(self.outcomes, rows),
-            first_is_a=self.first_is_a[rows],
-            chance=self.chance[rows],
-            answers=tuple(self.answers[row] for row in rows.tolist()) if self.answers else (),
-        )
 
 
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
@@ -136,6 +106,9 @@ def human_ratings(
     }
     given = Rating.objects.of_question(question).filter(stage=stage, display__assignment__hit__batch__in=chosen)
     verdicts: dict[int | None, int] = dict(given.values_list("display_id", "verdict"))
+    # The times on a pair are kept with the main question.
+    timed = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=chosen)
+    seconds: dict[int | None, float | None] = dict(timed.values_list("display_id", "active_seconds"))
     asked_for = selection.configuration.study.questions[question]
     rows, chance_of_row, shown_rows = [], [], []
     for assignment_id, code, hit_id in counted.order_by("pk").values_list("pk", "annotator__code", "hit_id"):
@@ -150,7 +123,7 @@ def human_ratings(
             rows += answered
             chance_of_row += [chances[hit_id]] * len(answered)
             shown_rows += [display for display, _ in seen if stage == Rating.Stage.FIRST or display in verdicts]
-    found = rated_pairs(selection, rows, chance_of_row)
+    found = replace(rated_pairs(selection, rows, chance_of_row), seconds=_or_nan(list(map(seconds.get, shown_rows))))
     if not (asked_for.strength or asked_for.tie_kinds):
         return found
     return replace(found, asked=asked_for, answers=tuple(map(_whole_answers(given).get, shown_rows)))
@@ -194,7 +167,7 @@ def rated_pairs(
         weight=np.ones(len(rows), dtype=np.float64),
     )
     first_is_a = np.array([row[4] for row in rows], dtype=bool)
-    return RatedPairs(outcomes, first_is_a, raters, _or_nan(known))
+    return RatedPairs(outcomes, first_is_a, raters, _or_nan(known), np.full(len(rows), np.nan))
 
 
 def separabilities(selection: Selection, run: SeparabilityRun) -> np.ndarray:
@@ -219,14 +192,3 @@ def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | Non
         listed = ", ".join(known) or "none"
         raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)} for rating; it has {listed}")
     return tuple(known[name] for name in dict.fromkeys(names))
-
-
-def first_votes(outcomes: Outcomes) -> IntArray:
-    """Return the rows of a rater's first vote on each pair; several batches may have the same pair."""
-    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
-    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
-
-
-def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:
-    """Return some rows of the outcomes."""
-    return Outcomes(**{field.name: getattr(outcomes, field.name)[rows] for field in fields(Outcomes)})

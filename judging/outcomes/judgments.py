@@ -14,8 +14,9 @@ from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import MAIN
-from annotation.studies.outcomes import RatedPairs, Selection, rated_pairs
+from annotation.studies.outcomes import Selection, rated_pairs
 from annotation.studies.questions import named_questions
+from annotation.studies.rated_pairs import RatedPairs
 from judging.models import Judge, JudgeRun, Judgment
 
 PENDING = Judgment.Status.PENDING

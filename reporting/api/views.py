@@ -41,7 +41,7 @@ from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import filters, serializers
 from reporting.api.access import IsReader, IsSiteAdmin, visible_to
 from reporting.exports.rows import TABLE_OF
-from reporting.findings.inputs import filters_of
+from reporting.findings.asked import filters_of
 from reporting.findings.study_findings import findings_under
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable

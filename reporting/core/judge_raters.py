@@ -1,22 +1,13 @@
 """A judge as a rater of one configuration, in the same form as people."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judgments, presentations
-from reporting.core.raters import Positions, Rater, rater
+from reporting.core.raters import JudgeRater, Positions, rater
 from reporting.core.votes import by_position
-
-
-@dataclass(frozen=True, eq=False)
-class JudgeRater:
-    """A judge as a rater, with the status counts of its presentations."""
-
-    rater: Rater
-    status: dict[str, int]
 
 
 def judge_raters(
@@ -37,4 +28,4 @@ def _judge_rater(selection: Selection, run: JudgeRun, question: int, *, drop_inc
     positions = Positions(shown.outcomes.instance, by_position(shown.outcomes.verdict, shown.first_is_a))
     name = f"judge:{run.judge.name}"
     read = rater(name, "judge", judged.rated, positions, {}, drop_incomplete=drop_incomplete)
-    return JudgeRater(read, judged.counts)
+    return JudgeRater(read, judged.counts, run.judge.family)

@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.agreement import degrees
 from analysis.types import FloatArray, IntArray, Outcomes
-from annotation.studies.outcomes import RatedPairs, first_votes
+from annotation.studies.rated_pairs import RatedPairs, first_votes
 
 
 @dataclass(frozen=True, eq=False)

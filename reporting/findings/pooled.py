@@ -52,7 +52,7 @@ def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
 
     They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
     """
-    named = [[(data.configuration.dataset, name) for name in data.selection.instance_ids] for data in everything]
+    named = [[(data.dataset, name) for name in data.selection.instance_ids] for data in everything]
     codes = {instance: code for code, instance in enumerate(sorted({one for names in named for one in names}))}
     return [np.array([codes[one] for one in names], dtype=np.int64) for names in named]
 
@@ -67,7 +67,7 @@ def _undefined(why: str) -> dict[str, Any]:
 
 
 def _by_bin(everything: Sequence[ConfigurationData], bins: Bins, filters: Filters) -> list[dict[str, Any]]:
-    starts = np.cumsum([0, *(len(data.selection.matchup_ids) for data in everything)])
+    starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
     codes = instance_codes(everything)
     sets = [
         PooledSets(

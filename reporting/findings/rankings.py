@@ -29,7 +29,7 @@ MEASURES: tuple[tuple[str, str, Callable[..., Rates], Callable[[Outcomes, int], 
 
 def rankings(everything: Sequence[ConfigurationData], filters: Filters) -> list[dict[str, Any]]:
     """Return one ranking per rater and measure, the best system first."""
-    names = sorted({name for data in everything for name in _systems(data)})
+    names = sorted({name for data in everything for name in data.systems})
     codes = instance_codes(everything)
     note = selection_note([row for data in everything for row in data.chosen])
     return [
@@ -40,10 +40,6 @@ def rankings(everything: Sequence[ConfigurationData], filters: Filters) -> list[
     ]
 
 
-def _systems(data: ConfigurationData) -> tuple[str, str]:
-    return data.configuration.system_a.name, data.configuration.system_b.name
-
-
 def _rater_outcomes(
     everything: Sequence[ConfigurationData], names: list[str], codes: list[IntArray], found: list[tuple[int, Rater]]
 ) -> Outcomes:
@@ -51,7 +47,7 @@ def _rater_outcomes(
     parts = []
     for place, rater in found:
         outcomes = rater.rated.outcomes
-        a, b = (names.index(name) for name in _systems(everything[place]))
+        a, b = (names.index(name) for name in everything[place].systems)
         columns = {field.name: getattr(outcomes, field.name) for field in fields(Outcomes)}
         columns |= {
             "instance": codes[place][outcomes.instance],

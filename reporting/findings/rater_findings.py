@@ -9,7 +9,7 @@ from analysis.bootstrap import mean_sums, ratio
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
 from analysis.types import BoolArray, FloatArray
 from annotation.questions.questions import MUCH, SLIGHTLY, Answer
-from annotation.studies.outcomes import RatedPairs
+from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.estimates import Basis, Estimate, Resampler, distribution_keys, estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.separability_bins import Bins

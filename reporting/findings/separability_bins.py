@@ -1,15 +1,13 @@
-"""The separability run that findings on a configuration use, and its bins."""
+"""The separability that findings on a configuration use, and its bins."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from analysis.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray
-from annotation.models import SeparabilityRun
-from annotation.studies.outcomes import Selection, separabilities
-from annotation.studies.separability_runs import find_run
 from reporting.core.estimates import number
 
 NOT_COMPUTED = "separability has not been computed"
@@ -31,32 +29,46 @@ class Bins:
         return list(zip(edges[:-1], edges[1:], counts, strict=True))
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The measure of a separability run.
+
+    settings       : those that are set beyond the similarity: model, model_fingerprint, samples, cross_pairs, seed
+    group, low, high : normalisation group, with its smallest and largest alignment
+    """
+
+    similarity: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    group: str = ""
+    low: float = 0.0
+    high: float = 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Separability:
-    """Separability of a selection; `run` or `bins` are missing for the reason in `why`."""
+    """Separability of a selection; `measured` or `bins` are missing for the reason in `why`."""
 
-    run: SeparabilityRun | None
+    measured: Measured | None
     values: FloatArray
     bins: Bins | None
     why: str = ""
     not_computed: int = 0
 
 
-def separability_of(
-    selection: Selection, runs: list[SeparabilityRun], *, similarity: str | None, bins: int
-) -> Separability:
-    """Find the run for a similarity, a label or no name (`find_run`), and bin the selection's instances."""
-    run = find_run(runs, similarity)
-    if run is None:
-        under = f" with {similarity}" if similarity else ""
-        return Separability(None, np.full(len(selection.matchup_ids), np.nan), None, f"{NOT_COMPUTED}{under}")
-    values = separabilities(selection, run)
-    computed = set(run.alignments.values_list("matchup_id", flat=True))
-    not_computed = len(set(selection.matchup_ids) - computed)
+def separability_of(values: FloatArray, measured: Measured | None, *, not_computed: int, bins: int) -> Separability:
+    """Bin the selection's instances.
+
+    values       : of each instance, NaN where undefined
+    measured     : how they were measured; None where they weren't
+    not_computed : instances that came after the values were computed
+    """
+    if measured is None:
+        return Separability(None, values, None, NOT_COMPUTED)
     if np.isnan(values).all():
         why = ALL_UNDEFINED if len(values) else "no instances are selected"
-        return Separability(run, values, None, why if not not_computed else _why_undefined(len(values), not_computed))
-    return Separability(run, values, bins_of(values, bins), not_computed=not_computed)
+        undefined = why if not not_computed else _why_undefined(len(values), not_computed)
+        return Separability(measured, values, None, undefined)
+    return Separability(measured, values, bins_of(values, bins), not_computed=not_computed)
 
 
 def _why_undefined(undefined: int, not_computed: int) -> str:
@@ -75,25 +87,19 @@ def bins_of(values: FloatArray, n: int) -> Bins:
     return Bins(edges, assign(values, edges))
 
 
-def run_settings(run: SeparabilityRun) -> dict[str, Any]:
-    """Return the settings of a run beyond its similarity: model, samples, cross pairs, seed; those that are set."""
-    names = ("model", "model_fingerprint", "samples", "cross_pairs", "seed")
-    return {name: value for name in names if (value := getattr(run, name)) not in (None, "")}
-
-
-def separability_findings(selection: Selection, found: Separability) -> dict[str, Any]:
+def separability_findings(instance_ids: Sequence[str], found: Separability) -> dict[str, Any]:
     """Return the separability as JSON, or `null` with the reason."""
-    if found.run is None:
+    if found.measured is None:
         return {"separability": None, "why": found.why}
     listed = [] if found.bins is None else found.bins.listed()
     missing = int(np.isnan(found.values).sum())
     described: dict[str, Any] = {
-        "similarity": found.run.similarity,
-        **run_settings(found.run),
-        "normalisation": {"group": found.run.group, "min": found.run.low, "max": found.run.high},
+        "similarity": found.measured.similarity,
+        **found.measured.settings,
+        "normalisation": {"group": found.measured.group, "min": found.measured.low, "max": found.measured.high},
         "edges": [] if found.bins is None else found.bins.edges.tolist(),
         "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],
-        "values": dict(zip(selection.instance_ids, map(number, found.values.tolist()), strict=True)),
+        "values": dict(zip(instance_ids, map(number, found.values.tolist()), strict=True)),
         "undefined": missing,
     }
     if missing:

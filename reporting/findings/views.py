@@ -1,7 +1,7 @@
 """The findings page, its charts, and the same numbers as JSON."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -12,16 +12,17 @@ from django.utils.translation import gettext_lazy
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
-from annotation.studies.configurations import configuration, configurations
+from annotation.studies.configurations import Configuration, configuration
 from annotation.studies.separability_runs import names_of
 from reporting.core import charts
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
-from reporting.findings.inputs import Filters, chart_url, filters_of, judge_names, query_of
+from reporting.findings.asked import chart_url, filters_of, judge_names, query_of
+from reporting.findings.inputs import Filters
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.study_findings import findings_on, findings_on_some, findings_under, pooled_under
+from reporting.findings.study_findings import findings_under
 
 PICTURES = {
     "consistency-by-bin": gettext_lazy(
@@ -49,18 +50,14 @@ MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the findings with their charts, and the next steps."""
     filters = filters_of(study, request.GET)
-    covered = [one for one in configurations(study, checks=False) if filters.covers(one)]
-    page = Paginator(covered, CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
-    if page.paginator.num_pages == 1:
-        numbers = findings_under(study, filters)
-    else:  # all configurations would take too long for a page
-        numbers = findings_on_some(study, filters, list(page))
+    numbers = findings_under(study, filters)
+    page = Paginator(numbers["configurations"], CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
     batches = list(study.batches.for_rating().values_list("name", flat=True))
     context = {
         "page": page,
         "study": study,
         "found": numbers,
-        "sections": [_section(study, one, filters) for one in numbers["configurations"]],
+        "sections": [_section(study, one, filters) for one in page],
         "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),
@@ -168,9 +165,22 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     filters = filters_of(study, request.GET)
     about_question = {} if filters.question is None else {"question": filters.question.text}
     if name == POOLED:
-        spec = charts.pooled_consistency({**pooled_under(study, filters), **about_question}, theme)
+        spec = charts.pooled_consistency({**findings_under(study, filters)["pooled"], **about_question}, theme)
     else:
         asked = {key: request.GET.get(key, "") for key in ("dataset", "a", "b")}
         about = configuration(study, dataset=asked["dataset"], systems=(asked["a"], asked["b"]))
-        spec = OF_CONFIGURATION[name]({**findings_on(about, filters), **about_question}, theme)
+        found = _of_configuration(findings_under(study, filters), about)
+        spec = OF_CONFIGURATION[name]({**found, **about_question}, theme)
     return chart_response(spec, form)
+
+
+def _of_configuration(numbers: dict[str, Any], about: Configuration) -> dict[str, Any]:
+    """Return one configuration's part of the findings.
+
+    Raises: Http404 when the filters leave it out.
+    """
+    named = {"dataset": about.dataset, "system_a": about.system_a.name, "system_b": about.system_b.name}
+    for one in numbers["configurations"]:
+        if named.items() <= one.items():
+            return cast("dict[str, Any]", one)
+    raise Http404("these batches have nothing of this configuration")

@@ -18,9 +18,10 @@ from annotation.studies.outcomes import Selection, batches_for_rating, select
 from annotation.studies.presets import batch_defaults
 from judging.models import JudgeRun
 from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimate, number
-from reporting.core.instance_selection import selection_rows
 from reporting.core.judge_raters import judge_raters
-from reporting.core.raters import PEOPLE, Rater, people_rater
+from reporting.core.people import people_rater
+from reporting.core.raters import PEOPLE, Rater
+from reporting.core.selected_batches import selection_rows
 from reporting.findings.rater_findings import TIE_IN_CONSISTENCY
 from reporting.findings.separability_bins import NOT_COMPUTED
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters

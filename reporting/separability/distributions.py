@@ -16,7 +16,8 @@ from annotation.studies.configurations import Configuration
 from annotation.studies.separability_runs import labels_of, runs_by_configuration
 from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import Basis, Estimate, build_estimate, estimate
-from reporting.core.scripted import SCRIPTED, scripted_codes
+from reporting.core.people import scripted_codes
+from reporting.core.scripted import SCRIPTED
 from reporting.findings.separability_bins import NOT_COMPUTED
 from reporting.separability.advice import configuration_advice, pooled_advice, read_ratings
 from reporting.separability.arrays import (

@@ -17,8 +17,8 @@ from annotation.studies.configurations import configurations
 from annotation.studies.gold import gold_verdict
 from judging.models import Judgment, TableMaking
 from reporting.core.estimates import Resampler
-from reporting.core.instance_selection import selection_rows
-from reporting.core.raters import count_exclusions
+from reporting.core.people import count_exclusions
+from reporting.core.selected_batches import selection_rows
 
 NO_ARM = ""  # of imported second votes without an arm
 KINDS = ("none", "placebo", "table")  # in the order in which arms are shown: controls first

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
-from reporting.findings.inputs import judges_named, similarity_named
+from reporting.findings.asked import judges_named, similarity_named
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 

@@ -13,7 +13,8 @@ from annotation.models import Assignment, Study
 from annotation.planning.pilots import Assumptions, PlannedMeasure, PlanSpec
 from annotation.planning.plans import plan
 from annotation.studies.configurations import configuration
-from annotation.studies.outcomes import first_votes, human_ratings, rows_of, select
+from annotation.studies.outcomes import human_ratings, select
+from annotation.studies.rated_pairs import first_votes, rows_of
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, rate
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,83 @@
+"""The findings of a study as one JSON object, computed from arrays and filters alone."""
+
+from typing import Any
+
+from annotation.core.version import VERSION
+from reporting.core.instance_selection import selection_note
+from reporting.core.scripted import SCRIPTED
+from reporting.findings.inputs import ConfigurationData, Filters, StudyData
+from reporting.findings.measures import MeasureInput, compute_measures
+from reporting.findings.pooled import pooled_findings
+from reporting.findings.rankings import rankings
+from reporting.findings.rater_findings import rater_findings
+from reporting.findings.separability_bins import separability_findings
+from reporting.findings.study_scale import StudyScale, study_scale
+from reporting.findings.weighted import weighted_findings
+
+
+def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
+    """Compute all findings from what was read under the same filters."""
+    scale = study_scale(data)
+    return {
+        "study": data.slug,
+        "version": VERSION,
+        "filters": filters.as_json(),
+        "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
+        "pooled": _pooled(data, scale, filters),
+        "rankings": rankings(data.configurations, filters),
+        "amendments": data.amendments,
+    }
+
+
+def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
+    programs = data.scripted & {code for one in data.configurations for code in one.people.rated.raters}
+    note = selection_note([row for one in data.configurations for row in one.chosen])
+    return {
+        **pooled_findings(data.configurations, scale, filters),
+        "scripted": bool(programs),
+        **({"chosen_note": note} if note else {}),
+    }
+
+
+def _configuration(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
+    named, resampler, label = data.configuration, filters.resampler, data.label
+    bins = data.separability.bins
+    return {
+        "dataset": named.dataset,
+        "system_a": named.system_a.name,
+        "system_b": named.system_b.name,
+        "instances": len(data.selection.instance_ids),
+        "pairs": len(data.selection.pairs),
+        "chosen": data.chosen,
+        **({"chosen_note": selection_note(data.chosen)} if data.chosen else {}),
+        **separability_findings(data.selection.instance_ids, data.separability),
+        "raters": [_people(data, filters, scripted)]
+        + [
+            {
+                **rater_findings(judge.rater, bins, resampler, label),
+                **weighted_findings(judge.rater, resampler, label),
+                **_why_no_bins(data),
+                **judge.status,
+                **compute_measures(MeasureInput(judge.rater, data.people, resampler, label)),
+            }
+            for judge in data.judges
+        ],
+    }
+
+
+def _people(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
+    people, resampler, label = data.people, filters.resampler, data.label
+    programs = len(scripted & set(people.rated.raters))
+    return {
+        **rater_findings(people, data.separability.bins, resampler, label),
+        **weighted_findings(people, resampler, label),
+        **_why_no_bins(data),
+        "scripted": programs > 0,
+        "scripted_raters": programs,
+        **({"note": SCRIPTED} if programs else {}),
+        **compute_measures(MeasureInput(people, people, resampler, label)),
+    }
+
+
+def _why_no_bins(data: ConfigurationData) -> dict[str, str]:
+    return {} if data.separability.bins else {"why": f"no bins: {data.separability.why}"}
