@@ -1,4 +1,4 @@
-"""Logical consistency of one rater: verdicts under swapped order, repetition and negation.
+"""Verdicts of one rater on a pair of texts, under swapped order, repetition and negation.
 
 A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`) that add up, so
 `analysis.bootstrap` can resample instances without seeing a verdict again.
