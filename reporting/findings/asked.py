@@ -14,7 +14,7 @@ from annotation.studies.outcomes import batches_named
 from annotation.studies.questions import question_named
 from annotation.studies.separability_runs import names_of
 from judging.outcomes.judgments import judges_of
-from reporting.findings.inputs import Filters
+from reporting.findings.inputs import DEFAULT_EPSILON, Filters
 
 
 def similarity_named(study: Study, name: str | None) -> str | None:
@@ -53,10 +53,24 @@ def judge_names(study: Study) -> list[str]:
     return sorted({run.judge.name for runs in asked for run in runs})
 
 
-def filters_of(study: Study, query: QueryDict) -> Filters:
-    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete` and `question`.
+def epsilon_named(text: str) -> float:
+    """Read the agreement that a judge may lack; empty text stands for the default.
 
-    Raises: UnknownName for an unknown similarity, batch, judge or question.
+    Raises: UnknownName unless it is a number from 0 to 1.
+    """
+    try:
+        value = float(text or DEFAULT_EPSILON)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UnknownName(f"epsilon is a number from 0 to 1, such as 0.1 for crowd workers, not {text}")
+    return value
+
+
+def filters_of(study: Study, query: QueryDict) -> Filters:
+    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete`, `question` and `epsilon`.
+
+    Raises: UnknownName for an unknown similarity, batch, judge or question, or another ε than 0 to 1.
     """
     batches = batches_named(study, [name for name in query.getlist("batch") if name])
     return Filters(
@@ -65,6 +79,7 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
         judges=judges_named(study, [name for name in query.getlist("judge") if name]),
         drop_incomplete=query.get("drop_incomplete", "") in ("1", "on", "true"),
         question=question_named(study, query.get("question", "")),
+        epsilon=epsilon_named(query.get("epsilon", "")),
     )
 
 
@@ -79,6 +94,8 @@ def query_of(filters: Filters, **more: str) -> str:
         query.append(("drop_incomplete", "1"))
     if filters.question_number != MAIN and filters.question:
         query.append(("question", filters.question.key))
+    if filters.epsilon != DEFAULT_EPSILON:
+        query.append(("epsilon", str(filters.epsilon)))
     return urlencode(query)
 
 

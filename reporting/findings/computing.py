@@ -6,6 +6,7 @@ from annotation.core.version import VERSION
 from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.inputs import ConfigurationData, Filters, StudyData
+from reporting.findings.judge_findings import judge_findings
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.pooled import pooled_findings
 from reporting.findings.rankings import rankings
@@ -26,6 +27,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "pooled": _pooled(data, scale, filters),
         "rankings": rankings(data.configurations, filters),
         "amendments": data.amendments,
+        **judge_findings(data.configurations, scale, filters),
     }
 
 

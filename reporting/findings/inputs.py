@@ -10,12 +10,15 @@ from reporting.core.estimates import Resampler
 from reporting.core.raters import JudgeRater, Rater
 from reporting.findings.separability_bins import Measured, Separability
 
+DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.replacement`
+
 
 @dataclass(frozen=True)
 class Filters:
     """Which part of a study findings cover, and the bootstrap settings; `None` stands for all.
 
     batches : names of batches
+    epsilon : how much less than a person a judge may agree with people and still replace one
     """
 
     similarity: str | None = None
@@ -27,6 +30,7 @@ class Filters:
     stage: str = "first"
     judges: tuple[str, ...] | None = None
     question: Question | None = None  # one of several; None where the study asks one only
+    epsilon: float = DEFAULT_EPSILON
 
     @property
     def question_number(self) -> int:
@@ -48,6 +52,7 @@ class Filters:
             "drop_incomplete": self.drop_incomplete,
             "stage": self.stage,
             **({} if self.question is None else {"question": self.question.key}),
+            "epsilon": self.epsilon,
             "rounds": self.rounds,
             "level": self.resampler.level,
             "seed": self.seed,

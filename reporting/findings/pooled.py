@@ -33,11 +33,10 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     if scale.why:
         return _undefined(scale.why)
-    together = np.concatenate(scale.values)
-    if np.isnan(together).all():
+    bins = pooled_bins(scale)
+    if bins is None:
         return _undefined("no selected instance has a separability")
-    bins = bins_of(together, POOLED_BINS)
-    missing = int(np.isnan(together).sum())
+    missing = int((bins.of_instance < 0).sum())
     return {
         **scale.described,
         "edges": bins.edges.tolist(),
@@ -45,6 +44,12 @@ def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, 
         **({"why": f"{missing} matchups have no separability and are in no bin"} if missing else {}),
         "mean_consistency_by_bin": _by_bin(everything, bins, filters),
     }
+
+
+def pooled_bins(scale: StudyScale) -> Bins | None:
+    """Return five equal-width bins of all configurations' instances, one after another; None without a separability."""
+    together = np.concatenate([np.empty(0), *scale.values])
+    return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
 
 
 def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:

@@ -6,7 +6,7 @@ from typing import Any
 from annotation.models import Batch, Study
 from annotation.studies.questions import question_named
 from reporting.findings.computing import compute_findings
-from reporting.findings.inputs import Filters
+from reporting.findings.inputs import DEFAULT_EPSILON, Filters
 from reporting.findings.reading import read_study
 
 
@@ -21,6 +21,7 @@ def findings(
     seed: int = 0,
     judges: tuple[str, ...] | None = None,
     question: str = "",
+    epsilon: float = DEFAULT_EPSILON,
 ) -> dict[str, Any]:
     """Compute all findings of a study.
 
@@ -30,12 +31,14 @@ def findings(
     rounds, seed    : of the bootstrap; the same seed gives the same intervals
     judges          : names of the judges to show; all when left out
     question        : the key of the question that they are about; the main one when left out
+    epsilon         : how much less than a person a judge may agree with people and still replace one
     """
     chosen = None if batches is None else tuple(batch.name for batch in batches)
     about = question_named(study, question)
-    return findings_under(
-        study, Filters(similarity, chosen, bins, drop_incomplete, rounds, seed, judges=judges, question=about)
+    filters = Filters(
+        similarity, chosen, bins, drop_incomplete, rounds, seed, judges=judges, question=about, epsilon=epsilon
     )
+    return findings_under(study, filters)
 
 
 def findings_under(study: Study, filters: Filters) -> dict[str, Any]:

@@ -18,6 +18,8 @@ def as_text(found: dict[str, Any]) -> str:
     blocks += [_configuration(one) for one in found["configurations"]]
     if found["rankings"]:
         blocks.append("\n".join(["rankings", *(line for one in found["rankings"] for line in _ranking(one))]))
+    if found["replacement"]:
+        blocks.append("\n".join(["may a judge replace people?", *map(_verdict, found["replacement"])]))
     if found["amendments"]:
         blocks.append("\n".join(["changed after rating had begun", *map(_amendment, found["amendments"])]))
     return "\n\n".join(blocks)
@@ -97,6 +99,10 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]
+
+
+def _verdict(one: dict[str, Any]) -> str:
+    return printable(f"  {one['judge']}: {one['verdict']['text']}")
 
 
 def _amendment(one: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
-from reporting.findings.asked import judges_named, similarity_named
+from reporting.findings.asked import epsilon_named, judges_named, similarity_named
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 
@@ -23,6 +23,13 @@ class Command(TandemCommand):
         argument("--judge", action="append", default=[], help="only this judge; may be repeated"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
         argument("--drop-incomplete", action="store_true", help="leave out rating sets that lack a rating"),
+        argument(
+            "--epsilon",
+            default="",
+            metavar="ε",
+            help="how much less than a person a judge may agree with people and still replace one: 0.1 for crowd workers "
+            "(default), 0.15 for skilled raters, 0.2 for experts",
+        ),
         argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
     )
 
@@ -38,5 +45,6 @@ class Command(TandemCommand):
             judges=judges_named(study, options["judge"]),
             question=options["question"],
             seed=options["seed"],
+            epsilon=epsilon_named(options["epsilon"]),
         )
         self.say_numbers(numbers, options["format"], as_text)

@@ -24,11 +24,22 @@ def slug(db: None) -> str:
 def test_json_is_all_that_is_printed(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("findings", slug, "--format", "json", "--seed", "7", "--batch", "news-batch", "--drop-incomplete")
     found = json.loads(capsys.readouterr().out)
-    assert list(found) == ["study", "version", "filters", "configurations", "pooled", "rankings", "amendments"]
+    older = ["study", "version", "filters", "configurations", "pooled", "rankings", "amendments"]
+    assert list(found)[:7] == older
     assert (found["study"], found["version"]) == ("shown", VERSION)
     assert found["filters"]["seed"] == 7
     assert found["filters"]["batches"] == ["news-batch"]
     assert found["filters"]["drop_incomplete"] is True
+
+
+def test_epsilon_is_a_number_from_0_to_1(slug: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("findings", slug, "--format", "json", "--epsilon", "0.2")
+    assert json.loads(capsys.readouterr().out)["replacement"][0]["epsilon"] == 0.2
+    call_command("findings", slug)
+    assert "may a judge replace people?\n  direct: Cannot be told" in capsys.readouterr().out
+    for wrong in ("much", "-0.1", "1.5", "nan"):
+        with pytest.raises(CommandError, match="epsilon is a number from 0 to 1"):
+            call_command("findings", slug, f"--epsilon={wrong}")
 
 
 def test_text_holds_numbers_and_no_control_characters(slug: str, capsys: pytest.CaptureFixture[str]) -> None:

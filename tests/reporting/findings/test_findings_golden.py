@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.models import Study
+from annotation.models import Pair, Study
+from judging.models import Judge, JudgeRun, Judgment
 from reporting.findings.study_findings import findings
 from tests.reporting.builders import GOLDEN, GOLDEN_CONFIGURATIONS, build_golden, build_study, separate
 
@@ -38,6 +39,22 @@ def store_published() -> Study:
         columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
         separate(built, list(columns), known["norm_sep_paper"])
     return study
+
+
+def test_judge_of_the_published_study_has_no_alternative_annotator_verdict(study: Study) -> None:
+    votes = {(p.matchup_id, p.index): p for p in Pair.objects.filter(matchup__instance__study=study)}
+    made = Judge.objects.create(name="first", method="direct", params={})
+    run = JudgeRun.objects.create(study=study, judge=made, status="done")
+    Judgment.objects.bulk_create(
+        Judgment(run=run, pair=pair, order="ab", status="parsed", verdict=-1) for pair in votes.values()
+    )
+    (found,) = findings(study)["replacement"]
+    assert found["alternative_annotator"]["passes"] is None
+    assert found["alternative_annotator"]["why"] == "0 people, 3 needed"
+    assert found["verdict"]["text"].endswith("no verdict: nobody rated more than 22 instances.")
+    overall = found["non_inferiority"]["overall"]
+    assert (overall["difference"]["n"], overall["difference"]["n_instances"]) == (1500, 100)
+    assert sum(one["instances"] for one in found["non_inferiority"]["bins"]) == 100
 
 
 @pytest.mark.parametrize("key", GOLDEN_CONFIGURATIONS)

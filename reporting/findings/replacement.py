@@ -1,0 +1,190 @@
+"""May a judge stand in for people: tests per judge over all configurations, and win rates with the judge's help."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.jackknife import MIN_CLUSTERS
+from analysis.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
+from analysis.refusal import Refusal
+from analysis.replacement import (
+    MIN_INSTANCES,
+    MIN_PEOPLE,
+    AlternativeAnnotatorTest,
+    alternative_annotator_test,
+    prediction_powered_win_rate,
+    win_shares,
+)
+from analysis.types import FloatArray
+from reporting.core.estimates import Estimate, number
+from reporting.core.raters import Rater
+from reporting.findings.inputs import ConfigurationData, Filters
+from reporting.findings.separability_bins import Bins
+from reporting.findings.study_votes import StudyVotes
+from reporting.findings.verdicts import shown, verdict
+
+TIE_EQUALS_TIE = "a tie agrees with a tie only"
+TIE_IS_HALF = "a tie is half a win"
+CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
+NO_VOTES = "no pair has votes of two people and a verdict"
+NO_RATED = "no instance has votes of people and a verdict"
+NO_CHANCE = "the chance of {n} rated instances is not recorded, or their HITs record different ones"
+
+
+def replacement(
+    everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+) -> list[dict[str, Any]]:
+    """Return one object per judge: both tests, win rates per configuration, and the verdict."""
+    return [_judge(name, everything, votes, bins, filters) for name in votes.judges]
+
+
+def _judge(
+    name: str, everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+) -> dict[str, Any]:
+    judge, epsilon = votes.judges[name], filters.epsilon
+    given = (judge, votes.votes, votes.instance)
+    alternative = alternative_annotator_test(*given, epsilon=epsilon)
+    level = filters.resampler.level
+    overall = non_inferiority(*given, margin=epsilon, level=level)
+    listed = [] if bins is None else bins.listed()
+    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), margin=epsilon, level=level) if listed else ()
+    summed = [shown(one, overall, low=low, high=high) for one, (low, high, _) in zip(by_bin, listed, strict=True)]
+    return {
+        "judge": name.removeprefix("judge:"),
+        "rater": name,
+        "epsilon": epsilon,
+        "alternative_annotator": _alternative_annotator(alternative, votes.people),
+        "non_inferiority": {
+            "overall": _non_inferiority(overall, shown(overall).needed),
+            "bins": [
+                {"low": number(low), "high": number(high), "instances": n, **_non_inferiority(one, sums.needed)}
+                for (low, high, n), one, sums in zip(listed, by_bin, summed, strict=True)
+            ],
+        },
+        "prediction_powered": [
+            _prediction_powered(data, rater, level)
+            for data in everything
+            for rater in data.raters
+            if rater.name == name
+        ],
+        "verdict": verdict(overall, summed, alternative),
+    }
+
+
+def _alternative_annotator(found: AlternativeAnnotatorTest, people: Sequence[str]) -> dict[str, Any]:
+    return {
+        "epsilon": found.epsilon,
+        "winning_rate": number(found.winning_rate),
+        "passes": found.passes,
+        "advantage": number(found.advantage),
+        "tested": sum(one.tested for one in found.people),
+        "min_instances": MIN_INSTANCES,
+        "min_people": MIN_PEOPLE,
+        "without_judge": found.without_judge,
+        "curve": [
+            {"epsilon": epsilon, "winning_rate": number(rate)}
+            for epsilon, rate in zip(found.epsilons.tolist(), found.winning_rates.tolist(), strict=True)
+        ],
+        "people": [
+            {
+                "rater": people[one.person],
+                "n_instances": one.n_instances,
+                "tested": one.tested,
+                "judge_wins": one.judge_wins,
+                "person_wins": one.person_wins,
+                "p_value": number(one.p_value),
+                "adjusted": number(one.adjusted),
+                "rejected": one.rejected,
+            }
+            for one in found.people
+        ],
+        **_why(found.refusal),
+    }
+
+
+def _non_inferiority(found: NonInferiority, needed: int | None) -> dict[str, Any]:
+    return {
+        "difference": _estimate(
+            (found.difference, found.low, found.high),
+            n=found.n_votes,
+            of="votes",
+            n_instances=found.n_instances,
+            level=found.level,
+            tie_rule=TIE_EQUALS_TIE,
+            excluded=found.without_judge,
+            why=str(found.refusal) if found.n_votes else NO_VOTES,
+        ),
+        "judge_agreement": number(found.judge_agreement),
+        "people_agreement": number(found.people_agreement),
+        "n_people": found.n_people,
+        "passes": found.passes,
+        "needed": needed,
+        **_why(found.refusal),
+    }
+
+
+def _prediction_powered(data: ConfigurationData, judge: Rater, level: float) -> dict[str, Any]:
+    """Return A's win rate from people's votes with the judge's help, and from people's votes alone."""
+    n = len(data.selection.instance_ids)
+    people, f = (
+        win_shares(-one.rated.outcomes.verdict, one.rated.outcomes.instance, n) for one in (data.people, judge)
+    )
+    chances = _chances(data.people, n)
+    rated = ~np.isnan(people) & ~np.isnan(f)
+    unknown = int(np.isnan(chances[rated]).sum())
+    drawn_unequally = any(row["kind"] not in CHOSEN for row in data.chosen)
+    weighted = not unknown and bool(rated.any())
+    found = prediction_powered_win_rate(
+        np.where(rated, people, np.nan),
+        f,
+        probabilities=chances if weighted else None,
+        random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
+        level=level,
+    )
+    why = str(found.refusal) if found.refusal else ""
+    values = (found.estimate, found.low, found.high)
+    if drawn_unequally and unknown and not why:
+        why, values = NO_CHANCE.format(n=unknown), (np.nan, np.nan, np.nan)
+    shared = {"n": found.n_rated, "of": "instances", "n_instances": found.n_rated, "level": level}
+    shared |= {"tie_rule": TIE_IS_HALF, "excluded": int((~np.isnan(people)).sum()) - found.n_rated}
+    plain = found.plain
+    undefined = bool(why)
+    return {
+        "dataset": data.configuration.dataset,
+        "system_a": data.configuration.system_a.name,
+        "system_b": data.configuration.system_b.name,
+        "win_rate_a": _estimate(values, **shared, why=why),
+        "plain": _estimate(
+            (plain.estimate, plain.low, plain.high),
+            **shared,
+            why=NO_RATED if not rated.any() else str(Refusal("instances", found.n_rated, MIN_CLUSTERS)),
+        ),
+        "coefficient": None if undefined else number(found.coefficient),
+        "effective_n": None if undefined else number(found.effective_n),
+        "saved": None if undefined else number(found.saved),
+        "n_rated": found.n_rated,
+        "n_judged": found.n_judged,
+        "weighted": weighted and bool(np.ptp(chances[rated])),
+        **({"why": why} if why else {}),
+    }
+
+
+def _chances(people: Rater, n_instances: int) -> FloatArray:
+    """Return the recorded inclusion probability of each instance; NaN where votes record none, or different ones."""
+    rated = people.rated
+    least, most = np.full(n_instances, np.inf), np.full(n_instances, -np.inf)
+    unknown = np.isnan(rated.chance)
+    np.minimum.at(least, rated.outcomes.instance, np.where(unknown, -np.inf, rated.chance))
+    np.maximum.at(most, rated.outcomes.instance, np.where(unknown, np.inf, rated.chance))
+    return np.where(least == most, least, np.nan)
+
+
+def _estimate(values: Iterable[float], *, why: str, **rest: Any) -> Estimate:
+    value, low, high = values
+    found = {"value": number(value), "low": number(low), "high": number(high), **rest}
+    return {**found, "why": why} if found["low"] is None and why else found
+
+
+def _why(refusal: Refusal | None) -> dict[str, str]:
+    return {"why": str(refusal)} if refusal else {}

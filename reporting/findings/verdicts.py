@@ -1,0 +1,172 @@
+"""May a judge replace a single rater: one rule for what the tests showed, and its sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Literal
+
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from analysis.jackknife import MIN_CLUSTERS
+from analysis.non_inferiority import NonInferiority, instances_to_pass
+from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
+from reporting.core.estimates import number
+
+Status = Literal["nothing", "few", "passes", "worse", "open"]
+Values = dict[str, Any]
+
+RULES = {
+    "everywhere": gettext_noop("May replace a single rater, whatever the separability (ε = %(epsilon)s)."),
+    "from": gettext_noop("May replace a single rater above separability %(from)s (ε = %(epsilon)s)."),
+    "overall": gettext_noop("May replace a single rater (ε = %(epsilon)s); by separability it cannot be told."),
+    "overall_only": gettext_noop(
+        "May replace a single rater over all instances together (ε = %(epsilon)s), but not even where they are most "
+        "separable is it shown by itself."
+    ),
+    "worse": gettext_noop(
+        "May not replace a single rater: its agreement with people differs from theirs with one another by "
+        "%(difference)s [%(low)s, %(high)s], worse than −ε = −%(epsilon)s."
+    ),
+    "open": gettext_noop(
+        "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
+        "%(difference)s [%(low)s, %(high)s], which is not surely above −ε = −%(epsilon)s."
+    ),
+    "few": gettext_noop("Cannot be told whether it may replace a single rater."),
+    "nothing": gettext_noop("Cannot be told: no pair has votes of two people and a verdict of this judge."),
+}
+UNTESTED = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no votes of two people.")
+NEXT_BIN = {  # the first bin from the top that does not pass
+    "worse": gettext_noop("From separability %(low)s to %(high)s its agreement is worse by more than ε."),
+    "needs": gettext_noop("Below %(high)s it cannot be told: %(instances)s, about %(needed)s would do."),
+    "hopeless": gettext_noop("Below %(high)s it cannot be told: %(instances)s, and more would hardly show it."),
+}
+MORE = {  # about all instances together
+    "needs": gettext_noop("With %(instances)s it is open; about %(needed)s would do."),
+    "hopeless": gettext_noop("With %(instances)s it is open, and more would hardly show it."),
+}
+ALTERNATIVE = {
+    "passes": gettext_noop(
+        "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people."
+    ),
+    "fails": gettext_noop(
+        "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people."
+    ),
+    "few": gettext_noop(
+        "The alternative-annotator test gives no verdict: %(tested)s people rated %(min_instances)s instances or more, "
+        "and it takes %(min_people)s."
+    ),
+    "nobody": gettext_noop(
+        "The alternative-annotator test gives no verdict: nobody rated more than %(most)s instances."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a test of non-inferiority showed, over all instances or in a bin from `low` to `high`.
+
+    needed : instances that would pass, were all as found; None where more would hardly help
+    """
+
+    status: Status
+    n: int
+    needed: int | None
+    low: float | None = None
+    high: float | None = None
+
+
+def shown(
+    found: NonInferiority, like: NonInferiority | None = None, *, low: float | None = None, high: float | None = None
+) -> Shown:
+    """Sum up a test; below five instances the number needed is taken from the difference and spread of `like`."""
+    few = found.n_instances < MIN_CLUSTERS
+    needed = instances_to_pass(like if few and like else found, margin=found.margin)
+    status: Status
+    if not found.n_votes:
+        status = "nothing"
+    elif found.low > -found.margin:  # of a bin after one that did not pass too
+        status = "passes"
+    elif found.high < -found.margin:
+        status = "worse"
+    else:
+        status = "few" if few else "open"
+    return Shown(status, found.n_instances, None if status == "passes" else needed, low, high)
+
+
+def verdict(overall: NonInferiority, bins: Sequence[Shown], alternative: AlternativeAnnotatorTest) -> dict[str, Any]:
+    """Return {rule, values, text}: the text in English, and `until`, the instances needed, where that is a number.
+
+    bins : from the least separable up; empty where there are none
+    """
+    whole = shown(overall)
+    above = list(takewhile(lambda one: one.status in ("passes", "nothing"), reversed(bins)))
+    stop = bins[-1 - len(above)] if len(above) < len(bins) else None
+    while above and above[-1].status == "nothing":
+        above.pop()
+    rule = _rule(whole, bool(above), stop)
+    undecided = stop if rule in ("from", "overall_only") else whole
+    values: Values = {
+        "epsilon": overall.margin,
+        "difference": number(overall.difference),
+        "low": number(overall.low),
+        "high": number(overall.high),
+        "instances": whole.n,
+    }
+    if rule in ("from", "everywhere"):
+        values["from"] = above[-1].low
+        values["untested"] = [{"low": one.low, "high": one.high} for one in above if one.status == "nothing"]
+    if stop is not None and undecided is stop:
+        values["next_bin"] = {"status": stop.status, "low": stop.low, "high": stop.high, "instances": stop.n}
+    if undecided is not None and undecided.status in ("few", "open"):
+        values["needed"] = undecided.needed
+    values["alternative"] = _alternative(alternative)
+    with translation.override("en"):
+        text = verdict_text(rule, values)
+    until = values.get("needed")
+    return {"rule": rule, "values": values, "text": text, **({"until": until} if until else {})}
+
+
+def _rule(whole: Shown, above: bool, stop: Shown | None) -> str:
+    """Return the rule; `above` tells whether the most separable bins pass, `stop` is the first that does not."""
+    if whole.status in ("nothing", "few"):
+        return whole.status
+    if above:
+        return "everywhere" if stop is None and whole.status == "passes" else "from"
+    if whole.status == "passes":
+        return "overall" if stop is None else "overall_only"
+    return whole.status
+
+
+def _alternative(found: AlternativeAnnotatorTest) -> Values:
+    tested = [one for one in found.people if one.tested]
+    values = {"tested": len(tested), "most": max((one.n_instances for one in found.people), default=0)}
+    if found.passes is not None:
+        won = sum(one.rejected for one in tested)
+        return {"rule": "passes" if found.passes else "fails", "won": won, **values}
+    least = {"min_instances": MIN_INSTANCES, "min_people": MIN_PEOPLE}
+    return {"rule": "few" if tested else "nobody" if found.people else "", **values, **least}
+
+
+def verdict_text(rule: str, values: Values) -> str:
+    """Return a verdict's sentences in the active language."""
+    sentences = [_(RULES[rule]) % _shown_values(values)]
+    sentences += [_(UNTESTED) % _shown_values(gap) for gap in values.get("untested", [])]
+    hope = "hopeless" if values.get("needed") is None else "needs"
+    if "next_bin" in values:
+        next_bin = {**values["next_bin"], "needed": values.get("needed")}
+        words = NEXT_BIN.get(next_bin["status"], NEXT_BIN[hope])
+        sentences.append(_(words) % _shown_values(next_bin))
+    elif "needed" in values:
+        sentences.append(_(MORE[hope]) % _shown_values(values))
+    if alternative := values["alternative"]["rule"]:
+        sentences.append(_(ALTERNATIVE[alternative]) % values["alternative"])
+    return " ".join(sentences)
+
+
+def _shown_values(values: Values) -> Values:
+    """Format numbers: two decimals, counts with their noun."""
+    n = values.get("instances", 0)
+    numbers = {name: f"{value:z.2f}" for name, value in values.items() if isinstance(value, float)}
+    return {**values, **numbers, "instances": ngettext("%(n)s instance", "%(n)s instances", n) % {"n": n}}

@@ -1,0 +1,73 @@
+"""Builds what findings are computed from as arrays, without a database."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.types import Outcomes
+from annotation.studies.rated_pairs import RatedPairs
+from reporting.core.raters import JudgeRater, Positions, Rater, rater
+from reporting.findings.inputs import Compared, ComparedSystem, ConfigurationData, Pairs, Selected
+from reporting.findings.separability_bins import Separability
+
+Row = tuple[int, int, str, float | None]  # instance, pair, rater, verdict
+
+
+def rater_of(name: str, kind: str, rows: Sequence[Row], chance: Mapping[int, float] | None = None) -> Rater:
+    """Make a rater from (instance, pair, rater's code, verdict)."""
+    codes = tuple(sorted({row[2] for row in rows}))
+    column = [np.array([row[n] for row in rows], dtype=np.int64) for n in (0, 1)]
+    outcomes = Outcomes(
+        instance=column[0],
+        pair=column[1],
+        a=np.zeros(len(rows), dtype=np.int64),
+        b=np.ones(len(rows), dtype=np.int64),
+        verdict=np.array([row[3] for row in rows], dtype=np.float64),
+        rater=np.array([codes.index(row[2]) for row in rows], dtype=np.int64),
+    )
+    known = np.array([(chance or {}).get(row[0], np.nan) for row in rows], dtype=np.float64)
+    first_is_a = np.ones(len(rows), dtype=bool)
+    rated = RatedPairs(outcomes, first_is_a, codes, known, np.full(len(rows), np.nan))
+    return rater(name, kind, rated, Positions(column[0], outcomes.verdict), {}, drop_incomplete=False)
+
+
+def configuration_data(
+    people: Sequence[Row],
+    judges: Mapping[str, Sequence[tuple[int, int, float | None]]],
+    *,
+    instances: int,
+    dataset: str = "news",
+    systems: tuple[str, str] = ("one", "two"),
+    chance: Mapping[int, float] | None = None,
+    chosen: Sequence[dict[str, Any]] = (),
+    prefix: str = "",
+    lengths: Mapping[tuple[int, int], tuple[float, float]] | None = None,
+    families: Mapping[str, str] | None = None,
+) -> ConfigurationData:
+    """Make one configuration; a judge has (instance, pair, verdict), `families` those of systems and judges by name."""
+    keys = sorted({row[:2] for row in people} | {row[:2] for rows in judges.values() for row in rows})
+    given = lengths or {}
+    pairs = Pairs(
+        instance=np.array([key[0] for key in keys], dtype=np.int64),
+        index=np.array([key[1] for key in keys], dtype=np.int64),
+        length_a=np.array([given.get(key, (100, 100))[0] for key in keys], dtype=np.float64),
+        length_b=np.array([given.get(key, (100, 100))[1] for key in keys], dtype=np.float64),
+        gold=np.full(len(keys), np.nan),
+    )
+    a, b = (ComparedSystem(name, (families or {}).get(name, "")) for name in systems)
+    return ConfigurationData(
+        configuration=Compared(dataset, a, b),
+        selection=Selected(tuple(f"{prefix or dataset}-{n}" for n in range(instances)), pairs),
+        separability=Separability(None, np.full(instances, np.nan), None),
+        people=rater_of("people", "person", people, chance),
+        judges=tuple(
+            JudgeRater(
+                rater_of(f"judge:{name}", "judge", [(i, pair, f"judge:{name}", verdict) for i, pair, verdict in rows]),
+                {"asked": len(rows)},
+                (families or {}).get(name, ""),
+            )
+            for name, rows in judges.items()
+        ),
+        chosen=list(chosen),
+    )

@@ -1,0 +1,167 @@
+"""The rule table of whether a judge may replace a single rater: each rule, and its words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import translation
+
+from analysis.non_inferiority import NonInferiority
+from analysis.refusal import too_few
+from analysis.replacement import AlternativeAnnotatorTest, PersonTest
+from reporting.findings.verdicts import Shown, shown, verdict, verdict_text
+
+NAN = float("nan")
+EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
+
+
+def measured(difference: float = 0.0, low: float = -0.05, high: float = 0.05, n: int = 50) -> NonInferiority:
+    """Build what a test over n instances found; without an interval below five."""
+    few = n < 5
+    return NonInferiority(
+        margin=0.1,
+        difference=difference if n else NAN,
+        low=NAN if few else low,
+        high=NAN if few else high,
+        level=0.95,
+        standard_error=(high - low) / 4 if n > 1 else NAN,
+        judge_agreement=0.6,
+        people_agreement=0.6,
+        n_votes=6 * n,
+        n_instances=n,
+        n_people=9,
+        without_judge=0,
+        two_way=False,
+        passes=None if few else low > -0.1,
+        refusal=too_few("instances", n, 5),
+    )
+
+
+PASSES, OPEN, WORSE = measured(), measured(-0.03, -0.2, 0.14), measured(-0.3, -0.4, -0.2)
+FEW, NOTHING, HOPELESS = measured(n=3), measured(n=0), measured(-0.15, -0.3, 0.0)
+
+
+def people(*tests: tuple[int, float]) -> AlternativeAnnotatorTest:
+    """Build the other test, of people with so many instances and adjusted p-values."""
+    listed = tuple(
+        PersonTest(place, n, 0.8, 0.7, p if n >= 30 else NAN, p if n >= 30 else NAN)
+        for place, (n, p) in enumerate(tests)
+    )
+    counted = [one for one in listed if one.tested]
+    refusal = too_few("people", len(counted), 3)
+    rate = NAN if refusal else sum(one.rejected for one in counted) / len(counted)
+    nothing = np.empty(0)
+    return AlternativeAnnotatorTest(
+        0.1, rate, None if refusal else rate >= 0.5, NAN, listed, nothing, nothing, 0, refusal
+    )
+
+
+NOBODY = people((22, NAN), (9, NAN))
+
+
+def decide(overall: NonInferiority, *bins: NonInferiority, alternative: AlternativeAnnotatorTest = NOBODY) -> Any:
+    """Decide from a test over all and those of bins, the least separable first."""
+    edges = EDGES[-len(bins) :] if bins else ()
+    summed = [shown(one, overall, low=low, high=high) for one, (low, high) in zip(bins, edges, strict=True)]
+    return verdict(overall, summed, alternative)
+
+
+@pytest.mark.parametrize(
+    ("rule", "overall", "bins"),
+    [
+        ("everywhere", PASSES, [PASSES] * 5),
+        ("everywhere", PASSES, [NOTHING, PASSES, PASSES, NOTHING, PASSES]),
+        ("from", PASSES, [FEW, OPEN, PASSES, PASSES, PASSES]),
+        ("from", WORSE, [WORSE, WORSE, WORSE, WORSE, PASSES]),
+        ("from", OPEN, [PASSES] * 5),
+        ("from", PASSES, [PASSES, WORSE, PASSES, PASSES, PASSES]),
+        ("overall", PASSES, []),
+        ("overall", PASSES, [NOTHING] * 5),
+        ("overall_only", PASSES, [PASSES, PASSES, PASSES, PASSES, OPEN]),
+        ("overall_only", PASSES, [PASSES, PASSES, PASSES, FEW, NOTHING]),
+        ("worse", WORSE, [PASSES, PASSES, PASSES, PASSES, WORSE]),
+        ("worse", WORSE, []),
+        ("open", OPEN, [OPEN] * 5),
+        ("open", HOPELESS, []),
+        ("few", FEW, [FEW, NOTHING, NOTHING, NOTHING, FEW]),
+        ("nothing", NOTHING, [NOTHING] * 5),
+        ("nothing", NOTHING, []),
+    ],
+)
+def test_rule(rule: str, overall: NonInferiority, bins: list[NonInferiority]) -> None:
+    found = decide(overall, *bins)
+    assert found["rule"] == rule
+    assert "%(" not in found["text"]
+    assert "None" not in found["text"]
+    with translation.override("de"):
+        assert decide(overall, *bins)["text"] == found["text"], "the JSON is English"
+        german = verdict_text(found["rule"], found["values"])
+    assert "Rater" in german
+    assert "%(" not in german
+
+
+def test_words_of_a_judge_who_may_replace_from_some_separability_up() -> None:
+    found = decide(PASSES, FEW, OPEN, PASSES, PASSES, PASSES)
+    needed = shown(OPEN).needed
+    assert found["text"] == (
+        "May replace a single rater above separability 0.40 (ε = 0.10). "
+        f"Below 0.40 it cannot be told: 50 instances, about {needed} would do. "
+        "The alternative-annotator test gives no verdict: nobody rated more than 22 instances."
+    )
+    assert (found["values"]["from"], found["until"]) == (0.4, needed)
+
+
+def test_too_small_a_bin_is_planned_by_the_spread_of_all() -> None:
+    assert shown(FEW, PASSES).needed == shown(PASSES).needed or shown(PASSES).needed is None
+    assert decide(PASSES, FEW, PASSES)["until"] == shown(measured(n=3), measured()).needed
+    assert "Below 0.80 it cannot be told: 3 instances, about" in decide(PASSES, FEW, PASSES)["text"]
+
+
+def test_worse_bin_below_is_said_to_be_worse_and_asks_for_no_more() -> None:
+    found = decide(OPEN, WORSE, PASSES)
+    assert "From separability 0.60 to 0.80 its agreement is worse by more than ε." in found["text"]
+    assert "until" not in found
+
+
+def test_difference_beyond_the_margin_is_not_mended_by_more_instances() -> None:
+    assert "With 50 instances it is open, and more would hardly show it." in decide(HOPELESS)["text"]
+    assert "Below 0.80 it cannot be told: 50 instances, and more would" in decide(OPEN, HOPELESS, PASSES)["text"]
+    assert "until" not in decide(HOPELESS)
+
+
+def test_worse_judge_has_its_difference_said() -> None:
+    assert decide(WORSE)["text"].startswith(
+        "May not replace a single rater: its agreement with people differs from theirs with one another by -0.30 "
+        "[-0.40, -0.20], worse than −ε = −0.10."
+    )
+
+
+def test_bins_without_votes_are_named() -> None:
+    found = decide(PASSES, NOTHING, PASSES, NOTHING, PASSES, NOTHING)
+    gaps = [(gap["low"], gap["high"]) for gap in found["values"]["untested"]]
+    assert gaps == [(0.8, 1.0), (0.4, 0.6)]
+    assert "Nothing is known from separability 0.40 to 0.60" in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("alternative", "words"),
+    [
+        (people((40, 0.01), (40, 0.02), (40, 0.5)), "test passes: the judge holds up against 2 of 3 people."),
+        (people((40, 0.01), (40, 0.6), (40, 0.5)), "does not pass: the judge holds up against 1 of 3 people."),
+        (people((40, 0.01), (31, 0.6), (29, NAN)), "no verdict: 2 people rated 30 instances or more, and it takes 3."),
+        (NOBODY, "gives no verdict: nobody rated more than 22 instances."),
+    ],
+)
+def test_other_test_is_said_beside(alternative: AlternativeAnnotatorTest, words: str) -> None:
+    assert decide(PASSES, alternative=alternative)["text"].endswith(words)
+
+
+def test_nothing_is_said_of_the_other_test_where_there_are_no_votes() -> None:
+    assert decide(NOTHING, alternative=people())["text"] == (
+        "Cannot be told: no pair has votes of two people and a verdict of this judge."
+    )
+
+
+def test_one_instance_is_singular() -> None:
+    assert "With 1 instance it is open, and more" in decide(measured(n=1))["text"]
+    assert isinstance(shown(PASSES), Shown)
