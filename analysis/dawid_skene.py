@@ -1,7 +1,6 @@
 """One verdict per unit from many raters' by Dawid and Skene's model: each rater has a confusion matrix of their own."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +8,8 @@ import numpy.typing as npt
 from analysis.agreement import VALUES
 from analysis.bootstrap import ratio
 from analysis.errors import NotEnough, ShapeError, UnknownValue
-from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
+from analysis.leave_one_out import Votes, votes_of
+from analysis.types import BoolArray, FloatArray, IntArray, code_array
 
 SMOOTHING = 1e-10  # keeps logarithms finite and moves no posterior that anyone reads
 SHARED = 1e-9  # posteriors that differ by less share the first place
@@ -23,7 +23,7 @@ class DawidSkene:
     posterior  : (n_units, 3) probabilities of the classes; NaN without a vote
     confusion  : (n_raters, 3, 3) probability that a rater gives the column's verdict where the row's is true; NaN for a
                  rater without votes; even where no unit that they rated has the row's class
-    prevalence : (3,) of the classes; of `dawid_skene_votes` (n_groups, 3)
+    prevalence : (3,) of the classes; (n_groups, 3) where units have groups, NaN for one without a vote
     iterations : rounds of expectation and maximisation made
     converged  : whether no posterior moved by `tolerance` or more in the last one
     """
@@ -37,11 +37,17 @@ class DawidSkene:
 
 
 def dawid_skene(
-    ratings: npt.ArrayLike, *, smoothing: float = SMOOTHING, max_iterations: int = 1000, tolerance: float = 1e-9
+    ratings: npt.ArrayLike | Votes,
+    *,
+    group: npt.ArrayLike | None = None,
+    smoothing: float = SMOOTHING,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-9,
 ) -> DawidSkene:
     """Estimate true verdicts, and each rater's confusion matrix, by maximum likelihood (EM from the shares of the votes).
 
-    ratings        : (n_units, n_raters) of -1, 0, +1, NaN for missing
+    ratings        : (n_units, n_raters) of -1, 0, +1, NaN for missing; or `Votes`, as many raters have few each
+    group          : (n_units,) codes from 0 of groups with a prevalence of their own; confusion matrices hold in all of them
     smoothing      : added to each count of a confusion matrix before its rows are divided by their sums: a Dirichlet prior
                      of 1 + smoothing; the default is as good as none. The prevalence has no prior
     max_iterations : rounds at most
@@ -51,59 +57,34 @@ def dawid_skene(
     source         : Dawid and Skene 1979, Maximum likelihood estimation of observer error-rates using the EM algorithm,
                      eqs. 2.3 to 2.5, started as in §4 there
     """
-    votes = verdict_array(ratings)
-    if votes.ndim != 2:
-        raise ShapeError(f"need (n_units, n_raters) ratings, got shape {votes.shape}")
-    unit, rater = np.nonzero(~np.isnan(votes))
-    found = dawid_skene_votes(
-        unit,
-        rater,
-        votes[unit, rater],
-        n_units=votes.shape[0],
-        n_raters=votes.shape[1],
-        smoothing=smoothing,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-    )
-    return replace(found, prevalence=found.prevalence[0])
-
-
-def dawid_skene_votes(
-    unit: npt.ArrayLike,
-    rater: npt.ArrayLike,
-    verdict: npt.ArrayLike,
-    *,
-    n_units: int,
-    n_raters: int,
-    group: npt.ArrayLike | None = None,
-    smoothing: float = SMOOTHING,
-    max_iterations: int = 1000,
-    tolerance: float = 1e-9,
-) -> DawidSkene:
-    """`dawid_skene` of votes in rows, as many raters have few each; units may have groups of their own prevalence.
-
-    unit, rater : (n,) codes from 0; verdict : (n,) of -1, 0, +1, NaN for missing
-    group       : (n_units,) codes from 0, one group when left out; confusion matrices hold in all of them
-    returns     : `DawidSkene` with `prevalence` (n_groups, 3), NaN for a group without a vote
-    raises      : NotEnough without any vote; ShapeError, UnknownValue
-    """
+    given = votes_of(ratings)
     if not (np.isfinite(smoothing) and smoothing > 0 and max_iterations >= 1 and tolerance > 0):
         raise UnknownValue(
             f"smoothing, tolerance and rounds are above 0, got {smoothing}, {tolerance} and {max_iterations}"
         )
-    votes = _checked(unit, rater, verdict, n_units, n_raters, np.zeros(n_units, int) if group is None else group)
-    given = np.stack([votes.count_by_unit(votes.value == place) for place in range(3)], axis=1)
-    posterior = given / given.sum(axis=1, keepdims=True)
+    groups = np.zeros(given.n_units, dtype=np.int64) if group is None else code_array("group", group)
+    if groups.shape != (given.n_units,):
+        raise ShapeError(f"need one group for each of {given.n_units} units, got shape {groups.shape}")
+    votes = _rated_units(given, groups)
+    counts = np.stack([votes.sum_by_unit(votes.value == place) for place in range(3)], axis=1)
+    posterior = counts / counts.sum(axis=1, keepdims=True)
     moved, iterations = np.inf, 0
     while moved >= tolerance and iterations < max_iterations:
         before = posterior
         posterior = votes.expect(*votes.maximise(posterior, smoothing))
         moved, iterations = float(np.abs(posterior - before).max()), iterations + 1
     prevalence, confusion = votes.maximise(posterior, smoothing)
-    confusion[np.bincount(votes.rater, minlength=n_raters) == 0] = np.nan
-    everywhere = np.full((n_units, 3), np.nan)
+    confusion[np.bincount(votes.rater, minlength=votes.n_raters) == 0] = np.nan
+    everywhere = np.full((given.n_units, 3), np.nan)
     everywhere[votes.rated] = posterior
-    return DawidSkene(_likeliest(everywhere), everywhere, confusion, prevalence, iterations, moved < tolerance)
+    return DawidSkene(
+        verdict=_likeliest(everywhere),
+        posterior=everywhere,
+        confusion=confusion,
+        prevalence=prevalence[0] if group is None else prevalence,
+        iterations=iterations,
+        converged=moved < tolerance,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +102,7 @@ class _Votes:
     n_raters: int
     n_groups: int
 
-    def count_by_unit(self, weights: npt.NDArray[Any]) -> FloatArray:
+    def sum_by_unit(self, weights: FloatArray | BoolArray) -> FloatArray:
         """Sum a weight of each vote over the units."""
         return np.bincount(self.unit, weights=weights, minlength=len(self.group)).astype(np.float64)
 
@@ -144,38 +125,24 @@ class _Votes:
             logs = np.log(prevalence)[self.group]
         chances = np.log(confusion)
         for place in range(3):
-            logs[:, place] += self.count_by_unit(chances[self.rater, place, self.value])
+            logs[:, place] += self.sum_by_unit(chances[self.rater, place, self.value])
         weight = np.exp(logs - logs.max(axis=1, keepdims=True))
         posterior: FloatArray = weight / weight.sum(axis=1, keepdims=True)
         return posterior
 
 
-def _checked(
-    unit: npt.ArrayLike, rater: npt.ArrayLike, verdict: npt.ArrayLike, n_units: int, n_raters: int, group: npt.ArrayLike
-) -> _Votes:
-    """Check the columns, and leave out missing votes and units without any."""
-    units, raters, groups = (
-        code_array(name, codes) for name, codes in (("unit", unit), ("rater", rater), ("group", group))
-    )
-    votes = verdict_array(verdict)
-    if votes.ndim != 1 or not units.shape == raters.shape == votes.shape or groups.shape != (n_units,):
-        shapes = [column.shape for column in (units, raters, votes, groups)]
-        raise ShapeError(f"need one unit and rater a vote and one group for each of {n_units} units, got {shapes}")
-    for codes, end in ((units, n_units), (raters, n_raters), (groups, np.inf)):
-        if codes.size and (codes.min() < 0 or codes.max() >= end):
-            raise UnknownValue(f"codes are from 0 and below {end}, got {codes.min()} to {codes.max()}")
-    known = ~np.isnan(votes)
-    if not known.any():
+def _rated_units(votes: Votes, group: IntArray) -> _Votes:
+    if not len(votes.unit):
         raise NotEnough("no rater rated a unit")
-    rated = np.bincount(units[known], minlength=n_units) > 0
+    rated = np.bincount(votes.unit, minlength=votes.n_units) > 0
     return _Votes(
-        unit=(np.cumsum(rated) - 1)[units[known]],
-        rater=raters[known],
-        value=np.searchsorted(VALUES, votes[known]),
-        group=groups[rated],
+        unit=(np.cumsum(rated) - 1)[votes.unit],
+        rater=votes.person,
+        value=np.searchsorted(VALUES, votes.verdict),
+        group=group[rated],
         rated=rated,
-        n_raters=n_raters,
-        n_groups=int(groups.max()) + 1,
+        n_raters=votes.n_people,
+        n_groups=int(group.max()) + 1,
     )
 
 

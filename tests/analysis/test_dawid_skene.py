@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from analysis.dawid_skene import dawid_skene, dawid_skene_votes
+from analysis.dawid_skene import dawid_skene
 from analysis.errors import NotEnough, ShapeError, UnknownValue
+from analysis.leave_one_out import Votes, votes_of
 
 NAN = np.nan
 A, TIE, B = -1.0, 0.0, 1.0
@@ -166,40 +167,23 @@ def test_what_does_not_fit_is_refused():
 
 @given(tables, st.randoms())
 def test_votes_in_rows_equal_the_table(ratings, random):
-    cells = [(u, r, v) for u, row in enumerate(ratings.tolist()) for r, v in enumerate(row)]
-    random.shuffle(cells)
-    unit, rater, verdict = zip(*cells, strict=True)
-    n_units, n_raters = ratings.shape
-    found = dawid_skene_votes(unit, rater, verdict, n_units=n_units, n_raters=n_raters, max_iterations=5)
-    whole = dawid_skene(ratings, max_iterations=5)
+    votes = votes_of(ratings)
+    order = list(range(len(votes.unit)))
+    random.shuffle(order)
+    rows = Votes(votes.unit[order], votes.person[order], votes.verdict[order], *ratings.shape)
+    found, whole = dawid_skene(rows, max_iterations=5), dawid_skene(ratings, max_iterations=5)
     np.testing.assert_allclose(found.posterior, whole.posterior, atol=1e-9)
     np.testing.assert_allclose(found.confusion, whole.confusion, atol=1e-9)
-    np.testing.assert_allclose(found.prevalence, whole.prevalence[np.newaxis], atol=1e-9)
+    np.testing.assert_allclose(found.prevalence, whole.prevalence, atol=1e-9)
 
 
 def test_groups_have_a_prevalence_of_their_own(rng):
-    # A rater who is seldom right decides nothing against a prevalence that the group's units show.
     group = np.repeat([0, 2], 400)
     truth = np.where(group == 0, rng.choice([A, B], 800, p=[0.9, 0.1]), rng.choice([A, B], 800, p=[0.1, 0.9]))
     ratings = np.where(rng.random((800, 3)) < 0.8, truth[:, np.newaxis], -truth[:, np.newaxis])
-    unit, rater = (axis.ravel() for axis in np.indices(ratings.shape))
-    found = dawid_skene_votes(unit, rater, ratings.ravel(), n_units=800, n_raters=3, group=group)
+    found = dawid_skene(ratings, group=group)
     np.testing.assert_allclose(found.prevalence[[0, 2]], [[0.9, 0, 0.1], [0.1, 0, 0.9]], atol=0.06)
     assert np.isnan(found.prevalence[1]).all()
-    alone = dawid_skene(ratings[:400])
-    np.testing.assert_allclose(found.posterior[:400], alone.posterior, atol=0.2)
-
-
-@pytest.mark.parametrize(
-    ("unit", "rater", "group", "error"),
-    [
-        ([0, 2], [0, 1], None, UnknownValue),
-        ([0, 1], [0, -1], None, UnknownValue),
-        ([0, 1], [0], None, ShapeError),
-        ([0, 1], [0, 1], [0], ShapeError),
-        ([0, 1], [0, 1], [0, -1], UnknownValue),
-    ],
-)
-def test_rows_that_do_not_fit_are_refused(unit, rater, group, error):
-    with pytest.raises(error):
-        dawid_skene_votes(unit, rater, [A, B], n_units=2, n_raters=2, group=group)
+    assert (found.verdict == truth).mean() > (dawid_skene(ratings).verdict == truth).mean() + 0.02
+    with pytest.raises(ShapeError):
+        dawid_skene(ratings, group=[0])
