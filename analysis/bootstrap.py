@@ -43,12 +43,22 @@ def cluster_sums(values_per_row: npt.ArrayLike, cluster_codes: npt.ArrayLike) ->
         raise ShapeError(f"need one cluster code per row, got {codes.shape} codes for {rows.shape} values")
     if np.isnan(rows).any():
         raise UnknownValue(f"{np.isnan(rows).sum()} values to be summed are NaN")
-    clusters, index = np.unique(codes, return_inverse=True)
+    n_clusters, index = _dense(codes)
     flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
-    sums = np.zeros((len(clusters), flat.shape[1]))
+    sums = np.zeros((n_clusters, flat.shape[1]))
     for column, values in enumerate(flat.T):
-        sums[:, column] = np.bincount(index, weights=values, minlength=len(clusters))
-    return sums.reshape(len(clusters), *rows.shape[1:])
+        sums[:, column] = np.bincount(index, weights=values, minlength=n_clusters)
+    return sums.reshape(n_clusters, *rows.shape[1:])
+
+
+def _dense(codes: IntArray) -> tuple[int, IntArray]:
+    """Number of distinct codes, and the place of each code among them; without sorting where codes are small."""
+    if codes.size and codes.min() >= 0 and codes.max() <= 4 * codes.size + 1000:
+        there = np.bincount(codes) > 0
+        places: IntArray = np.cumsum(there) - 1
+        return int(there.sum()), places[codes]
+    clusters, index = np.unique(codes, return_inverse=True)
+    return len(clusters), index.astype(np.int64)
 
 
 def mean_sums(values: npt.ArrayLike, cluster_codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
@@ -58,6 +68,14 @@ def mean_sums(values: npt.ArrayLike, cluster_codes: npt.ArrayLike, weight: npt.A
     returns : (n_clusters, 2) of weighted sum and total weight
     raises  : ShapeError, UnknownValue as for `cluster_sums`
     """
+    return cluster_sums(mean_rows(values, weight), cluster_codes)
+
+
+def mean_rows(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Return `mean_sums` before they are summed, row by row: (n_rows, 2).
+
+    raises : ShapeError if the lengths differ
+    """
     numbers = np.asarray(values, dtype=np.float64)
     weights = np.ones(numbers.shape) if weight is None else np.asarray(weight, dtype=np.float64)
     if numbers.ndim != 1 or weights.shape != numbers.shape:
@@ -65,7 +83,7 @@ def mean_sums(values: npt.ArrayLike, cluster_codes: npt.ArrayLike, weight: npt.A
     known = ~np.isnan(numbers)
     rows = np.zeros((len(numbers), 2))
     rows[known] = np.stack([numbers * weights, weights], axis=1)[known]
-    return cluster_sums(rows, cluster_codes)
+    return rows
 
 
 def ratio(sums: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from analysis.errors import AnalysisError, ShapeError
 from analysis.types import FloatArray, IntArray, code_array
 
 MIN_CLUSTERS = 5  # below it no interval keeps its level
-STEPS = 500  # of the continued fraction, which takes some ten for common arguments
+STEPS = 100_000  # of the continued fraction, which takes some ten for common arguments
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ def student_tail(t: float, df: float) -> float:
     return tail if t >= 0 else 1 - tail
 
 
+@cache
+@lru_cache(maxsize=4096)  # a page asks for the same few of them hundreds of times
 def student_quantile(share: float, df: float) -> float:
     """Value that Student's t with `df` degrees of freedom exceeds with probability 1 - share, by bisection.
 
@@ -54,6 +57,30 @@ def student_quantile(share: float, df: float) -> float:
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if student_tail(middle, df) > 1 - share else (low, middle)
     return high
+
+
+def beta_quantile(share: float, a: float, b: float) -> float:
+    """Value that a beta distribution with parameters a and b falls below with probability `share`, by safeguarded Newton.
+
+    share  : strictly between 0 and 1
+    raises : AnalysisError for another share, or parameters that are not above 0
+    source : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.5.1 and 26.5.8, inverted
+    """
+    if not (0 < share < 1 and a > 0 and b > 0):
+        raise AnalysisError(f"need a share strictly between 0 and 1, and a, b above 0, got {share}, {a}, {b}")
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(200):
+        gap = _incomplete_beta(x, a, b) - share
+        low, high = (low, x) if gap > 0 else (x, high)
+        density = math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+        moved = x - gap / density if density > 0 else low
+        if not low < moved < high:
+            moved = (low + high) / 2
+        if abs(moved - x) <= 4e-16 * x or moved in (low, high):
+            return moved
+        x = moved
+    return x
 
 
 def mean_bounds(

@@ -1,25 +1,33 @@
-"""Proportions as the judges' pages show them: value, n, bootstrap interval over instances, and exclusions."""
+"""Proportions as the judges' pages show them: value, n, interval over instances, and exclusions."""
 
 import math
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import Statistic, cluster_interval, cluster_sums, ratio
+from analysis.bootstrap import Statistic, cluster_sums
+from analysis.intervals import (
+    MIN_FOR_STATISTIC,
+    Spread,
+    mean_interval,
+    ratio_spread,
+    share_interval,
+    statistic_error,
+    statistic_interval,
+)
+from analysis.jackknife import MIN_CLUSTERS, Bounds
 
-RESAMPLES, MIN_RESAMPLES, LEVEL = 1000, 100, 0.95
-MAX_DRAWS = 4_000_000  # resampled instances per interval, so that a page stays fast
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Proportion:
     """An estimate; `None` where it is undefined.
 
-    n        : verdicts, pairs or answers in the denominator
-    left_out : those excluded from it
-    rounds   : bootstrap resamples behind the interval; 0 without one
+    n           : verdicts, pairs or answers in the denominator
+    left_out    : those excluded from it
+    n_instances : instances that the interval rests on; least : how many of them it needs
     """
 
     value: float | None
@@ -27,7 +35,8 @@ class Proportion:
     high: float | None
     n: int
     left_out: int
-    rounds: int
+    n_instances: int
+    least: int = MIN_CLUSTERS
 
     @property
     def percent(self) -> float | None:
@@ -35,26 +44,41 @@ class Proportion:
         return None if self.value is None else 100 * self.value
 
 
-def proportion(sums: npt.ArrayLike, instance: npt.ArrayLike, label: str, *, left_out: int = 0) -> Proportion:
-    """Return the ratio of two columns of per-unit sums, with its interval over instances.
+def proportion(sums: npt.ArrayLike, instance: npt.ArrayLike, *, left_out: int = 0) -> Proportion:
+    """Return the share of units that are 0 or 1, with the interval of `analysis.intervals.share_interval`.
 
-    sums  : (n_units, 2); instance : (n_units,) codes; label : seeds the interval
+    sums : (n_units, 2) numerators and denominators; instance : (n_units,) codes
     """
-    table = np.asarray(sums, dtype=np.float64).reshape(-1, 2)
-    return statistic_of(table, instance, ratio, label, n=int(table[:, 1].sum()), left_out=left_out)
+    spread = ratio_spread(sums, instance)
+    return _of_spread(spread, share_interval(spread, level=LEVEL), left_out)
+
+
+def mean_proportion(sums: npt.ArrayLike, instance: npt.ArrayLike, *, left_out: int = 0) -> Proportion:
+    """Return the mean of units from 0 to 1, with the interval of `analysis.intervals.mean_interval`."""
+    spread = ratio_spread(sums, instance)
+    return _of_spread(spread, mean_interval(spread, level=LEVEL), left_out)
 
 
 def statistic_of(
-    sums: npt.ArrayLike, instance: npt.ArrayLike, statistic: Statistic, label: str, *, n: int, left_out: int = 0
+    sums: npt.ArrayLike, instance: npt.ArrayLike, statistic: Statistic, *, n: int, left_out: int = 0
 ) -> Proportion:
-    """Return a statistic of per-unit sums, with its interval over instances; the label seeds the resampling."""
-    clusters = cluster_sums(sums, instance)
+    """Return a statistic of per-unit sums that is at most 1 and no mean, such as kappa, with its interval."""
+    rows, codes = np.asarray(sums, dtype=np.float64), np.asarray(instance)
+    counts = rows.any(axis=tuple(range(1, rows.ndim)))
+    clusters = cluster_sums(rows[counts], codes[counts])
     value = float(statistic(clusters.sum(axis=0)))
+    error = statistic_error(clusters, statistic)
+    bounds = statistic_interval(value, error, len(clusters), ceiling=1.0, level=LEVEL)
+    return _shown(value, bounds, n, left_out, len(clusters), MIN_FOR_STATISTIC)
+
+
+def _of_spread(spread: Spread, bounds: Bounds, left_out: int) -> Proportion:
+    return _shown(spread.value, bounds, int(spread.units), left_out, spread.instances, MIN_CLUSTERS)
+
+
+def _shown(value: float, bounds: Bounds, n: int, left_out: int, instances: int, least: int) -> Proportion:
     if math.isnan(value):
-        return Proportion(None, None, None, n, left_out, 0)
-    rounds = max(MIN_RESAMPLES, min(RESAMPLES, MAX_DRAWS // max(len(clusters), 1)))
-    rng = np.random.default_rng([0, zlib.crc32(label.encode())])
-    interval = cluster_interval(clusters, statistic, rng=rng, rounds=rounds, level=LEVEL)
-    if math.isnan(interval.low):
-        return Proportion(value + 0.0, None, None, n, left_out, 0)
-    return Proportion(value + 0.0, interval.low, interval.high, n, left_out, rounds)
+        return Proportion(None, None, None, n, left_out, instances, least)
+    if math.isnan(bounds.low):
+        return Proportion(value + 0.0, None, None, n, left_out, instances, least)
+    return Proportion(value + 0.0, bounds.low + 0.0, bounds.high + 0.0, n, left_out, instances, least)

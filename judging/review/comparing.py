@@ -68,7 +68,7 @@ class Comparison:
         """Share of pairs with one and the same verdict; a tie equals a tie only."""
         both = ~np.isnan(self.first) & ~np.isnan(self.second)
         sums = np.stack([both & (self.first == self.second), both], axis=1)
-        return proportion(sums, self.instance, f"{self.label} agreement", left_out=self.asked - self.counted)
+        return proportion(sums, self.instance, left_out=self.asked - self.counted)
 
     @cached_property
     def kappa(self) -> Proportion:
@@ -78,7 +78,6 @@ class Comparison:
             cells,
             self.instance,
             kappa_from_confusions,
-            f"{self.label} kappa",
             n=self.counted,
             left_out=self.asked - self.counted,
         )
@@ -90,7 +89,7 @@ class Comparison:
             return None
         sums = vote_sums(self.first, self.votes)
         cast = int((~np.isnan(self.votes)).sum())
-        return proportion(sums, self.instance, f"{self.label} votes", left_out=cast - int(sums[:, 1].sum()))
+        return proportion(sums, self.instance, left_out=cast - int(sums[:, 1].sum()))
 
     @cached_property
     def order(self) -> IntArray:

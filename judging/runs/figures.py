@@ -13,12 +13,11 @@ from analysis.logic import (
     first_sums,
     negation_sums,
     order_sums,
-    same_share,
     self_agreement_sums,
 )
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.questions.questions import MAIN
-from judging.core.proportions import Proportion, proportion, statistic_of
+from judging.core.proportions import Proportion, proportion
 from judging.models import JudgeRun
 from judging.outcomes.judgments import RunCells, cells_of
 
@@ -72,14 +71,14 @@ def figures_of(run: JudgeRun, *, question: int = MAIN) -> RunFigures:
     lengths = cells.length_a[counted], cells.length_b[counted]
     parsed = int((~np.isnan(verdict)).sum())
     first, longer = first_sums(verdict, cells.first_is_a[counted]), longer_sums(verdict, *lengths)
-    label, instance = run.judge.name, cells.instance[counted]
+    instance = cells.instance[counted]
     return RunFigures(
-        first=proportion(first, instance, f"{label} first", left_out=parsed - int(first[:, 1].sum())),
-        longer=proportion(longer, instance, f"{label} longer", left_out=parsed - int(longer[:, 1].sum())),
+        first=proportion(first, instance, left_out=parsed - int(first[:, 1].sum())),
+        longer=proportion(longer, instance, left_out=parsed - int(longer[:, 1].sum())),
         length_bins=_length_bins(longer_by_excess(verdict, *lengths)),
-        orders=_orders(cells, counted, label),
-        self_agreement=_self_agreement(cells, label),
-        negation=_negation(cells, label),
+        orders=_orders(cells, counted),
+        self_agreement=_self_agreement(cells),
+        negation=_negation(cells),
     )
 
 
@@ -91,7 +90,7 @@ def _length_bins(sums: FloatArray) -> tuple[LengthBin, ...]:
     )
 
 
-def _orders(cells: RunCells, counted: BoolArray, label: str) -> Orders | None:
+def _orders(cells: RunCells, counted: BoolArray) -> Orders | None:
     """Compare the two orders of each pair; `None` if no pair was asked in both."""
     table, instance = _side_by_side(cells, counted, [cells.pair], (~cells.first_is_a).astype(np.int64), 2)
     asked_twice = np.bincount(np.unique(cells.pair[counted], return_inverse=True)[1], minlength=len(table)) > 1
@@ -99,12 +98,12 @@ def _orders(cells: RunCells, counted: BoolArray, label: str) -> Orders | None:
         return None
     sums = order_sums(table[:, 0], table[:, 1])
     kinds = sums.sum(axis=0).astype(int)
-    n = int(kinds.sum())
-    agreement = statistic_of(sums, instance, same_share, f"{label} orders", n=n, left_out=int(asked_twice.sum()) - n)
+    of_pairs = np.stack([sums[:, SAME], sums.sum(axis=1)], axis=1)
+    agreement = proportion(of_pairs, instance, left_out=int(asked_twice.sum() - kinds.sum()))
     return Orders(agreement, *(int(kinds[kind]) for kind in (SAME, FIRST, SECOND, MIXED)))
 
 
-def _self_agreement(cells: RunCells, label: str) -> Proportion | None:
+def _self_agreement(cells: RunCells) -> Proportion | None:
     """Compare the repeats of each plain presentation; `None` if none was repeated."""
     plain = ~cells.negated
     repeats = int(cells.repeat[plain].max(initial=0)) + 1
@@ -113,10 +112,10 @@ def _self_agreement(cells: RunCells, label: str) -> Proportion | None:
     table, instance = _side_by_side(cells, plain, [cells.pair, cells.first_is_a], cells.repeat, repeats)
     sums = self_agreement_sums(table)
     given = int((~np.isnan(table)).sum())
-    return proportion(sums, instance, f"{label} repeats", left_out=given - int(sums[:, 1].sum()))
+    return proportion(sums, instance, left_out=given - int(sums[:, 1].sum()))
 
 
-def _negation(cells: RunCells, label: str) -> Proportion | None:
+def _negation(cells: RunCells) -> Proportion | None:
     """Compare the plain and the negated question on each presentation; `None` if none was negated."""
     if not cells.negated.any():
         return None
@@ -125,7 +124,7 @@ def _negation(cells: RunCells, label: str) -> Proportion | None:
     table, instance = _side_by_side(cells, everything, keys, cells.negated.astype(np.int64), 2)
     sums = negation_sums(table[:, 0], table[:, 1])
     given = int((~np.isnan(table)).any(axis=1).sum())
-    return proportion(sums, instance, f"{label} negation", left_out=given - int(sums[:, 1].sum()))
+    return proportion(sums, instance, left_out=given - int(sums[:, 1].sum()))
 
 
 def _side_by_side(

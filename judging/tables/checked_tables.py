@@ -11,7 +11,7 @@ from django.db.models import Count, F, QuerySet
 
 from analysis.table_checks import CELLS, SUPPORTED, TableCheckResult, check_table
 from annotation.models import ComparisonTable, Display, Flag, Pair, Study
-from judging.core.proportions import Proportion, proportion
+from judging.core.proportions import Proportion, mean_proportion, proportion
 from judging.models import TableCheck
 
 TABLES_PER_VARIANT, MIN_TABLES, MAX_TABLES = 200, 20, 1000  # tables whose texts are checked for one page
@@ -216,7 +216,7 @@ def _vectors(study: Study) -> dict[str, list[ModelFigure]]:
         left_out = sum(one[3] for one in several)
         instances = [one[0] for one in several]
         thresholds = tuple(sorted({one[4] for one in several}))
-        shares = proportion(sums, instances, f"{variant} {model} supported", left_out=left_out)
+        shares = proportion(sums, instances, left_out=left_out)
         found[variant].append(ModelFigure(model, shares, thresholds))
     return found
 
@@ -239,9 +239,9 @@ def _figures(
         checked=len(sums.instance),
         same=same,
         varying=varying,
-        supported=proportion(sums.supported, sums.instance, f"{name} supported", left_out=sums.missing),
-        coverage=proportion(sums.coverage, sums.instance, f"{name} coverage", left_out=undefined),
-        overlap=proportion(sums.overlap, sums.instance, f"{name} overlap"),
+        supported=proportion(sums.supported, sums.instance, left_out=sums.missing),
+        coverage=mean_proportion(sums.coverage, sums.instance, left_out=undefined),
+        overlap=mean_proportion(sums.overlap, sums.instance),
         odd=sums.odd,
         vectors=vectors,
         shown=shown,

@@ -3,6 +3,7 @@
 Divided into parts like the tables and figures of Predicting Text Preference Via Structured Comparative Reasoning.
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from analysis.ablation import (
     rounds_ended,
     spread_of_rounds,
 )
-from analysis.bootstrap import cluster_sums, mean_sums, ratio
+from analysis.bootstrap import cluster_sums, mean_rows
 from analysis.table_checks import check_table
 from analysis.types import FloatArray, IntArray
 from annotation.core.version import VERSION
@@ -40,7 +41,15 @@ from judging.outcomes.gold import GoldPairs, gold_pairs
 from judging.review.comparing import people_by_pair
 from judging.runs.status import count_runs
 from reporting.accuracy.accuracies import COST_UNKNOWN, NO_ANSWER, NO_GOLD, NO_VERDICT, TIE_IN_ACCURACY, TIE_IN_COST
-from reporting.core.estimates import Basis, Estimate, Resampler, estimate, estimates_of_ratios, number
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    bounded_estimate,
+    mean_estimate,
+    number,
+    share_estimate,
+)
 from reporting.findings.measures.agreement import NO_MAJORITY, TIE_EQUALS_TIE
 
 TIE_IN_DIFFERENCE = f"for both: {TIE_IN_ACCURACY}"
@@ -68,18 +77,18 @@ def ablation(
 ) -> dict[str, Any]:
     """Compute every row of some parts, for all endpoints or for one.
 
-    resamples, seed : of the bootstrap over instances; the same seed gives the same intervals. The sample of tables to
-                      check is drawn with the study's own seed
+    resamples, seed : reported as the filters; no interval here draws. The sample of tables to check is drawn with the
+                      study's own seed
     tables          : whether to check the words of the comparison tables
     """
-    resampler, gold = Resampler(seed, resamples), gold_pairs(study)
+    settings, gold = IntervalSettings(seed=seed, rounds=resamples), gold_pairs(study)
     judges = [
         (judge, one)
         for judge, one in ablation_judges(study, endpoint=endpoint)
         if one.method == REFERENCE or not set(parts).isdisjoint(parts_of(one))  # the reference is for the differences
     ]
     found = judged_rounds(study, judges)
-    rows = _Rows(study, gold, found, resampler, tables=tables)
+    rows = _Rows(study, gold, found, settings, tables=tables)
     made = [(one.configuration, rows.row(one)) for one in found]
     by_part = {part: _sorted(part, made) for part in PARTS if part in parts}
     told: dict[str, Any] = {
@@ -87,7 +96,7 @@ def ablation(
         "version": VERSION,
         "rounds": max((judge.repeats for judge, _ in judges), default=0),
         "reference": REFERENCE,
-        "filters": {"resamples": resamples, "level": resampler.level, "seed": seed, "endpoint": endpoint or None},
+        "filters": {"resamples": resamples, "level": settings.level, "seed": seed, "endpoint": endpoint or None},
         "gold": _gold(gold),
         "parts": by_part,
         "differing": {part: unlike for part, rows in by_part.items() if (unlike := differing_settings(rows))},
@@ -120,10 +129,10 @@ class _Rows:
     """Builds the rows from data that is read once."""
 
     def __init__(
-        self, study: Study, gold: GoldPairs, found: Sequence[JudgedRounds], resampler: Resampler, *, tables: bool
+        self, study: Study, gold: GoldPairs, found: Sequence[JudgedRounds], settings: IntervalSettings, *, tables: bool
     ) -> None:
         self.study = study
-        self.resampler = resampler
+        self.settings = settings
         self.tables = tables
         self.has_gold = len(gold) > 0
         self.gold = dict(zip(gold.pair_ids, gold.gold.tolist(), strict=True))
@@ -140,7 +149,7 @@ class _Rows:
         sums = round_sums(one.verdict, gold, one.answered)
         with_gold = int((~np.isnan(gold)).sum())
         failed = int((one.failed & ~np.isnan(gold)[:, np.newaxis]).sum())
-        accuracy = self._mean(sums, one, "accuracy", "answers", TIE_IN_ACCURACY, failed, self._why())
+        accuracy = self._mean(sums, one, "answers", TIE_IN_ACCURACY, failed, self._why())
         parsed = parsed_round_sums(one.verdict, gold)
         left_out = int(sums[..., 1].sum() - parsed[..., 1].sum())
         people = majority_round_sums(one.verdict, people_table(self.votes, one.pair))
@@ -161,12 +170,10 @@ class _Rows:
             "pairs_with_gold": with_gold,
             "accuracy": accuracy | {"sd_over_rounds": number(spread_of_rounds(sums))},
             "by_round": list(self._by_round(sums, one)),
-            "accuracy_of_verdicts": self._mean(
-                parsed, one, "accuracy", "verdicts", TIE_IN_ACCURACY, left_out, self._why()
-            ),
+            "accuracy_of_verdicts": self._mean(parsed, one, "verdicts", TIE_IN_ACCURACY, left_out, self._why()),
             "difference_to_direct": self._difference(sums, one),
             "agreement_with_majority": self._mean(
-                people, one, "majority", "verdicts on pairs with a majority", TIE_EQUALS_TIE, alone, NO_MAJORITY
+                people, one, "verdicts on pairs with a majority", TIE_EQUALS_TIE, alone, NO_MAJORITY
             ),
             **self._usage(one),
             **self._table_checks(one),
@@ -179,41 +186,36 @@ class _Rows:
     def _gold_of(self, one: JudgedRounds) -> FloatArray:
         return np.array([self.gold.get(int(pair), np.nan) for pair in one.pair], dtype=np.float64)
 
-    def _mean(
-        self, sums: FloatArray, one: JudgedRounds, label: str, of: str, ties: str, excluded: int, why: str
-    ) -> Estimate:
-        """Return the mean over rounds; instances that count nothing are left out of the resamples."""
+    def _mean(self, sums: FloatArray, one: JudgedRounds, of: str, ties: str, excluded: int, why: str) -> Estimate:
+        """Return the mean over rounds; with one round a share."""
         rows, instances = _only_counted(sums, one.instance)
         basis = Basis(int(rows[..., 1].sum()), of, ties, excluded, why)
-        return estimate(
-            cluster_sums(rows, instances), mean_of_rounds, basis, resampler=self.resampler, labels=("ablation", label)
-        )
+        if rows.shape[1] == 1:
+            return share_estimate(rows[:, 0], instances, basis, self.settings)
+        return bounded_estimate(cluster_sums(rows, instances), mean_of_rounds, basis, self.settings)
 
     def _by_round(self, sums: FloatArray, one: JudgedRounds) -> Iterator[Estimate]:
-        rows, instances = _only_counted(sums, one.instance)
-        bases = [
-            Basis(int(n), "pairs", TIE_IN_ACCURACY, why=self._why()) for n in rows[..., 1].sum(axis=0)
-        ]  # fmt: skip
-        table = cluster_sums(rows, instances)
-        yield from estimates_of_ratios(table, bases, resampler=self.resampler, labels=("ablation", "rounds"))
+        for rows in np.moveaxis(sums, 1, 0):
+            basis = Basis(int(rows[:, 1].sum()), "pairs", TIE_IN_ACCURACY, why=self._why())
+            yield share_estimate(rows, one.instance, basis, self.settings)
 
     def _difference(self, sums: FloatArray, one: JudgedRounds) -> Estimate:
         reference = self.references.get(one.judge.endpoint_id)
         why = self._why() if not self.has_gold else NO_REFERENCE if reference is None else NOTHING_COMMON
         if reference is None or reference is one:
             basis = Basis(0, "pairs", TIE_IN_DIFFERENCE, why=IS_REFERENCE if reference is one else why)
-            return estimate(np.zeros((0, 2)), ratio, basis, resampler=self.resampler, labels=("ablation",))
+            return mean_estimate(np.zeros((0, 2)), [], basis, self.settings)
         _, here, there = np.intersect1d(one.pair, reference.pair, assume_unique=True, return_indices=True)
         of_reference = round_sums(reference.verdict, self._gold_of(reference), reference.answered)
         rows = difference_sums(sums[here], of_reference[there])
         counted = rows[:, 1] > 0
         n = int(counted.sum())
-        return estimate(
-            cluster_sums(rows[counted], one.instance[here][counted]),
-            ratio,
+        return mean_estimate(
+            rows[counted],
+            one.instance[here][counted],
             Basis(n, "pairs", TIE_IN_DIFFERENCE, int((sums[..., 1].sum(axis=1) > 0).sum()) - n, why),
-            resampler=self.resampler,
-            labels=("ablation", "difference"),
+            self.settings,
+            floor=-1.0,
         )
 
     def _usage(self, one: JudgedRounds) -> dict[str, Any]:
@@ -237,16 +239,15 @@ class _Rows:
 
     def _per_verdict(self, columns: dict[str, FloatArray], one: JudgedRounds) -> dict[str, Estimate]:
         verdicts = (~np.isnan(one.verdict)).sum(axis=1).astype(np.float64)
-        tables, bases = [], []
-        for values in columns.values():
+        answered = one.answered.any(axis=1)
+        found = {}
+        for name, values in columns.items():
             unknown = bool(np.isnan(values).any())
             below = np.zeros(len(values)) if unknown else verdicts
-            tables.append(np.stack([np.zeros(len(values)) if unknown else values, below], axis=1))
-            bases.append(Basis(int(below.sum()), "verdicts", TIE_IN_COST, why=COST_UNKNOWN if unknown else NO_VERDICT))
-        answered = one.answered.any(axis=1)
-        sums = cluster_sums(np.stack(tables, axis=1)[answered], one.instance[answered])
-        found = estimates_of_ratios(sums, bases, resampler=self.resampler, labels=("ablation", "spent"))
-        return dict(zip(columns, found, strict=True))
+            rows = np.stack([np.zeros(len(values)) if unknown else values, below], axis=1)[answered]
+            basis = Basis(int(below.sum()), "verdicts", TIE_IN_COST, why=COST_UNKNOWN if unknown else NO_VERDICT)
+            found[name] = mean_estimate(rows, one.instance[answered], basis, self.settings, ceiling=math.inf)
+        return found
 
     def _table_checks(self, one: JudgedRounds) -> dict[str, Estimate]:
         """Return the mean support and coverage of the winning tables, by their words."""
@@ -267,13 +268,8 @@ class _Rows:
         ):
             values = np.array([np.nan if value is None else value for value in given], dtype=np.float64)
             known = ~np.isnan(values)
-            found[name] = estimate(
-                mean_sums(values[known], instances[known]),
-                ratio,
-                Basis(int(known.sum()), f"tables of {made}", TIES_IN_TABLES, int((~known).sum()), why),
-                resampler=self.resampler,
-                labels=("ablation", "tables"),
-            )
+            basis = Basis(int(known.sum()), f"tables of {made}", TIES_IN_TABLES, int((~known).sum()), why)
+            found[name] = mean_estimate(mean_rows(values), instances, basis, self.settings)
         return found
 
 

@@ -1,5 +1,6 @@
 """Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -7,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from analysis.accuracy import MEASURES, AgainstGold, sound_when_wrong_sums, wrong_when_sound_sums
-from analysis.bootstrap import cluster_sums
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.aggregates import grouped
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
-from reporting.core.estimates import Basis, Resampler, estimates_of_ratios
+from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
 
 TIE_IN_ACCURACY = "a tie is right where the gold is a tie, and nowhere else"
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
@@ -53,16 +52,16 @@ class Subset:
 def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[str, Any]:
     """Compute every judge's accuracy on every subset of the pairs that have a gold label.
 
-    rounds, seed : of the bootstrap over instances; the same seed gives the same intervals
+    rounds, seed : reported as the filters; no interval here draws
     """
-    gold, resampler = gold_pairs(study), Resampler(seed, rounds)
+    gold, settings = gold_pairs(study), IntervalSettings(seed=seed, rounds=rounds)
     subsets = subsets_of(gold)
     judges = judged_gold(study, gold) if len(gold) else []
-    rows = [_rows(judges, subset, resampler) for subset in subsets]
+    rows = [[_row(judged, subset, settings) for judged in judges] for subset in subsets]
     found: dict[str, Any] = {
         "study": study.slug,
         "version": VERSION,
-        "filters": {"rounds": rounds, "level": resampler.level, "seed": seed},
+        "filters": {"rounds": rounds, "level": settings.level, "seed": seed},
         "subsets": [_subset(one, gold) for one in subsets],
         "judges": [_judge(judged, [of[place] for of in rows]) for place, judged in enumerate(judges)],
     }
@@ -99,35 +98,23 @@ def _judge(judged: JudgedGold, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _SubsetSums:
-    """One judge's sums on a subset; `table` has one row per instance with an answer."""
+def _row(judged: JudgedGold, subset: Subset, settings: IntervalSettings) -> dict[str, Any]:
+    answered = subset.pairs & judged.answered.any(axis=1)
+    instance = judged.gold.instance[answered]
+    measured = _measures(judged, answered, judged.errors(subset.pairs))
+    return {
+        **_counts_row(judged, subset),
+        **{name: _estimate(name, rows, instance, basis, settings) for name, rows, basis in measured},
+    }
 
-    instances: bytes
-    table: FloatArray
-    bases: dict[str, Basis]
 
-
-def _rows(judges: list[JudgedGold], subset: Subset, resampler: Resampler) -> list[dict[str, Any]]:
-    """Return the judges' rows on one subset.
-
-    Judges with answers on the same instances share the resamples, which depend only on the number of instances: a
-    judge's interval does not change with the other judges.
-    """
-    rows = [_counts_row(judged, subset) for judged in judges]
-    sums = [_summarize(judged, subset) for judged in judges]
-    for places in grouped((one.instances, place) for place, one in enumerate(sums)).values():
-        found = iter(
-            estimates_of_ratios(
-                np.concatenate([sums[place].table for place in places], axis=1),
-                [basis for place in places for basis in sums[place].bases.values()],
-                resampler=resampler,
-                labels=("judge accuracy",),
-            )
-        )
-        for place in places:
-            rows[place] |= dict(zip(sums[place].bases, found, strict=False))
-    return rows
+def _estimate(name: str, rows: FloatArray, instance: IntArray, basis: Basis, settings: IntervalSettings) -> Estimate:
+    """Return a share of answers or verdicts; a mean where a row is a mean itself (of two orders) or a cost."""
+    if name in COSTS:
+        return mean_estimate(rows, instance, basis, settings, ceiling=math.inf)
+    if (rows % 1).any():
+        return mean_estimate(rows, instance, basis, settings)
+    return share_estimate(rows, instance, basis, settings)
 
 
 def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
@@ -141,17 +128,6 @@ def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
         **_verdict_counts(judged.verdict[asked]),
         **{name: int(judged.count(status)[asked].sum()) for status, name in _STATUSES.items()},
     }
-
-
-def _summarize(judged: JudgedGold, subset: Subset) -> _SubsetSums:
-    answered = subset.pairs & judged.answered.any(axis=1)  # only instances with an answer are resampled
-    measured = list(_measures(judged, answered, judged.errors(subset.pairs)))
-    instances = judged.gold.instance[answered]
-    return _SubsetSums(
-        instances=np.unique(instances).tobytes(),
-        table=cluster_sums(np.stack([rows for _, rows, _ in measured], axis=1), instances),
-        bases={name: basis for name, _, basis in measured},
-    )
 
 
 _STATUSES = {"unparsed": "unparsed", "refused": "refused", "error": "errors"}

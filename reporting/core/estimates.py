@@ -1,33 +1,50 @@
-"""Estimates as JSON: a value with its interval, its n, its tie rule and the number of exclusions."""
+"""Estimates as JSON: a value with its interval, its n, its instances, its tie rule and the number of exclusions."""
 
 import math
-import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from analysis.bootstrap import Interval, Statistic, cluster_interval, cluster_intervals, ratio
+from analysis.bootstrap import Interval, Statistic
+from analysis.intervals import (
+    MIN_FOR_BOOTSTRAP,
+    MIN_FOR_STATISTIC,
+    Spread,
+    mean_interval,
+    ratio_spread,
+    share_interval,
+    statistic_error,
+    statistic_interval,
+)
+from analysis.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
 from analysis.types import FloatArray
 
 Estimate = dict[str, Any]
 NOTHING_TO_MEASURE = "nothing to measure yet"
-TOO_FEW_INSTANCES = "no interval: it resamples instances, and there are fewer than two"
-NO_SPREAD = "no interval: no resample of the instances has a value"
+TOO_FEW = "no interval: fewer than {least} {of}"
+NO_SPREAD = "no interval: all instances are alike, or without one of them there is no value"
+NO_ROUNDS = "no interval: no resample of the instances has a value"
 
 
 @dataclass(frozen=True)
-class Resampler:
-    """Settings of the bootstrap over instances: seed, rounds and level."""
+class IntervalSettings:
+    """How intervals are made.
 
-    seed: int
-    rounds: int
+    level        : probability that an interval covers the true value
+    two_way      : over instances and raters, where a measure knows its raters; else over instances
+    seed, rounds : of the bootstrap, for what has no other interval
+    """
+
     level: float = 0.95
+    two_way: bool = False
+    seed: int = 0
+    rounds: int = 1000
 
-    def rng(self, *labels: str) -> np.random.Generator:
-        """Return the generator for one estimate; it depends on its labels only, not on the other raters or measures."""
-        return np.random.default_rng([self.seed, *(zlib.crc32(label.encode()) for label in labels)])
+    def rng(self) -> np.random.Generator:
+        """Return the generator of the resamples: the same for every number, so that equal data have equal intervals."""
+        return np.random.default_rng(self.seed)
 
 
 @dataclass(frozen=True)
@@ -47,64 +64,105 @@ class Basis:
     why: str = NOTHING_TO_MEASURE
 
 
-def estimate(
-    sums: FloatArray, statistic: Statistic, basis: Basis, *, resampler: Resampler, labels: tuple[str, ...]
+def share_estimate(
+    rows: npt.ArrayLike,
+    instance: npt.ArrayLike,
+    basis: Basis,
+    settings: IntervalSettings,
+    *,
+    rater: npt.ArrayLike | None = None,
 ) -> Estimate:
-    """Return the statistic of all clusters with its bootstrap interval, as a JSON object.
+    """Return a share of units that are 0 or 1, with the interval of `analysis.intervals.share_interval`.
 
-    sums : (n_clusters, ...) one row per instance, as `analysis.bootstrap.cluster_sums` makes them
+    rows  : (n, 2) numerator and denominator per unit; instance : (n,) codes
+    rater : (n,) codes, for an interval over instances and raters where the settings ask for it
     """
-    value = float(statistic(sums.sum(axis=0)))
-    if math.isnan(value):
-        return build_estimate(value, None, basis, resampler, len(sums))
-    interval = cluster_interval(
-        sums, statistic, rng=resampler.rng(*labels), rounds=resampler.rounds, level=resampler.level
-    )
-    return build_estimate(value, interval, basis, resampler, len(sums))
+    spread = ratio_spread(rows, instance, rater if settings.two_way else None)
+    return _of_spread(spread, share_interval(spread, level=settings.level), basis, settings)
 
 
-def estimates_of_ratios(
-    sums: FloatArray, bases: Sequence[Basis], *, resampler: Resampler, labels: tuple[str, ...]
-) -> list[Estimate]:
-    """Return several ratios of sums, each as `estimate` would, with intervals from the same resamples.
+def mean_estimate(
+    rows: npt.ArrayLike,
+    instance: npt.ArrayLike,
+    basis: Basis,
+    settings: IntervalSettings,
+    *,
+    floor: float = 0.0,
+    ceiling: float = 1.0,
+    rater: npt.ArrayLike | None = None,
+) -> Estimate:
+    """Return a mean or a paired difference in a range, with the interval of `analysis.intervals.mean_interval`.
 
-    sums : (n_clusters, n_measures, 2) one row per instance: numerator and denominator of each measure
+    rows  : (n, 2) sum and weight per unit; instance, rater : as `share_estimate`
+    floor, ceiling : the range of the mean; may be infinite
     """
-    values = ratio(sums.sum(axis=0))
-    intervals = cluster_intervals(
-        sums, ratio, len(bases), rng=resampler.rng(*labels), rounds=resampler.rounds, level=resampler.level
-    )
-    return [
-        build_estimate(float(value), interval, basis, resampler, len(sums))
-        for value, interval, basis in zip(values, intervals, bases, strict=True)
-    ]
+    spread = ratio_spread(rows, instance, rater if settings.two_way else None)
+    bounds = mean_interval(spread, floor=floor, ceiling=ceiling, level=settings.level)
+    return _of_spread(spread, bounds, basis, settings)
+
+
+def bounded_estimate(
+    sums: FloatArray,
+    statistic: Statistic,
+    basis: Basis,
+    settings: IntervalSettings,
+    *,
+    floor: float = 0.0,
+    ceiling: float = 1.0,
+    clusters: int | None = None,
+) -> Estimate:
+    """Return a mean or difference in a range that is another statistic than a ratio of sums; its interval is Student's t.
+
+    sums     : (n_instances, ...) one row per instance that counts anything
+    clusters : instances that the interval rests on, where that is not all of them: in a difference, those of the smaller side
+    """
+    value, n = _value(sums, statistic), len(sums) if clusters is None else clusters
+    bounds = mean_bounds(value, statistic_error(sums, statistic), n, floor=floor, ceiling=ceiling, level=settings.level)
+    return _with_bounds(value, bounds, basis, settings, n, least=MIN_CLUSTERS)
+
+
+def statistic_estimate(
+    sums: FloatArray, statistic: Statistic, basis: Basis, settings: IntervalSettings, *, ceiling: float = math.inf
+) -> Estimate:
+    """Return a statistic that is no mean (kappa, alpha) with the interval of `analysis.intervals.statistic_interval`.
+
+    sums : (n_instances, ...) one row per instance that counts anything
+    """
+    value, n = _value(sums, statistic), len(sums)
+    error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
+    bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level)
+    return _with_bounds(value, bounds, basis, settings, n, least=MIN_FOR_STATISTIC)
 
 
 def build_estimate(
-    value: float, interval: Interval | None, basis: Basis, resampler: Resampler, clusters: int
+    value: float,
+    interval: Interval | None,
+    basis: Basis,
+    settings: IntervalSettings,
+    instances: int,
+    *,
+    least: int = MIN_FOR_BOOTSTRAP,
 ) -> Estimate:
-    """Return a value with its interval as a JSON object; NaN as `null` with the reason.
+    """Return a value with a bootstrap interval as a JSON object; NaN as `null` with the reason.
 
-    interval : None where there is no value; clusters : number of instances that are resampled
+    interval : None where there is no value; instances : number of those that are resampled; least : how many it needs
     """
-    found: Estimate = {
-        "value": number(value),
-        "low": None,
-        "high": None,
-        "n": basis.n,
-        "of": basis.of,
-        "level": resampler.level,
-        "tie_rule": basis.tie_rule,
-        "excluded": basis.excluded,
-    }
+    found = _estimate(value, basis, settings, instances)
     if math.isnan(value) or interval is None:
         return {**found, "why": basis.why}
+    if instances < least:
+        return {**found, "why": too_few("instances", least)}
     found |= {"low": number(interval.low), "high": number(interval.high)}
     if math.isnan(interval.low):
-        found["why"] = TOO_FEW_INSTANCES if clusters < 2 else NO_SPREAD
+        found["why"] = NO_ROUNDS
     elif interval.undefined:
         found["undefined_rounds"] = interval.undefined
     return found
+
+
+def too_few(of: str, least: int) -> str:
+    """Say that there is no interval, since it would rest on too few instances or raters."""
+    return TOO_FEW.format(of=of, least=least)
 
 
 def number(value: float) -> float | None:
@@ -117,3 +175,43 @@ def distribution_keys(counts: dict[float, int]) -> dict[str, int]:
     short = [str(round(value, 6) + 0.0) for value in counts]
     keys = short if len(set(short)) == len(counts) else [repr(value) for value in counts]
     return dict(zip(keys, counts.values(), strict=True))
+
+
+def _value(sums: FloatArray, statistic: Statistic) -> float:
+    return float(statistic(sums.sum(axis=0)))
+
+
+def _estimate(value: float, basis: Basis, settings: IntervalSettings, instances: int) -> Estimate:
+    return {
+        "value": number(value),
+        "low": None,
+        "high": None,
+        "n": basis.n,
+        "of": basis.of,
+        "n_instances": instances,
+        "level": settings.level,
+        "tie_rule": basis.tie_rule,
+        "excluded": basis.excluded,
+        **({"over": ["instances"]} if settings.two_way else {}),
+    }
+
+
+def _of_spread(spread: Spread, bounds: Bounds, basis: Basis, settings: IntervalSettings) -> Estimate:
+    found = _with_bounds(spread.value, bounds, basis, settings, spread.instances, least=MIN_CLUSTERS)
+    if spread.raters is None:
+        return found
+    found |= {"over": ["instances", "raters"], "n_raters": spread.raters}
+    if found["value"] is not None and spread.instances >= MIN_CLUSTERS > spread.raters:
+        found["why"] = too_few("raters", MIN_CLUSTERS)
+    return found
+
+
+def _with_bounds(
+    value: float, bounds: Bounds, basis: Basis, settings: IntervalSettings, instances: int, *, least: int
+) -> Estimate:
+    found = _estimate(value, basis, settings, instances)
+    if math.isnan(value):
+        return {**found, "why": basis.why}
+    if math.isnan(bounds.low):
+        return {**found, "why": too_few("instances", least) if instances < least else NO_SPREAD}
+    return {**found, "low": number(bounds.low), "high": number(bounds.high)}

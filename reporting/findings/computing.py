@@ -42,7 +42,7 @@ def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, A
 
 
 def _configuration(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
-    named, resampler, label = data.configuration, filters.resampler, data.label
+    named, settings = data.configuration, filters.intervals
     bins = data.separability.bins
     return {
         "dataset": named.dataset,
@@ -56,11 +56,11 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
         "raters": [_people(data, filters, scripted)]
         + [
             {
-                **rater_findings(judge.rater, bins, resampler, label),
-                **weighted_findings(judge.rater, resampler, label),
+                **rater_findings(judge.rater, bins, settings),
+                **weighted_findings(judge.rater, settings),
                 **_why_no_bins(data),
                 **judge.status,
-                **compute_measures(MeasureInput(judge.rater, data.people, resampler, label)),
+                **compute_measures(MeasureInput(judge.rater, data.people, settings)),
             }
             for judge in data.judges
         ],
@@ -68,16 +68,16 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
 
 
 def _people(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
-    people, resampler, label = data.people, filters.resampler, data.label
+    people, settings = data.people, filters.intervals
     programs = len(scripted & set(people.rated.raters))
     return {
-        **rater_findings(people, data.separability.bins, resampler, label),
-        **weighted_findings(people, resampler, label),
+        **rater_findings(people, data.separability.bins, settings),
+        **weighted_findings(people, settings),
         **_why_no_bins(data),
         "scripted": programs > 0,
         "scripted_raters": programs,
         **({"note": SCRIPTED} if programs else {}),
-        **compute_measures(MeasureInput(people, people, resampler, label)),
+        **compute_measures(MeasureInput(people, people, settings)),
     }
 
 

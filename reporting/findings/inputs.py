@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.types import FloatArray, IntArray
 from annotation.questions.questions import MAIN, Question
-from reporting.core.estimates import Resampler
+from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import JudgeRater, Rater
 from reporting.findings.separability_bins import Measured, Separability
 
@@ -38,9 +38,9 @@ class Filters:
         return MAIN if self.question is None else self.question.number
 
     @property
-    def resampler(self) -> Resampler:
-        """The bootstrap settings."""
-        return Resampler(self.seed, self.rounds)
+    def intervals(self) -> IntervalSettings:
+        """How intervals are made."""
+        return IntervalSettings(seed=self.seed, rounds=self.rounds)
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""
@@ -54,7 +54,7 @@ class Filters:
             **({} if self.question is None else {"question": self.question.key}),
             "epsilon": self.epsilon,
             "rounds": self.rounds,
-            "level": self.resampler.level,
+            "level": self.intervals.level,
             "seed": self.seed,
         }
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from analysis.bootstrap import mean_rows
 from analysis.types import FloatArray, IntArray
 from annotation.core.aggregates import grouped
-from reporting.core.estimates import Basis, Estimate, number
+from reporting.core.estimates import Basis, Estimate, mean_estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.inputs import ConfigurationData, Filters
-from reporting.findings.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, mean_over_sets
+from reporting.findings.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY
 from reporting.findings.separability_bins import Bins, bins_of
 from reporting.findings.study_scale import StudyScale
 
@@ -98,11 +99,10 @@ def _by_bin(everything: Sequence[ConfigurationData], bins: Bins, filters: Filter
 def _in_bin(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
     chosen = sets.bin == index
     n = int(chosen.sum())
-    mean: Estimate = mean_over_sets(
-        sets.consistency[chosen],
+    mean: Estimate = mean_estimate(
+        mean_rows(sets.consistency[chosen]),
         sets.instance[chosen],
         Basis(n, "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
-        filters.resampler,
-        ("pooled", sets.name, f"bin {index}"),
+        filters.intervals,
     )
     return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import cluster_sums, ratio
 from analysis.ranking import Rates, win_loss_rate, win_loss_sums, win_rate, win_sums
 from analysis.types import FloatArray, IntArray, Outcomes
-from reporting.core.estimates import Basis, estimate
+from reporting.core.estimates import Basis, mean_estimate
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
 from reporting.findings.inputs import ConfigurationData, Filters
@@ -21,9 +20,10 @@ OPPONENTS_CAUTION = (
     "systems met unequally, the order of their rates is no ranking"
 )
 DISCONNECTED_NOTE = "the groups were never compared, not even through a third system: rates say nothing across them"
-MEASURES: tuple[tuple[str, str, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]], ...] = (
-    ("win_rate", "a tie is half a win", win_rate, win_sums),
-    ("win_loss_rate", "a tie is a comparison that nobody won", win_loss_rate, win_loss_sums),
+Measure = tuple[str, str, float, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]]  # with its floor
+MEASURES: tuple[Measure, ...] = (
+    ("win_rate", "a tie is half a win", 0.0, win_rate, win_sums),
+    ("win_loss_rate", "a tie is a comparison that nobody won", -1.0, win_loss_rate, win_loss_sums),
 )
 
 
@@ -59,13 +59,13 @@ def _rater_outcomes(
 
 
 def _ranking(
-    measure: tuple[str, str, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]],
+    measure: Measure,
     rater: Rater,
     outcomes: Outcomes,
     names: list[str],
     filters: Filters,
 ) -> dict[str, Any]:
-    name, tie_rule, rate, sums = measure
+    name, tie_rule, floor, rate, sums = measure
     rates = rate(outcomes, np.arange(len(names)))
     missing = int(np.isnan(outcomes.verdict).sum())
     met_by = _opponents(outcomes, names)
@@ -73,12 +73,12 @@ def _ranking(
     for system, n in zip(rates.system.tolist(), rates.n.tolist(), strict=True):
         rows = sums(outcomes, system)
         met = rows[:, 1] > 0
-        found = estimate(
-            cluster_sums(rows[met], outcomes.instance[met]),
-            ratio,
+        found = mean_estimate(
+            rows[met],
+            outcomes.instance[met],
             Basis(n, "comparisons", tie_rule, missing, NEVER_COMPARED),
-            resampler=filters.resampler,
-            labels=("ranking", rater.name, name, names[system]),
+            filters.intervals,
+            floor=floor,
         )
         systems.append({"system": names[system], **found, "opponents": met_by[names[system]]})
     # Undefined rates come last; equal ones are ordered by name.

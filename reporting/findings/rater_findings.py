@@ -5,12 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_sums, ratio
+from analysis.bootstrap import mean_rows
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
-from analysis.types import BoolArray, FloatArray
+from analysis.types import BoolArray
 from annotation.questions.questions import MUCH, SLIGHTLY, Answer
 from annotation.studies.rated_pairs import RatedPairs
-from reporting.core.estimates import Basis, Estimate, Resampler, distribution_keys, estimate, number
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    distribution_keys,
+    mean_estimate,
+    number,
+    share_estimate,
+)
 from reporting.core.raters import Rater
 from reporting.findings.separability_bins import Bins
 
@@ -26,10 +34,9 @@ DEGREES = {
 ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
 
 
-def rater_findings(rater: Rater, bins: Bins | None, resampler: Resampler, label: str) -> dict[str, Any]:
-    """Return the measures of any rater; `label` names the configuration, for the seeds of intervals."""
+def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) -> dict[str, Any]:
+    """Return the measures of any rater."""
     verdict = rater.rated.outcomes.verdict
-    labels = (label, rater.name)
     all_sets = np.ones(len(rater.sets), dtype=bool)
     why = ALL_DROPPED if rater.dropped else NO_RATING_SETS
     return {
@@ -46,9 +53,9 @@ def rater_findings(rater: Rater, bins: Bins | None, resampler: Resampler, label:
             "tie": _count(rater.positions.preferred == 0),
             "second": _count(rater.positions.preferred == 1),
         },
-        "preferred_first": _preferred_first(rater, resampler, labels),
-        **_measures_of_sets(rater, all_sets, resampler, labels, why, left_out=rater.left_out),
-        "bins": [] if bins is None else _bins(rater, bins, resampler, labels),
+        "preferred_first": _preferred_first(rater, settings),
+        **_measures_of_sets(rater, all_sets, settings, why, left_out=rater.left_out),
+        "bins": [] if bins is None else _bins(rater, bins, settings),
         **_degrees(rater.rated),
     }
 
@@ -66,15 +73,8 @@ def _degrees(rated: RatedPairs) -> dict[str, Any]:
     }
 
 
-def mean_over_sets(
-    values: FloatArray, instance: np.ndarray, basis: Basis, resampler: Resampler, labels: tuple[str, ...]
-) -> Estimate:
-    """Return the mean over rating sets, with an interval over instances."""
-    return estimate(mean_sums(values, instance), ratio, basis, resampler=resampler, labels=labels)
-
-
 def _measures_of_sets(
-    rater: Rater, chosen: BoolArray, resampler: Resampler, labels: tuple[str, ...], why: str, *, left_out: int = 0
+    rater: Rater, chosen: BoolArray, settings: IntervalSettings, why: str, *, left_out: int = 0
 ) -> dict[str, Any]:
     """Return means and distributions of consistency and preference strength over the chosen rating sets."""
     instance, n = rater.sets.instance[chosen], _count(chosen)
@@ -82,24 +82,20 @@ def _measures_of_sets(
     about_consistency = Basis(n, "rating sets", TIE_IN_CONSISTENCY, left_out, why)
     about_strength = Basis(n, "rating sets", TIE_IN_STRENGTH, left_out, why)
     return {
-        "mean_consistency": mean_over_sets(
-            consistency, instance, about_consistency, resampler, (*labels, "consistency")
-        ),
+        "mean_consistency": mean_estimate(mean_rows(consistency), instance, about_consistency, settings),
         "consistency_distribution": distribution_keys(distribution(consistency, possible_consistencies(rater.sizes))),
-        "mean_preference_strength": mean_over_sets(
-            strength, instance, about_strength, resampler, (*labels, "strength")
-        ),
+        "mean_preference_strength": mean_estimate(mean_rows(strength), instance, about_strength, settings, floor=-1.0),
         "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(rater.sizes))),
     }
 
 
-def _bins(rater: Rater, bins: Bins, resampler: Resampler, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str, Any]]:
     bin_of_set = bins.of_instance[rater.sets.instance]
     found = []
     for index, (low, high, instances) in enumerate(bins.listed()):
         chosen = bin_of_set == index
         why = "no instance in this bin" if not instances else "no rating set in this bin"
-        measures = _measures_of_sets(rater, chosen, resampler, (*labels, f"bin {index}"), why)
+        measures = _measures_of_sets(rater, chosen, settings, why)
         found.append(
             {
                 "low": number(low),
@@ -112,15 +108,15 @@ def _bins(rater: Rater, bins: Bins, resampler: Resampler, labels: tuple[str, ...
     return found
 
 
-def _preferred_first(rater: Rater, resampler: Resampler, labels: tuple[str, ...]) -> Estimate:
+def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
     """Return the share of verdicts for the text shown first, ties left out; ½ without position bias."""
     preferred = rater.positions.preferred
     decided = np.where(preferred == 0, np.nan, preferred)
     first = np.where(np.isnan(decided), np.nan, (decided == -1).astype(np.float64))
     ties = _count(preferred == 0)
-    return estimate(
-        mean_sums(first, rater.positions.instance),
-        ratio,
+    return share_estimate(
+        mean_rows(first),
+        rater.positions.instance,
         Basis(
             _count(~np.isnan(decided)),
             "verdicts that are no ties",
@@ -128,8 +124,7 @@ def _preferred_first(rater: Rater, resampler: Resampler, labels: tuple[str, ...]
             ties,
             "no verdict but ties",
         ),
-        resampler=resampler,
-        labels=(*labels, "place"),
+        settings,
     )
 
 

@@ -45,7 +45,7 @@ def _judge(
     judge, epsilon = votes.judges[name], filters.epsilon
     given = (judge, votes.votes, votes.instance)
     alternative = alternative_annotator_test(*given, epsilon=epsilon)
-    level = filters.resampler.level
+    level = filters.intervals.level
     overall = non_inferiority(*given, margin=epsilon, level=level)
     listed = [] if bins is None else bins.listed()
     by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), margin=epsilon, level=level) if listed else ()

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import cluster_sums, mean_sums, ratio
+from analysis.bootstrap import mean_sums, ratio
 from analysis.types import BoolArray, FloatArray
 from analysis.weighting import effective_number, inverse_probability_weighted
-from reporting.core.estimates import Basis, Estimate, Resampler, estimates_of_ratios, number
+from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_STRENGTH
 
 TIE_IS_A_SHARE = "a tie is a verdict of its own"
 TIE_IS_HALF = "a tie is half a win"
+FLOORS = (0.0, -1.0, 0.0, 0.0, 0.0, 0.0)  # of consistency, preference strength, the shares and the win rate
 WHY_LEFT_OUT = "the chance of their instance is not recorded, or their HITs record different ones"
 
 
-def weighted_findings(rater: Rater, resampler: Resampler, label: str) -> dict[str, Any]:
+def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
     """Return `weighted`: ratio estimates, each with its unweighted value `as_drawn`; empty where no probability is known.
 
     Both are over the rating sets whose probability is known. An instance's weight is the mean of the weights of its
-    sets. `label` names the configuration, for the seeds of intervals.
+    sets.
     """
     known = ~np.isnan(rater.chance)
     if not known.any():
@@ -41,22 +42,18 @@ def weighted_findings(rater: Rater, resampler: Resampler, label: str) -> dict[st
             "smallest_weight": float(1 / chances.max()),
             "largest_weight": float(1 / chances.min()),
             "effective_instances": effective_number(of_instance),
-            **_estimates(rater, known, resampler, (label, rater.name)),
+            **_estimates(rater, known, settings),
         }
     }
 
 
-def _estimates(rater: Rater, known: BoolArray, resampler: Resampler, labels: tuple[str, ...]) -> dict[str, Any]:
+def _estimates(rater: Rater, known: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
     sums, instance = _sums(rater)[known], rater.sets.instance[known]
     drawn = ratio(sums.sum(axis=0))
-    weighted = cluster_sums(inverse_probability_weighted(sums, rater.chance[known]), instance)
+    weighted = inverse_probability_weighted(sums, rater.chance[known])
     consistency, strength, a, tie, b, wins = (
-        {**found, "as_drawn": number(value)}
-        for found, value in zip(
-            estimates_of_ratios(weighted, _bases(rater, known), resampler=resampler, labels=(*labels, "weighted")),
-            drawn.tolist(),
-            strict=True,
-        )
+        {**mean_estimate(weighted[:, place], instance, basis, settings, floor=floor), "as_drawn": number(value)}
+        for place, (basis, floor, value) in enumerate(zip(_bases(rater, known), FLOORS, drawn.tolist(), strict=True))
     )
     shares: dict[str, Estimate] = {"a": a, "tie": tie, "b": b}
     return {

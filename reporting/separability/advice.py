@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.advice import Pilot, Relation, aggregate_sets, cut_statistic, cut_sums, fit_relation, savings
 from analysis.bins import assign, equal_width_edges
-from analysis.bootstrap import Interval, cluster_intervals, cluster_sums, mean_sums, ratio
+from analysis.bootstrap import Interval, cluster_sums, mean_rows
 from analysis.errors import AnalysisError
 from analysis.separability import normalise
 from analysis.types import FloatArray, IntArray
@@ -17,7 +17,16 @@ from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection, batches_for_rating, select
 from annotation.studies.presets import batch_defaults
 from judging.models import JudgeRun
-from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimate, number
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    bounded_estimate,
+    build_estimate,
+    mean_estimate,
+    number,
+    share_estimate,
+)
 from reporting.core.judge_raters import judge_raters
 from reporting.core.people import people_rater
 from reporting.core.raters import PEOPLE, Rater
@@ -84,7 +93,7 @@ def configuration_advice(
     if main is None:
         return {"similarity": None, "raters": [], "why": NOT_COMPUTED}
     sets = [_sets(one, main, main.delta, rater, rated.selection) for rater in rated.raters]
-    return {**_advice(sets, main.label, filters, one.seed_label), "chosen": rated.chosen}
+    return {**_advice(sets, main.label, filters), "chosen": rated.chosen}
 
 
 def pooled_advice(
@@ -108,7 +117,7 @@ def pooled_advice(
         for rater in rated.raters:
             found = _sets(one, main, delta, rater, rated.selection, numbers)
             by_name.setdefault(rater.name, []).append(found)
-    advice = _advice([_pooled_sets(sets) for sets in by_name.values()], label, filters, "pooled")
+    advice = _advice([_pooled_sets(sets) for sets in by_name.values()], label, filters)
     chosen_rows = [row for _, rated in parts for row in rated.chosen]
     return {**advice, "chosen": chosen_rows, "normalisation": {"group": "study", "min": group.low, "max": group.high}}
 
@@ -159,11 +168,11 @@ def _pooled_sets(sets: Sequence[_Sets]) -> _Sets:
     )
 
 
-def _advice(sets: Sequence[_Sets], label: str, filters: SeparabilityFilters, seed_label: str) -> dict[str, Any]:
-    return {"similarity": label, "raters": [_rater_advice(one, filters, (seed_label, label)) for one in sets]}
+def _advice(sets: Sequence[_Sets], label: str, filters: SeparabilityFilters) -> dict[str, Any]:
+    return {"similarity": label, "raters": [_rater_advice(one, filters) for one in sets]}
 
 
-def _rater_advice(sets: _Sets, filters: SeparabilityFilters, labels: tuple[str, ...]) -> dict[str, Any]:
+def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
     pilot = aggregate_sets(sets.delta, sets.consistency, sets.instance)
     found: dict[str, Any] = {
         "rater": sets.name,
@@ -175,24 +184,22 @@ def _rater_advice(sets: _Sets, filters: SeparabilityFilters, labels: tuple[str, 
     }
     if not len(pilot):
         return {**found, "why": NO_RATINGS, "reading": "nothing"}
-    resampler = filters.resampler_for(len(pilot))
-    labels = ("advice", *labels, sets.name)
-    rng = resampler.rng(*labels)
-    relation = fit_relation(pilot, rng=rng, rounds=resampler.rounds, level=resampler.level)
-    threshold = _threshold(relation, pilot, resampler)
-    cuts = _cuts(sets, pilot, relation, resampler, labels)
+    settings = filters.intervals_for(len(pilot))
+    relation = fit_relation(pilot, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
+    threshold = _threshold(relation, pilot, settings)
+    cuts = _cuts(sets, pilot, relation, settings)
     return {
         **found,
         "reading": _reading(relation, pilot),
         "separated": relation.separated,
         "support": list(relation.support),
-        "slope": _slope(relation, pilot, resampler),
+        "slope": _slope(relation, pilot, settings),
         "threshold": threshold,
         "curve": _curve(relation),
-        "points": _points(sets, resampler, labels),
+        "points": _points(sets, settings),
         "cuts": cuts,
         "lowest_quarter": next(cut for cut in cuts if cut["cut"] == QUARTER_CUT),
-        "rounds": resampler.rounds,
+        "rounds": settings.rounds,
     }
 
 
@@ -209,13 +216,13 @@ def _reading(relation: Relation, pilot: Pilot) -> str:
     return relation.why or "threshold"
 
 
-def _slope(relation: Relation, pilot: Pilot, resampler: Resampler) -> Estimate:
+def _slope(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Estimate:
     why = WHY.get(relation.why, "no finite slope")
     if relation.separated:
         why = "no finite slope: one separability parts all that is consistent from all that is not"
     basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
     value = relation.slope if math.isfinite(relation.slope) else math.nan
-    shown = build_estimate(value, _finite(relation.slope_interval), basis, resampler, len(np.unique(pilot.instance)))
+    shown = build_estimate(value, _finite(relation.slope_interval), basis, settings, len(np.unique(pilot.instance)))
     return {**shown, "unit": "log-odds of consistency per unit of separability"}
 
 
@@ -225,17 +232,17 @@ def _finite(interval: Interval) -> Interval:
     return Interval(low, high, interval.level, interval.rounds, interval.undefined)
 
 
-def _threshold(relation: Relation, pilot: Pilot, resampler: Resampler) -> Estimate:
+def _threshold(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Estimate:
     basis = Basis(
         int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, WHY.get(relation.why, NO_RATINGS)
     )
     shown = build_estimate(
-        relation.crossing, relation.crossing_interval, basis, resampler, len(np.unique(pilot.instance))
+        relation.crossing, relation.crossing_interval, basis, settings, len(np.unique(pilot.instance))
     )
     return {
         **shown,
         "rounds_outside_support": relation.outside_support,
-        "rounds_inside_support": resampler.rounds - relation.outside_support - relation.crossing_interval.undefined,
+        "rounds_inside_support": settings.rounds - relation.outside_support - relation.crossing_interval.undefined,
         "undefined_rounds": relation.crossing_interval.undefined,
     }
 
@@ -248,7 +255,7 @@ def _curve(relation: Relation) -> list[dict[str, float | None]]:
     ]
 
 
-def _points(sets: _Sets, resampler: Resampler, labels: tuple[str, ...]) -> list[dict[str, Any]]:
+def _points(sets: _Sets, settings: IntervalSettings) -> list[dict[str, Any]]:
     """Return the mean consistency in equal-width bins, to compare with the curve."""
     known = ~np.isnan(sets.delta) & ~np.isnan(sets.consistency)
     delta, consistency, instance = sets.delta[known], sets.consistency[known], sets.instance[known]
@@ -258,41 +265,41 @@ def _points(sets: _Sets, resampler: Resampler, labels: tuple[str, ...]) -> list[
     for number_, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
         chosen = index == number_
         basis = Basis(int(chosen.sum()), "rating sets", TIE_IN_CONSISTENCY, why="no rating set")
-        sums = mean_sums(consistency[chosen], instance[chosen])
-        mean = estimate(sums, ratio, basis, resampler=resampler, labels=(*labels, f"bin {number_}"))
+        mean = mean_estimate(mean_rows(consistency[chosen]), instance[chosen], basis, settings)
         points.append({"low": low, "high": high, "mean_consistency": mean})
     return points
 
 
-def _cuts(
-    sets: _Sets, pilot: Pilot, relation: Relation, resampler: Resampler, labels: tuple[str, ...]
-) -> list[dict[str, Any]]:
+def _cuts(sets: _Sets, pilot: Pilot, relation: Relation, settings: IntervalSettings) -> list[dict[str, Any]]:
     """Return cost and gain of leaving instances out: below the crossing, and the lowest tenth, quarter and half."""
     known = sets.everything[~np.isnan(sets.everything)]
     cuts = [] if math.isnan(relation.crossing) else [("mean consistency of a half", relation.crossing)]
     cuts += [(f"lowest {share:.0%}", float(np.quantile(known, share))) for share in CUT_SHARES]
-    return [{"cut": name, **_cut(sets, pilot, value, resampler, labels)} for name, value in cuts]
+    return [{"cut": name, **_cut(sets, pilot, value, settings)} for name, value in cuts]
 
 
-def _cut(sets: _Sets, pilot: Pilot, threshold: float, resampler: Resampler, labels: tuple[str, ...]) -> dict[str, Any]:
+def _cut(sets: _Sets, pilot: Pilot, threshold: float, settings: IntervalSettings) -> dict[str, Any]:
     saved = savings(sets.everything, threshold, sets.ratings_per_matchup)
-    sums = cluster_sums(cut_sums(pilot, threshold), pilot.instance)
-    rng = resampler.rng(*labels, "cuts")  # the same resamples for every cut, so that "all" is one number
-    intervals = cluster_intervals(sums, cut_statistic, 5, rng=rng, rounds=resampler.rounds, level=resampler.level)
-    totals = sums.sum(axis=0)
-    values = cut_statistic(totals).tolist()
-    names = ("all", "kept", "left_out", "gain", "steady_left_out")
-    counts = [int(totals[place, 1]) for place in (0, 1, 2, 0, 2)]
+    rows = cut_sums(pilot, threshold)
+    totals = rows.sum(axis=0)
+
+    def basis(place: int) -> Basis:
+        n = int(totals[place, 1])
+        return Basis(n, "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, "no rating set on that side")
+
     estimates = {
-        name: build_estimate(
-            value,
-            interval,
-            Basis(n, "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, "no rating set on that side"),
-            resampler,
-            len(sums),
-        )
-        for name, value, interval, n in zip(names, values, intervals, counts, strict=True)
+        name: mean_estimate(rows[:, place], pilot.instance, basis(place), settings)
+        for place, name in enumerate(("all", "kept", "left_out"))
     }
+    estimates["gain"] = bounded_estimate(
+        cluster_sums(rows, pilot.instance),
+        lambda sums: cut_statistic(sums)[..., 3],
+        basis(0),
+        settings,
+        floor=-1.0,
+        clusters=estimates["kept"]["n_instances"],
+    )
+    estimates["steady_left_out"] = share_estimate(rows[:, 3], pilot.instance, basis(2), settings)
     return {
         "threshold": threshold,
         "matchups_below": saved.below,

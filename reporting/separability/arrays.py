@@ -1,5 +1,6 @@
 """Querysets to arrays: the alignments of configurations by similarity, and the filters that select them."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from annotation.models import Alignment, SeparabilityRun, Study
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, labels_of, names_of
-from reporting.core.estimates import Resampler
+from reporting.core.estimates import IntervalSettings
 
 MAX_RUNS = 8  # similarities compared on a page; the latest ones
 MAX_RESAMPLED_ROWS = 1_000_000  # per interval, over all rounds
@@ -44,14 +45,18 @@ class SeparabilityFilters:
         return MAIN if self.question is None else self.question.number
 
     @property
-    def resampler(self) -> Resampler:
-        """The bootstrap settings."""
-        return Resampler(self.seed, self.rounds)
+    def intervals(self) -> IntervalSettings:
+        """How intervals are made."""
+        return IntervalSettings(seed=self.seed, rounds=self.rounds)
 
-    def resampler_for(self, rows: int) -> Resampler:
+    def intervals_for(self, rows: int) -> IntervalSettings:
         """The same with fewer rounds for very many rows; every estimate reports its rounds."""
         fitting = max(MIN_ROUNDS, MAX_RESAMPLED_ROWS // max(rows, 1))
-        return replace(self.resampler, rounds=min(self.rounds, fitting))
+        return replace(self.intervals, rounds=min(self.rounds, fitting))
+
+    def rng(self, *labels: str) -> np.random.Generator:
+        """Return the generator of one sample of texts or points; it depends on its labels only."""
+        return np.random.default_rng([self.seed, *(zlib.crc32(label.encode()) for label in labels)])
 
     def covers(self, configuration: Configuration) -> bool:
         """Tell whether a configuration is selected."""
@@ -67,7 +72,7 @@ class SeparabilityFilters:
             "threshold": self.threshold,
             **({} if self.question is None else {"question": self.question.key}),
             "rounds": self.rounds,
-            "level": self.resampler.level,
+            "level": self.intervals.level,
             "seed": self.seed,
         }
 

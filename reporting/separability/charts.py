@@ -92,7 +92,7 @@ def self_and_cross(one: ConfigurationAlignments, filters: SeparabilityFilters, t
     captions = [f"by {shorten(main.label)}; below the dashed diagonal separability is above 0"]
     if len(places) > MAX_POINTS:
         captions.append(f"{MAX_POINTS} of {len(places)} instances, drawn at random")
-        places = np.sort(filters.resampler.rng("points", one.seed_label).choice(places, MAX_POINTS, replace=False))
+        places = np.sort(filters.rng("points", one.seed_label).choice(places, MAX_POINTS, replace=False))
     by_code = {int(code): SCENARIO_LABELS[name] for name, code in SCENARIOS.items() if name in SCENARIO_LABELS}
     own = np.maximum(own_a, own_b)
     rows = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.bins import assign, stepped_edges
-from analysis.bootstrap import mean_sums, ratio
+from analysis.bootstrap import mean_rows
 from analysis.rank_correlation import rank_correlation
 from analysis.scenarios import Scenario
 from annotation.core.version import VERSION
@@ -15,7 +15,7 @@ from annotation.models import Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.separability_runs import labels_of, runs_by_configuration
 from judging.outcomes.judgments import judges_of
-from reporting.core.estimates import Basis, Estimate, build_estimate, estimate
+from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
 from reporting.core.people import scripted_codes
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.separability_bins import NOT_COMPUTED
@@ -99,8 +99,8 @@ def describe(one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict
         "system_b": named.system_b.name,
         "matchups": len(one.matchup_ids),
         "similarity": None if main is None else main.label,
-        "similarities": [_similarity(part, one, filters) for part in one.by_run],
-        "correlations": [_correlation(x, y, one, filters) for x, y in combinations(one.by_run, 2)],
+        "similarities": [_similarity(part, filters) for part in one.by_run],
+        "correlations": [_correlation(x, y, filters) for x, y in combinations(one.by_run, 2)],
         "not_shown": one.not_shown,
     }
     if main is None:
@@ -108,7 +108,7 @@ def describe(one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict
     return found
 
 
-def _similarity(part: RunAlignments, one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
+def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
     known = part.delta[~np.isnan(part.delta)]
     thresholds = part.thresholds(filters.threshold)
     sorted_into = part.codes(filters.threshold)
@@ -120,7 +120,7 @@ def _similarity(part: RunAlignments, one: ConfigurationAlignments, filters: Sepa
         "known": len(known),
         "single_generation": part.single,
         "not_computed": part.not_computed,
-        "mean": _mean(part, one, filters),
+        "mean": _mean(part, filters),
         **_spread(known),
         "scenarios": {
             "thresholds": {"kind": filters.threshold, "self": thresholds.own, "cross": thresholds.cross},
@@ -130,14 +130,11 @@ def _similarity(part: RunAlignments, one: ConfigurationAlignments, filters: Sepa
     return found
 
 
-def _mean(part: RunAlignments, one: ConfigurationAlignments, filters: SeparabilityFilters) -> Estimate:
+def _mean(part: RunAlignments, filters: SeparabilityFilters) -> Estimate:
     known = int((~np.isnan(part.delta)).sum())
     basis = Basis(known, "instances", NO_TIE, len(part.delta) - known, NO_VALUE)
-    sums = mean_sums(part.delta, np.arange(len(part.delta)))
-    counted = sums[sums[:, 1] > 0]
-    resampler = filters.resampler_for(known)
-    labels = ("separability", one.seed_label, part.label)
-    return {**estimate(counted, ratio, basis, resampler=resampler, labels=labels), "rounds": resampler.rounds}
+    rows, instance = mean_rows(part.delta), np.arange(len(part.delta))
+    return mean_estimate(rows, instance, basis, filters.intervals, floor=-1.0)
 
 
 def _spread(known: Any) -> dict[str, Any]:
@@ -154,13 +151,9 @@ def _spread(known: Any) -> dict[str, Any]:
     }
 
 
-def _correlation(
-    x: RunAlignments, y: RunAlignments, one: ConfigurationAlignments, filters: SeparabilityFilters
-) -> dict[str, Any]:
-    resampler = filters.resampler_for(len(x.delta))
-    labels = sorted((x.label, y.label))  # so that the seed does not depend on which was computed last
-    rng = resampler.rng("rank correlation", one.seed_label, *labels)
-    found = rank_correlation(x.delta, y.delta, rng=rng, rounds=resampler.rounds, level=resampler.level)
+def _correlation(x: RunAlignments, y: RunAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
+    settings = filters.intervals_for(len(x.delta))
+    found = rank_correlation(x.delta, y.delta, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
-    value = build_estimate(found.value, found.interval, basis, resampler, found.n)
-    return {"between": [x.label, y.label], **value, "rounds": resampler.rounds}
+    value = build_estimate(found.value, found.interval, basis, settings, found.n)
+    return {"between": [x.label, y.label], **value, "rounds": settings.rounds}

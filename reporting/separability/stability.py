@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis import similarity as similarities
+from analysis.bootstrap import mean_rows
 from analysis.separability import alignments, separability
 from analysis.stability import Stability, stability, subsampled
 from analysis.types import FloatArray
@@ -15,7 +16,7 @@ from annotation.core.version import VERSION
 from annotation.models import Generation, SeparabilityRun, Study
 from annotation.separability.measure import AlignmentMeasure, measure_of
 from annotation.studies.separability_runs import runs_by_configuration
-from reporting.core.estimates import Basis, build_estimate
+from reporting.core.estimates import Basis, build_estimate, mean_estimate
 from reporting.separability.arrays import (
     ConfigurationAlignments,
     SeparabilityFilters,
@@ -26,6 +27,7 @@ from reporting.separability.arrays import (
 from reporting.separability.distributions import NO_TIE
 from reporting.separability.temperatures import by_temperature
 
+MOST_CHANGE = 2.0  # separability lies between -1 and 1
 MAX_INSTANCES = 100  # sampled with the seed of the filters; their texts are compared again
 DRAWS = 20
 MAX_SAMPLES = 12  # generations of a system
@@ -104,7 +106,7 @@ def stability_of(
     label = SeparabilityRun(
         similarity=run.similarity, model=run.model
     ).label  # all texts are compared, whatever it drew
-    rng = filters.resampler.rng("stability", one.seed_label, label)
+    rng = filters.rng("stability", one.seed_label, label)
     matrices, counts = _matrices(one, measure or measure_of(similarity=run.similarity), filters)
     if not matrices and one.matchup_ids:
         return {"samples": [], "cross_pairs": [], "why": TOO_LONG}
@@ -117,9 +119,8 @@ def stability_of(
 
     def measured(**part: int) -> dict[str, Any]:
         drawn = subsampled(matrices, k_a, scale=main.scale, draws=DRAWS, rng=rng, **part)
-        resampler = filters.resampler
-        found = stability(drawn, full, rng=rng, rounds=resampler.rounds, level=resampler.level)
-        return {**part, **_stability_json(found, filters)}
+        found = stability(drawn, full, rng=rng, level=filters.intervals.level)
+        return {**part, **_stability_json(found, np.abs(drawn - full[:, np.newaxis]).mean(axis=1), filters)}
 
     return {
         "similarity": label,
@@ -138,10 +139,12 @@ def _command(one: ConfigurationAlignments, label: str) -> str:
     return shlex.join([*parts, "--systems", named.system_a.name, named.system_b.name, "--similarity", label])
 
 
-def _stability_json(found: Stability, filters: SeparabilityFilters) -> dict[str, Any]:
+def _stability_json(found: Stability, changes: FloatArray, filters: SeparabilityFilters) -> dict[str, Any]:
     basis = Basis(found.n, "instances", NO_TIE, found.missing, "no instance has so many generations")
-    change = build_estimate(found.change, found.change_interval, basis, filters.resampler, found.n)
-    correlation = build_estimate(found.correlation, found.correlation_interval, basis, filters.resampler, found.n)
+    change = mean_estimate(mean_rows(changes), np.arange(len(changes)), basis, filters.intervals, ceiling=MOST_CHANGE)
+    correlation = build_estimate(
+        found.correlation, found.correlation_interval, basis, filters.intervals, found.n, least=2
+    )
     return {"change": change, "rank_correlation": {**correlation, "interval": "middle of the draws"}}
 
 
@@ -149,7 +152,7 @@ def _matrices(
     one: ConfigurationAlignments, measure: AlignmentMeasure, filters: SeparabilityFilters
 ) -> tuple[list[FloatArray], list[tuple[int, int]]]:
     """Return the similarity matrices of a sample of instances, and the numbers of generations of each system."""
-    rng = filters.resampler.rng("stability", "instances", one.seed_label)
+    rng = filters.rng("stability", "instances", one.seed_label)
     count = min(MAX_INSTANCES, len(one.matchup_ids))
     chosen = np.sort(rng.choice(len(one.matchup_ids), size=count, replace=False)).tolist()
     named = one.configuration

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_sums, ratio
+from analysis.bootstrap import mean_rows
 from analysis.rank_correlation import rank_correlation
 from analysis.separability import has_spread
 from analysis.types import FloatArray
 from annotation.models import Study
 from judging.generation.sampled_systems import SampledAt, temperatures_of
-from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimate
+from reporting.core.estimates import Basis, Estimate, IntervalSettings, build_estimate, mean_estimate
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
 
 NO_VALUE = "no instance has a separability"
@@ -54,10 +54,10 @@ def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFil
             {
                 "systems": [sampled.name for sampled in pair],
                 "temperatures": [sampled.temperature for sampled in pair],
-                "mean": _mean(values, filters.resampler_for(len(values)), one.seed_label),
+                "mean": _mean(values, filters.intervals),
                 "rank_correlation": None
                 if place == 0
-                else _correlation(scaled[0], values, filters.resampler_for(len(values)), one.seed_label),
+                else _correlation(scaled[0], values, filters.intervals_for(len(values))),
             }
             for place, ((one, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
         ],
@@ -83,17 +83,15 @@ def _by_instance(one: ConfigurationAlignments, main: RunAlignments, scale: float
     return dict(zip(one.instance_ids, delta.tolist(), strict=True))
 
 
-def _mean(values: dict[str, float], resampler: Resampler, label: str) -> Estimate:
+def _mean(values: dict[str, float], settings: IntervalSettings) -> Estimate:
     delta = np.array(list(values.values()), dtype=np.float64)
     known = int((~np.isnan(delta)).sum())
     basis = Basis(known, "instances", "no votes enter", len(delta) - known, NO_VALUE)
-    sums = mean_sums(delta, np.arange(len(delta)))
-    return estimate(sums[sums[:, 1] > 0], ratio, basis, resampler=resampler, labels=("temperature", label))
+    return mean_estimate(mean_rows(delta), np.arange(len(delta)), basis, settings, floor=-1.0)
 
 
-def _correlation(first: dict[str, float], values: dict[str, float], resampler: Resampler, label: str) -> Estimate:
+def _correlation(first: dict[str, float], values: dict[str, float], settings: IntervalSettings) -> Estimate:
     x, y = list(first.values()), [values.get(name, np.nan) for name in first]
-    rng = resampler.rng("temperature", "rank correlation", label)
-    found = rank_correlation(x, y, rng=rng, rounds=resampler.rounds, level=resampler.level)
+    found = rank_correlation(x, y, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
-    return build_estimate(found.value, found.interval, basis, resampler, found.n)
+    return build_estimate(found.value, found.interval, basis, settings, found.n)

@@ -16,7 +16,7 @@ from annotation.questions.questions import MAIN
 from annotation.studies.configurations import configurations
 from annotation.studies.gold import gold_verdict
 from judging.models import Judgment, TableMaking
-from reporting.core.estimates import Resampler
+from reporting.core.estimates import IntervalSettings
 from reporting.core.people import count_exclusions
 from reporting.core.selected_batches import selection_rows
 
@@ -38,9 +38,9 @@ class TableEffectFilters:
     seed: int = 0
 
     @property
-    def resampler(self) -> Resampler:
-        """The bootstrap settings."""
-        return Resampler(self.seed, self.rounds)
+    def intervals(self) -> IntervalSettings:
+        """How intervals are made."""
+        return IntervalSettings(seed=self.seed, rounds=self.rounds)
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""
@@ -49,7 +49,7 @@ class TableEffectFilters:
             "systems": list(self.systems) or None,
             "batches": None if self.batches is None else [batch.name for batch in self.batches],
             "rounds": self.rounds,
-            "level": self.resampler.level,
+            "level": self.intervals.level,
             "seed": self.seed,
         }
 
@@ -208,11 +208,16 @@ def table_verdicts(study: Study) -> dict[int, int]:
 
 
 def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, int | None]]:
-    """Return instance and gold of each selected pair, by the pair's primary key."""
+    """Return instance (its place by data set and ID) and gold of each selected pair, by the pair's primary key."""
+    place = {
+        pk: place for place, (*_, pk) in enumerate(sorted(study.instances.values_list("dataset", "instance_id", "pk")))
+    }
     gold = dict(study.instances.exclude(gold=None).values_list("pk", "gold"))
     rows = Pair.objects.filter(filters.pairs(), matchup__instance__study=study).order_by()
     names = ("pk", "matchup__instance_id", "matchup__system_a__name", "matchup__system_b__name")
-    return {pk: (instance, gold_verdict(gold.get(instance), a, b)) for pk, instance, a, b in rows.values_list(*names)}
+    return {
+        pk: (place[instance], gold_verdict(gold.get(instance), a, b)) for pk, instance, a, b in rows.values_list(*names)
+    }
 
 
 def _read(study: Study, filters: TableEffectFilters, pairs: Collection[int]) -> _Collected:

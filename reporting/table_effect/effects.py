@@ -1,18 +1,26 @@
 """The effect of comparison tables: people's votes before and after one, by arm, and differences between arms."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import cluster_intervals, cluster_sums, mean_sums, median_difference_interval, median_interval
+from analysis.bootstrap import mean_rows, median_difference_interval, median_interval
 from analysis.revision import BY_CHANGE, BY_MOVE, BY_TABLE, SCORES, Decisions, difference, joint_sums, revised_sums
 from analysis.types import FloatArray, IntArray
 from annotation.core.arms import Arm, BadArm
 from annotation.core.version import VERSION
 from annotation.models import Study
-from reporting.core.estimates import Basis, Estimate, Resampler, build_estimate, estimates_of_ratios
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    bounded_estimate,
+    build_estimate,
+    mean_estimate,
+    share_estimate,
+)
 from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, second_votes
@@ -42,6 +50,16 @@ COMPARED = (  # measures to compare between arms, grouped by the decisions that 
     ("table", ("towards_table",)),
 )
 TIMED = "second_seconds"  # compared too, as a median
+SHARES = frozenset({*BY_CHANGE, *BY_MOVE, *BY_TABLE, "revised"})
+RANGES = {  # of the means, and of the shares that arms are compared by
+    "score_before": (-1.0, 1.0),
+    "score_after": (-1.0, 1.0),
+    "score_change": (-2.0, 2.0),
+    "agreement_before": (0.0, 1.0),
+    "agreement_after": (0.0, 1.0),
+    "agreement_change": (-1.0, 1.0),
+    **dict.fromkeys(SHARES, (0.0, 1.0)),
+}
 Rows = dict[str, tuple[FloatArray, Basis]]  # sums per decision, and their basis
 
 
@@ -62,8 +80,8 @@ def effect_of(study: Study, filters: TableEffectFilters, votes: SecondVotes) -> 
         "excluded": votes.excluded,
         "scripted_raters": scripted,
         "chosen": votes.chosen,
-        "arms": [_arm(votes, name, filters.resampler) for name in votes.arms],
-        "differences": _differences(votes, filters.resampler),
+        "arms": [_arm(votes, name, filters.intervals) for name in votes.arms],
+        "differences": _differences(votes, filters.intervals),
     }
     if votes.chosen:
         found["chosen_note"] = selection_note(votes.chosen)
@@ -83,12 +101,12 @@ def arm_fields(arm: str) -> dict[str, str]:
     return {"arm": arm, "kind": parsed.kind, "variant": parsed.variant}
 
 
-def _arm(votes: SecondVotes, name: str, resampler: Resampler) -> dict[str, Any]:
+def _arm(votes: SecondVotes, name: str, settings: IntervalSettings) -> dict[str, Any]:
     rows = votes.rows_of(name)
     instance, decided = votes.instance[rows], votes.votes.of(rows)
     numbers: dict[str, Estimate] = {}
-    for group, measured in _groups(votes, rows).items():
-        numbers |= _estimates(measured, instance, resampler, (name, group))
+    for measured in _groups(votes, rows).values():
+        numbers |= _estimates(measured, instance, settings)
     return {
         **arm_fields(name),
         **_counts(votes, rows),
@@ -99,7 +117,7 @@ def _arm(votes: SecondVotes, name: str, resampler: Resampler) -> dict[str, Any]:
             "known": int((~np.isnan(decided.implied)).sum()),
             **{kind: numbers[kind] for kind in BY_TABLE},
         },
-        **{key: _median(getattr(votes, key)[rows], instance, resampler, (name, key)) for key in SECONDS},
+        **{key: _median(getattr(votes, key)[rows], instance, settings) for key in SECONDS},
     }
 
 
@@ -145,7 +163,7 @@ def _agreement_group(votes: SecondVotes, rows: IntArray) -> Rows:
     alone = int(np.isnan(before).sum())
     found = {}
     for name, values in zip(AGREEMENTS, (before, after, after - before), strict=True):
-        sums = mean_sums(values, np.arange(len(values)))  # whose `ratio` is the mean
+        sums = mean_rows(values)
         basis = Basis(_n(sums), "decisions on pairs that others voted on", TIE_IN_AGREEMENT, alone, NO_OTHERS)
         found[name] = (sums, basis)
     return found
@@ -167,32 +185,25 @@ def _table_group(decided: Decisions, silent: int, shown: bool) -> Rows:
     return rows
 
 
-def _estimates(measured: Rows, instance: IntArray, resampler: Resampler, labels: Sequence[str]) -> dict[str, Estimate]:
-    """Return the estimates of a group, over the instances with a decision that counts in it."""
-    rows = np.stack([sums for sums, _ in measured.values()], axis=1)
-    counted = rows[:, :, 1].any(axis=1)  # only these instances are resampled
-    found = estimates_of_ratios(
-        cluster_sums(rows[counted], instance[counted]),
-        [basis for _, basis in measured.values()],
-        resampler=resampler,
-        labels=("table effect", *labels),
-    )
-    counts = rows[:, :, 0].sum(axis=0).tolist()
-    shares = {*BY_CHANGE, *BY_MOVE, *BY_TABLE, "revised"}
-    return {
-        name: {**one, "count": int(count)} if name in shares else one
-        for name, one, count in zip(measured, found, counts, strict=True)
-    }
+def _estimates(measured: Rows, instance: IntArray, settings: IntervalSettings) -> dict[str, Estimate]:
+    found = {}
+    for name, (rows, basis) in measured.items():
+        if name in SHARES:
+            share = share_estimate(rows, instance, basis, settings)
+            found[name] = {**share, "count": int(rows[:, 0].sum())}
+        else:
+            floor, ceiling = RANGES[name]
+            found[name] = mean_estimate(rows, instance, basis, settings, floor=floor, ceiling=ceiling)
+    return found
 
 
-def _median(seconds: FloatArray, instance: IntArray, resampler: Resampler, labels: Sequence[str]) -> Estimate:
+def _median(seconds: FloatArray, instance: IntArray, settings: IntervalSettings) -> Estimate:
     basis = _time_basis(seconds)
     if not basis.n:
-        return build_estimate(float("nan"), None, basis, resampler, 0)
-    rng = resampler.rng("table effect", *labels)
-    interval = median_interval(seconds, instance, rng=rng, rounds=resampler.rounds, level=resampler.level)
+        return build_estimate(float("nan"), None, basis, settings, 0)
+    interval = median_interval(seconds, instance, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     clusters = len(np.unique(instance[~np.isnan(seconds)]))
-    return build_estimate(float(np.nanmedian(seconds)), interval, basis, resampler, clusters)
+    return build_estimate(float(np.nanmedian(seconds)), interval, basis, settings, clusters)
 
 
 def _time_basis(seconds: FloatArray) -> Basis:
@@ -200,15 +211,15 @@ def _time_basis(seconds: FloatArray) -> Basis:
     return Basis(known, "votes with a time", TIE_IN_TIME, len(seconds) - known, NO_TIME)
 
 
-def _differences(votes: SecondVotes, resampler: Resampler) -> list[dict[str, Any]]:
+def _differences(votes: SecondVotes, settings: IntervalSettings) -> list[dict[str, Any]]:
     """Compare every arm with those before it; control arms come first."""
     measured = {name: _compared(votes, name) for name in votes.arms}
     return [
         {
             "arm": arm,
             "control": control,
-            **_difference(measured[arm], measured[control], resampler, (arm, control)),
-            TIMED: _median_difference(votes, arm, control, resampler),
+            **_difference(measured[arm], measured[control], settings),
+            TIMED: _median_difference(votes, arm, control, settings),
         }
         for control, arm in combinations(votes.arms, 2)
     ]
@@ -224,29 +235,32 @@ def _compared(votes: SecondVotes, arm: str) -> dict[str, tuple[Rows, IntArray]]:
 def _difference(
     arm: Mapping[str, tuple[Rows, IntArray]],
     control: Mapping[str, tuple[Rows, IntArray]],
-    resampler: Resampler,
-    labels: Sequence[str],
+    settings: IntervalSettings,
 ) -> dict[str, Estimate]:
-    """Return each measure of an arm less that of its control; both share the resampled instances."""
+    """Return each measure of an arm less that of its control, paired where an instance has decisions in both."""
     found = {}
-    for group in arm:
-        parts = []
-        for measured, instance in (arm[group], control[group]):
-            rows = np.stack([sums for sums, _ in measured.values()], axis=1)
-            counted = rows[:, :, 1].any(axis=1)
-            parts += [rows[counted], instance[counted]]
-        sums, bases = joint_sums(*parts), _bases(arm[group][0], control[group][0])
-        rng = resampler.rng("table effect", "difference", group, *labels)
-        intervals = cluster_intervals(
-            sums, difference, len(bases), rng=rng, rounds=resampler.rounds, level=resampler.level
-        )
-        values = difference(sums.sum(axis=0)).tolist()
-        for name, value, interval in zip(bases, values, intervals, strict=True):
-            found[name] = build_estimate(value, interval, bases[name], resampler, len(sums))
+    for group, (measured, instance) in arm.items():
+        of_control, instance_of_control = control[group]
+        for name, (rows, basis) in measured.items():
+            control_rows, control_basis = of_control[name]
+            counted, control_counted = rows[:, 1] > 0, control_rows[:, 1] > 0
+            sums = joint_sums(
+                rows[counted], instance[counted], control_rows[control_counted], instance_of_control[control_counted]
+            )
+            floor, ceiling = RANGES[name]
+            found[name] = bounded_estimate(
+                sums,
+                difference,
+                _joint_basis(basis, control_basis),
+                settings,
+                floor=floor - ceiling,
+                ceiling=ceiling - floor,
+                clusters=int((sums[..., 1] > 0).sum(axis=0).min()) if len(sums) else 0,
+            )
     return found
 
 
-def _median_difference(votes: SecondVotes, arm: str, control: str, resampler: Resampler) -> Estimate:
+def _median_difference(votes: SecondVotes, arm: str, control: str, settings: IntervalSettings) -> Estimate:
     """Return the median time of an arm less that of its control; both share the resampled instances."""
     places = [votes.rows_of(arm), votes.rows_of(control)]
     (seconds, instance), (of_control, instance_of_control) = [
@@ -255,23 +269,19 @@ def _median_difference(votes: SecondVotes, arm: str, control: str, resampler: Re
     timed = [_time_basis(seconds), _time_basis(of_control)]
     basis = _joint_basis(*timed)
     if not all(one.n for one in timed):
-        return build_estimate(float("nan"), None, basis, resampler, 0)
+        return build_estimate(float("nan"), None, basis, settings, 0)
     interval = median_difference_interval(
         seconds,
         instance,
         of_control,
         instance_of_control,
-        rng=resampler.rng("table effect", "difference", TIMED, arm, control),
-        rounds=resampler.rounds,
-        level=resampler.level,
+        rng=settings.rng(),
+        rounds=settings.rounds,
+        level=settings.level,
     )
     rows = np.concatenate(places)
     clusters = len(np.unique(votes.instance[rows][~np.isnan(getattr(votes, TIMED)[rows])]))
-    return build_estimate(float(np.nanmedian(seconds) - np.nanmedian(of_control)), interval, basis, resampler, clusters)
-
-
-def _bases(arm: Rows, control: Rows) -> dict[str, Basis]:
-    return {name: _joint_basis(of_arm, control[name][1]) for name, (_, of_arm) in arm.items()}
+    return build_estimate(float(np.nanmedian(seconds) - np.nanmedian(of_control)), interval, basis, settings, clusters)
 
 
 def _joint_basis(arm: Basis, control: Basis) -> Basis:

@@ -15,6 +15,14 @@ def decimals(value: float | None, digits: int = 3) -> str:
 
 
 @register.filter
+def with_interval(found: dict[str, Any], digits: int = 3) -> str:
+    """Format an estimate as `0.49 [0.42, 0.54]`, or with the reason why it has no interval."""
+    if found["low"] is None:
+        return f"{decimals(found['value'], digits)} ({found['why']})"
+    return f"{decimals(found['value'], digits)} [{decimals(found['low'], digits)}, {decimals(found['high'], digits)}]"
+
+
+@register.filter
 def words(name: str) -> str:
     """Convert a key such as `win_loss_rate` to words."""
     return name.replace("_", " ")

@@ -17,7 +17,6 @@ from analysis.agreement import (
     vote_sums,
     votes_agreement,
 )
-from analysis.bootstrap import cluster_sums, ratio
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate
 from reporting.core.votes import degrees_of, units, verdicts_beside
@@ -44,7 +43,7 @@ def raw_agreement(given: MeasureInput) -> Estimate:
     rows = agreement_sums(found.votes)
     alone = int((_votes_per_pair(given) == 1).sum())
     basis = Basis(int(rows[:, 1].sum()), "pairs of votes", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
-    return given.estimate(cluster_sums(rows, found.instance), ratio, basis, "raw agreement")
+    return given.share(rows, found.instance, basis)
 
 
 @measure("krippendorff_alpha", _("Krippendorff’s α, %(level)s"), kinds=(PERSON,), levels=LEVELS, text="alpha")
@@ -52,13 +51,14 @@ def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
     """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
     found, votes = given.people_votes, _votes_per_pair(given)
     n, alone = int((votes > 1).sum()), int((votes == 1).sum())
-    sums = cluster_sums(coincidences(found.votes), found.instance)
+    rows = coincidences(found.votes)
     return {
-        level: given.estimate(
-            sums,
+        level: given.statistic(
+            rows,
+            found.instance,
             partial(alpha_from_coincidences, level=level),
             Basis(n, "pairs with two or more votes", TIE_IN_ALPHA[level], alone, NO_VARIATION),
-            *("alpha", level),
+            ceiling=1.0,
         )
         for level in LEVELS
     }
@@ -79,10 +79,10 @@ def five_level_alpha(given: MeasureInput) -> Estimate:
     basis = Basis(
         int((votes > 1).sum()), "pairs with two or more votes", STRENGTH_IN_ALPHA, int((votes == 1).sum()), NO_VARIATION
     )
-    sums = cluster_sums(degree_coincidences(found.votes), found.instance)
+    rows = degree_coincidences(found.votes)
     unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - votes.sum())
     return {
-        **given.estimate(sums, degree_alpha_from_coincidences, basis, "five-level alpha"),
+        **given.statistic(rows, found.instance, degree_alpha_from_coincidences, basis, ceiling=1.0),
         "unknown_strength": unknown,
     }
 
@@ -93,8 +93,7 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
     verdict, people = _beside_people(given)
     found = votes_agreement(verdict, people)
     basis = Basis(found.n, "votes", TIE_EQUALS_TIE, found.left_out, NO_VERDICTS)
-    sums = cluster_sums(vote_sums(verdict, people), given.people_votes.instance)
-    return given.estimate(sums, ratio, basis, "agreement with people")
+    return given.share(vote_sums(verdict, people), given.people_votes.instance, basis)
 
 
 @measure("agreement_with_majority", _("Agrees with their majority"), kinds=(JUDGE,))
@@ -103,8 +102,7 @@ def agreement_with_majority(given: MeasureInput) -> Estimate:
     verdict, people = _beside_people(given)
     found = majority_agreement(verdict, people)
     basis = Basis(found.n, "pairs with a majority", TIE_EQUALS_TIE, found.left_out, NO_MAJORITY)
-    sums = cluster_sums(majority_sums(verdict, people), given.people_votes.instance)
-    return given.estimate(sums, ratio, basis, "agreement with majority")
+    return given.share(majority_sums(verdict, people), given.people_votes.instance, basis)
 
 
 def _votes_per_pair(given: MeasureInput) -> IntArray:

@@ -1,5 +1,6 @@
 """The registry of measures: what a measure is given, and under which key and headings findings show it."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,9 +8,16 @@ from typing import Any
 
 from django.utils.functional import Promise
 
-from analysis.bootstrap import Statistic
-from analysis.types import FloatArray
-from reporting.core.estimates import Basis, Estimate, Resampler, estimate
+from analysis.bootstrap import Statistic, cluster_sums
+from analysis.types import FloatArray, IntArray
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    mean_estimate,
+    share_estimate,
+    statistic_estimate,
+)
 from reporting.core.raters import Rater
 from reporting.core.votes import Units, units
 
@@ -18,21 +26,34 @@ PERSON, JUDGE = "person", "judge"  # kinds of raters
 
 @dataclass(frozen=True, eq=False)
 class MeasureInput:
-    """One rater on one configuration; `label` names the configuration, for the seeds of intervals."""
+    """One rater on one configuration."""
 
     rater: Rater
     people: Rater
-    resampler: Resampler
-    label: str
+    settings: IntervalSettings
 
     @cached_property
     def people_votes(self) -> Units:
         """People's votes by pair."""
         return units(self.people.rated.outcomes)
 
-    def estimate(self, sums: FloatArray, statistic: Statistic, basis: Basis, *names: str) -> Estimate:
-        """Return the statistic of sums per instance with its interval; `names` make its seed, so never change them."""
-        return estimate(sums, statistic, basis, resampler=self.resampler, labels=(self.label, self.rater.name, *names))
+    def share(self, rows: FloatArray, instance: IntArray, basis: Basis) -> Estimate:
+        """Return a share of units that are 0 or 1, from (n, 2) numerators and denominators, with its interval."""
+        return share_estimate(rows, instance, basis, self.settings)
+
+    def mean(
+        self, rows: FloatArray, instance: IntArray, basis: Basis, *, floor: float = 0.0, ceiling: float = 1.0
+    ) -> Estimate:
+        """Return a mean or a difference in a range, from (n, 2) sums and weights, with its interval."""
+        return mean_estimate(rows, instance, basis, self.settings, floor=floor, ceiling=ceiling)
+
+    def statistic(
+        self, rows: FloatArray, instance: IntArray, statistic: Statistic, basis: Basis, *, ceiling: float = math.inf
+    ) -> Estimate:
+        """Return a statistic of the sum of (n, ...) rows that is no mean, such as alpha, with its interval."""
+        counts = rows.any(axis=tuple(range(1, rows.ndim)))
+        sums = cluster_sums(rows[counts], instance[counts])
+        return statistic_estimate(sums, statistic, basis, self.settings, ceiling=ceiling)
 
 
 @dataclass(frozen=True)

@@ -129,15 +129,17 @@ def test_only_answers_to_one_question_are_compared(study: Study) -> None:
     assert two.pair.tolist() == [second.pk, third.pk]
 
 
-def test_interval_is_there_for_two_instances_and_the_same_each_time(study: Study) -> None:
+def test_no_interval_for_three_instances(study: Study) -> None:
     # Both people say the same of every pair: what they said depended on the sides they were shown, and might be no majority.
     for pair, verdict in zip(pairs_of(study), [-1, -1, -1, 1, 1, 1], strict=True):
         for annotator in Annotator.objects.all():
             vote(pair, annotator.code, verdict)
     run = judged(study, "judy", [-1, 1, -1, 1, -1, 1])
-    first, again = (compare(study, run.judge, None).agreement for _ in range(2))
-    assert first.low is not None
-    assert (first.low, first.high) == (again.low, again.high)
+    found = compare(study, run.judge, None)
+    assert [(one.low, one.n_instances, one.least) for one in (found.agreement, found.kappa)] == [
+        (None, 3, 5),
+        (None, 3, 20),
+    ]
 
 
 def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:

@@ -107,7 +107,7 @@ def test_figures_of_a_variant_by_hand(study: Study, pairs: list[Pair]) -> None:
     assert (c1.variant, c8.variant, c8.tables, c8.pairs, c8.checked) == ("c1", "c8", 2, 2, 2)
     # Supported: length (1 of 2), talk, talk, talk; not: heron, which is in A alone.
     assert (c8.supported.value, c8.supported.n, c8.supported.left_out) == (0.8, 5, 1)
-    assert c8.supported.low is not None
+    assert (c8.supported.low, c8.supported.n_instances) == (None, 2)
     # Of heron, 0, talk, length, wren: heron, talk, length; talk alone in the second.
     assert c8.coverage.value == pytest.approx((3 / 5 + 1 / 6) / 2)
     assert (c8.overlap.value, c8.overlap.n) == (pytest.approx(1 / 3), 3)

@@ -154,10 +154,13 @@ def test_rankings_of_the_published_study_count_wins_over_both_data_sets(study: S
     assert rates["gpt-3.5-turbo-instruct"] == pytest.approx((cnn["B"] - cnn["A"]) / 750, abs=EXACT)
 
 
-def test_intervals_are_those_of_the_recorded_seed(study: Study) -> None:
-    first, again, other = (findings(study, rounds=50, seed=seed) for seed in (1, 1, 2))
-    assert first == again
-    assert first["filters"]["seed"] == 1
-    means = [one["configurations"][0]["raters"][0]["mean_consistency"] for one in (first, other)]
-    assert means[0]["value"] == means[1]["value"]
-    assert means[0]["low"] != means[1]["low"]
+def test_a_mean_over_sets_and_the_rates_of_its_systems_have_one_interval(study: Study) -> None:
+    found = findings(study)
+    (samsum,) = [one for one in found["configurations"] if one["dataset"] == "samsum"]
+    strength = samsum["raters"][0]["mean_preference_strength"]
+    rates = {(ranking["measure"], row["system"]): row for ranking in found["rankings"] for row in ranking["systems"]}
+    lost, won = (rates[measure, "mistral-7b"] for measure in ("win_loss_rate", "win_rate"))  # met in samsum alone, as A
+    ends = [strength[end] for end in ("low", "value", "high")]
+    assert [-lost[end] for end in ("high", "value", "low")] == pytest.approx(ends, abs=EXACT)
+    assert [1 - 2 * won[end] for end in ("high", "value", "low")] == pytest.approx(ends, abs=EXACT)
+    assert {one["n_instances"] for one in (strength, lost, won)} == {50}
