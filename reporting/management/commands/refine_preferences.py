@@ -1,0 +1,69 @@
+"""`manage.py refine_preferences`: training data from repaired preferences."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.refinement import EQUAL_RATINGS
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.studies.questions import find_question
+from annotation.studies.services import find_study
+from reporting.repair.preferences import PEOPLE, Chosen, read_preferences
+from reporting.repair.repaired import repair_study, report
+from reporting.repair.text import as_text
+from reporting.repair.training_files import FORMS, Options, write_training_data
+
+
+class Command(TandemCommand):
+    help = "Rank each instance's texts by a study's ratings, and write every preference that this implies as training data."
+
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--out", required=True, type=Path, help="the file, or for --as hf the folder"),
+        argument(
+            "--as", dest="form", choices=FORMS, default="trl", help="rows of prompt, chosen, rejected (default), ..."
+        ),
+        argument("--rater", action="append", default=[], help="people (default) or judge:NAME; may be repeated"),
+        argument("--dataset", default="", help="only this data set"),
+        argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
+        argument("--stage", choices=["first", "second"], default="first", help="people's votes of this stage"),
+        argument("--method", choices=list(EQUAL_RATINGS), default="win_loss", help="scores that the ranking is by"),
+        argument("--negated", action="store_true", help="with --as instruction: ask the negated question as well"),
+        argument("--down-sample", action="store_true", help="draw only as many pairs as preferences were given"),
+        argument(
+            "--held-out", type=float, default=0.0, metavar="SHARE", help="share of instances kept apart for testing"
+        ),
+        argument("--seed", type=int, default=0, help="of drawn pairs, instances and orders (default 0)"),
+        argument("--format", choices=["json", "text"], default="text", help="of the report on standard output"),
+    )
+
+    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
+        study = find_study(slug)
+        if not 0 <= options["held_out"] < 1:
+            raise CommandError(f"--held-out {options['held_out']}: a share is at least 0 and below 1")
+        if options["seed"] < 0:
+            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+        if options["negated"] and options["form"] != "instruction":
+            raise CommandError("--negated goes with --as instruction: the other forms hold no question")
+        question = find_question(study, options["question"])
+        raters = tuple(options["rater"]) or (PEOPLE,)
+        given = read_preferences(study, Chosen(raters, question.number, options["stage"], options["dataset"]))
+        repaired = repair_study(given, method=options["method"], seed=options["seed"])
+        if not len(repaired.pairs):
+            raise CommandError(f"{slug} has no preference by {', '.join(raters)} that a ranking could be made of")
+        chosen = Options(
+            options["form"], options["negated"], options["down_sample"], options["held_out"], options["seed"]
+        )
+        try:
+            written = write_training_data(repaired, out, title=study.title, question=question.text, options=chosen)
+        except OSError as error:
+            raise CommandError(f"can't write to {out}: {error.strerror}") from None
+        numbers = {
+            "study": slug,
+            "raters": list(raters),
+            "seed": options["seed"],
+            **report(repaired),
+            "written": written,
+        }
+        self.say_numbers(numbers, options["format"], as_text)

@@ -1,0 +1,166 @@
+"""Ratings → preferences between the texts of each instance, by people, judges or both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.errors import UnknownName
+from annotation.models import Generation, Pair, Study
+from annotation.studies.configurations import Configuration, configurations
+from annotation.studies.outcomes import Selection, human_ratings, select
+from annotation.studies.rated_pairs import RatedPairs
+from judging.models import JudgeRun
+from judging.outcomes.judgments import judges_of, presentations
+from reporting.core.votes import drop_repeats
+
+PEOPLE = "people"
+JUDGE = "judge:"
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Whose ratings are used, and of what.
+
+    raters  : "people", and names of judges as "judge:NAME"
+    dataset : only this data set; all when empty
+    """
+
+    raters: tuple[str, ...] = (PEOPLE,)
+    question: int = 0
+    stage: str = "first"
+    dataset: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Verdicts between texts. Items are the generations that were compared, in the study's order.
+
+    generation    : (n_items,) primary keys; instance : (n_items,) code of each one's instance, from 0
+    instances     : (n_instances,) primary keys
+    first, second : (n,) the items of each verdict, the one that was shown first first
+    verdict       : (n,) -1 the first was preferred, 0 a tie, +1 the second
+    missing       : verdicts that could not be read, and pairs without a vote
+    """
+
+    generation: IntArray
+    instance: IntArray
+    instances: IntArray
+    first: IntArray
+    second: IntArray
+    verdict: FloatArray
+    missing: int
+
+    def __len__(self) -> int:
+        return len(self.verdict)
+
+    @property
+    def winners(self) -> IntArray:
+        """The preferred item of each verdict that is no tie, in the order of the verdicts."""
+        return np.where(self.verdict < 0, self.first, self.second)[self.decided]
+
+    @property
+    def losers(self) -> IntArray:
+        """The other item of each verdict that is no tie."""
+        return np.where(self.verdict < 0, self.second, self.first)[self.decided]
+
+    @property
+    def ties(self) -> IntArray:
+        """The items of each tie: (t, 2)."""
+        return np.stack([self.first, self.second], axis=1)[~self.decided]
+
+    @property
+    def decided(self) -> BoolArray:
+        """Whether a verdict is no tie: (n,)."""
+        decided: BoolArray = self.verdict != 0
+        return decided
+
+
+def read_preferences(study: Study, chosen: Chosen) -> Preferences:
+    """Read the chosen raters' verdicts: people's counted votes, one a person and pair, and judges' presentations.
+
+    A judge that was asked in both orders gives two verdicts on a pair.
+
+    Raises: UnknownName for a rater or a data set that the study does not have.
+    """
+    runs = _runs(study, chosen)
+    columns = [
+        _columns(rated, texts)
+        for configuration in _configurations(study, chosen)
+        for selection in [select(configuration)]
+        for texts in [_texts(selection)]
+        for rated in _rated(selection, runs, chosen)
+    ]
+    rows = np.concatenate([np.zeros((0, 3)), *columns])
+    known = ~np.isnan(rows[:, 2])
+    shown = rows[known, :2].astype(np.int64)
+    generation, instance, instances = _items(study, set(shown.ravel().tolist()))
+    order = np.argsort(generation)
+    items = order[np.searchsorted(generation, shown, sorter=order)].reshape(-1, 2)
+    return Preferences(
+        generation=generation,
+        instance=instance,
+        instances=instances,
+        first=items[:, 0],
+        second=items[:, 1],
+        verdict=rows[known, 2],
+        missing=int((~known).sum()),
+    )
+
+
+def _runs(study: Study, chosen: Chosen) -> list[JudgeRun]:
+    """Find a run of each chosen judge."""
+    runs = {f"{JUDGE}{run.judge.name}": run for run in judges_of(study, question=chosen.question)}
+    if strangers := [name for name in chosen.raters if name != PEOPLE and name not in runs]:
+        known = ", ".join([PEOPLE, *runs])
+        raise UnknownName(f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {known}")
+    return [runs[name] for name in dict.fromkeys(chosen.raters) if name != PEOPLE]
+
+
+def _configurations(study: Study, chosen: Chosen) -> list[Configuration]:
+    known = configurations(study, checks=False)
+    found = [one for one in known if chosen.dataset in ("", one.dataset)]
+    if chosen.dataset and not found:
+        listed = ", ".join(dict.fromkeys(one.dataset for one in known)) or "none"
+        raise UnknownName(f"study {study.slug} has no data set {chosen.dataset}; it has {listed}")
+    return found
+
+
+def _rated(selection: Selection, runs: Sequence[JudgeRun], chosen: Chosen) -> list[RatedPairs]:
+    found = [presentations(selection, run, question=chosen.question) for run in runs]
+    if PEOPLE in chosen.raters:
+        people = human_ratings(selection, stage=chosen.stage, question=chosen.question)
+        found.append(drop_repeats(people)[0])
+    return found
+
+
+def _texts(selection: Selection) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the two generations of each pair, by the code of its instance in the selection and its index."""
+    codes = selection.codes
+    pairs = Pair.objects.filter(matchup__in=selection.configuration.matchups().order_by()).order_by()
+    rows = pairs.values_list("matchup_id", "index", "generation_a_id", "generation_b_id")
+    return {(codes[matchup], index): (a, b) for matchup, index, a, b in rows if matchup in codes}
+
+
+def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]]) -> FloatArray:
+    """(n, 3) of the generation shown first, the other one, and the verdict by place (NaN where there is none)."""
+    units = zip(rated.outcomes.instance.tolist(), rated.outcomes.pair.tolist(), strict=True)
+    shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
+    turned = ~rated.first_is_a
+    shown[turned] = shown[turned][:, ::-1]
+    return np.column_stack([shown, np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0])
+
+
+def _items(study: Study, wanted: set[int]) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort generations as the study has them; return them, the code of each one's instance, and the instances."""
+    ordered = (
+        Generation.objects.filter(instance__study=study)
+        .order_by("instance__position", "system__position", "index")
+        .values_list("pk", "instance_id")
+    )
+    rows = np.array([row for row in ordered.iterator() if row[0] in wanted], dtype=np.int64).reshape(-1, 2)
+    instances, first, code = np.unique(rows[:, 1], return_index=True, return_inverse=True)
+    by_place = np.argsort(first)
+    rank = np.argsort(by_place)
+    return rows[:, 0], rank[code], instances[by_place]

@@ -1,0 +1,27 @@
+"""The report on a repair as plain text, for a terminal."""
+
+from typing import Any
+
+from reporting.core.text import UNDEFINED, printable
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Return what was given, changed and written."""
+    lines = [
+        f"{found['verdicts']} verdicts by {printable(', '.join(found['raters']))} on {found['texts']} texts of "
+        f"{found['instances']} instances: {found['preferences']} preferences, {found['ties']} ties; "
+        f"{found['verdicts_missing']} missing",
+        f"ranked by {found['method'].replace('_', ' ')}: {found['kept']} preferences kept, {found['reversed']} reversed, "
+        f"{found['dropped_as_equal']} dropped as equal; {found['pairs']} pairs implied, {found['added']} of them new",
+    ]
+    for k, one in found["transitivity"].items():
+        lines.append(f"transitivity of {k}: {_value(one['before'])} before, {_value(one['after'])} after")
+    both = found["commutativity"]
+    lines.append(f"commutativity: {_value(both['before'])} before, {_value(both['after'])} after")
+    return "\n".join([*lines, *(f"{printable(path)}: {rows} rows" for path, rows in found["written"].items())])
+
+
+def _value(one: dict[str, Any]) -> str:
+    if one["value"] is None:
+        return f"{UNDEFINED} ({one['why']})"
+    return f"{one['value']:.3f} (n = {one['n']} {one['of']})"

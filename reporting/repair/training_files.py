@@ -1,0 +1,161 @@
+"""Repaired preferences as training data: one writer of rows, in the forms that trainers read."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.types import IntArray
+from annotation.core.version import VERSION
+from annotation.models import Generation, Instance
+from reporting.core.text import printable
+from reporting.exports.files import write_jsonl
+from reporting.repair.preferences import Preferences
+from reporting.repair.repaired import RepairedStudy
+
+CHUNK = 500  # instances whose texts are in memory at a time
+FORMS = ("trl", "instruction", "hf")
+PLAIN = "Compare two texts that were written for the same source. {question}"
+NEGATED = "Compare two texts that were written for the same source, and find the other one, to which this does not apply. {question}"
+ANSWER = "Answer 1 or 2."
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is written.
+
+    form        : "trl" (prompt, chosen, rejected), "instruction" (instruction, input, output: both orders of each pair), or
+                  "hf" (a folder that the library `datasets` loads, with a card)
+    negated     : whether the instruction form also asks the negated question
+    down_sample : whether only as many pairs are drawn as preferences were given
+    held_out    : share of instances whose pairs are kept apart, in a file or split of their own
+    """
+
+    form: str = "trl"
+    negated: bool = False
+    down_sample: bool = False
+    held_out: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Preference:
+    """Two texts of an instance, the better one first."""
+
+    instance_id: str
+    dataset: str
+    source: str
+    better: str
+    worse: str
+
+
+def write_training_data(
+    repaired: RepairedStudy, out: Path, *, title: str, question: str, options: Options
+) -> dict[str, int]:
+    """Write the pairs; return the rows of each file by its path.
+
+    out : a file, or for the form "hf" a folder; a file's held-out part is beside it, as NAME.held-out.SUFFIX
+    """
+    pairs, apart = _parts(repaired, options)
+    if options.form == "hf":
+        out.mkdir(parents=True, exist_ok=True)
+        parts = {out / "train.jsonl": pairs, **({out / "test.jsonl": apart} if options.held_out else {})}
+    else:
+        beside = out.with_name(f"{out.stem}.held-out{out.suffix}")
+        parts = {out: pairs, **({beside: apart} if options.held_out else {})}
+    rows, columns = _form(question, options)
+    written = {
+        str(path): write_jsonl(path, rows(_preferences(repaired.given, part)), columns) for path, part in parts.items()
+    }
+    if options.form == "hf":
+        (out / "README.md").write_text(_card(repaired, title, written), encoding="utf-8")
+    return written
+
+
+def _parts(repaired: RepairedStudy, options: Options) -> tuple[IntArray, IntArray]:
+    """Divide the pairs by whole instances, and draw from those that are not held out."""
+    rng = np.random.default_rng(options.seed)
+    given, pairs = repaired.given, repaired.pairs
+    n = len(given.instances)
+    held = np.isin(np.arange(n), rng.permutation(n)[: round(options.held_out * n)])
+    apart = held[given.instance[pairs[:, 0]]]
+    kept = pairs[~apart]
+    if options.down_sample:
+        wanted = int((~held[given.instance[given.winners]]).sum())
+        kept = kept[np.sort(rng.permutation(len(kept))[:wanted])]
+    return kept, pairs[apart]
+
+
+def _preferences(given: Preferences, pairs: IntArray) -> Iterator[Preference]:
+    """Yield the texts of pairs, which are sorted by instance."""
+    instance = given.instance[pairs[:, 0]]
+    for start in range(0, len(given.instances), CHUNK):
+        here = pairs[(instance >= start) & (instance < start + CHUNK)]
+        keys = given.instances[start : start + CHUNK].tolist()
+        known = {
+            row[0]: row[1:]
+            for row in Instance.objects.filter(pk__in=keys).values_list("pk", "instance_id", "dataset", "source")
+        }
+        texts = dict(Generation.objects.filter(instance__in=keys).values_list("pk", "text"))
+        for better, worse in here.tolist():
+            instance_id, dataset, source = known[int(given.instances[given.instance[better]])]
+            one, other = (texts[int(given.generation[item])] for item in (better, worse))
+            yield Preference(instance_id, dataset, source, one, other)
+
+
+Rows = Callable[[Iterator[Preference]], Iterator[dict[str, Any]]]
+
+
+def _form(question: str, options: Options) -> tuple[Rows, tuple[str, ...]]:
+    """Return what makes rows of preferences, and their columns."""
+    if options.form == "instruction":
+        return lambda found: _instructions(found, question, negated=options.negated), ("instruction", "input", "output")
+    named = ("instance_id", "dataset") if options.form == "hf" else ()
+    return _chosen_and_rejected, ("prompt", "chosen", "rejected", *named)
+
+
+def _chosen_and_rejected(found: Iterator[Preference]) -> Iterator[dict[str, Any]]:
+    for one in found:
+        named = {"instance_id": one.instance_id, "dataset": one.dataset}
+        yield {"prompt": one.source, "chosen": one.better, "rejected": one.worse, **named}
+
+
+def _instructions(found: Iterator[Preference], question: str, *, negated: bool) -> Iterator[dict[str, Any]]:
+    """Yield both orders of each pair, and with `negated` both orders of the question for the other text."""
+    asked = [(PLAIN, 0), *([(NEGATED, 1)] if negated else [])]
+    for one in found:
+        for texts, place in (((one.better, one.worse), 0), ((one.worse, one.better), 1)):
+            for wording, turned in asked:
+                yield {
+                    "instruction": f"{wording.format(question=question)} {ANSWER}",
+                    "input": f"Source:\n{one.source}\n\nText 1:\n{texts[0]}\n\nText 2:\n{texts[1]}",
+                    "output": str(1 + (place ^ turned)),
+                }
+
+
+def _card(repaired: RepairedStudy, title: str, written: dict[str, int]) -> str:
+    """Return the data set card: which file is which split, and how the pairs were made."""
+    splits = [(Path(path).stem, Path(path).name, rows) for path, rows in written.items()]
+    head = "\n".join(f"      - split: {split}\n        path: {name}" for split, name, _ in splits)
+    counts = "\n".join(f"- `{split}`: {rows} pairs" for split, _, rows in splits)
+    preferences = int(repaired.given.decided.sum())
+    return f"""---
+configs:
+  - config_name: default
+    data_files:
+{head}
+tags:
+  - preference
+---
+
+# {printable(title)}
+
+Pairs of texts with the better one as `chosen` and the other as `rejected`, for the source in `prompt`. They were implied by a ranking of each
+instance's texts, which {preferences} preferences gave (REPAIR of Liu et al. 2024, *Aligning with Logic*; scores: {repaired.method}).
+
+{counts}
+
+Written by Tandem {VERSION}. The texts are those of the study; check their licences before you publish this folder.
+"""

@@ -1,0 +1,222 @@
+"""Repaired preferences of a study as training data, by the command."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from annotation.models import Generation, Instance, Matchup, Pair, Study
+from reporting.repair.preferences import Chosen, read_preferences
+from reporting.repair.repaired import repair_study, report
+from tests.reporting.builders import Built, answer_too, build_batch, build_study, build_system, judge, rate
+
+pytestmark = pytest.mark.django_db
+SYSTEMS = ("one", "two", "three", "four")
+
+
+def build_four_systems(instances: int = 1) -> tuple[Study, dict[tuple[str, str], Built]]:
+    """Make a study whose instances have one text of each of four systems, with a batch for each pair of systems."""
+    study = build_study()
+    systems = {name: build_system(study, name) for name in SYSTEMS}
+    made = [
+        Instance.objects.create(study=study, instance_id=f"i{n}", dataset="news", source=f"source {n}", position=n)
+        for n in range(instances)
+    ]
+    texts = {
+        (one.position, name): Generation.objects.create(
+            instance=one, system=system, index=0, text=f"{name} {one.position}"
+        )
+        for one in made
+        for name, system in systems.items()
+    }
+    built = {}
+    for a, b in combinations(SYSTEMS, 2):
+        matchups = [Matchup.objects.create(instance=one, system_a=systems[a], system_b=systems[b]) for one in made]
+        pairs = [
+            [Pair.objects.create(matchup=m, index=0, generation_a=texts[n, a], generation_b=texts[n, b])]
+            for n, m in enumerate(matchups)
+        ]
+        built[a, b] = build_batch(study, "news", systems[a], systems[b], matchups, pairs, name=f"{a}-{b}")
+    return study, built
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def order_by_hand(built: dict[tuple[str, str], Built], place: int = 0) -> None:
+    """Let people say: one > two > three, and four beats three; nothing compares four with the others."""
+    for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("three", "four"): 1}.items():
+        rate(built[a, b], place, f"p-{a}-{b}", [verdict], a_is_left=[a != "two"])
+
+
+def test_chosen_and_rejected_texts_follow_the_ranking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    order_by_hand(built)
+    out = tmp_path / "pairs.jsonl"
+    call_command("refine_preferences", study.slug, out=out, format="json")
+    # Rates: one 1 of 1, two 0 of 2, three -2 of 2, four 1 of 1. One and four are equal: five pairs.
+    found = {(row["chosen"], row["rejected"]) for row in rows_of(out)}
+    assert found == {
+        ("one 0", "two 0"),
+        ("one 0", "three 0"),
+        ("four 0", "two 0"),
+        ("four 0", "three 0"),
+        ("two 0", "three 0"),
+    }
+    assert {row["prompt"] for row in rows_of(out)} == {"source 0"}
+    assert set(rows_of(out)[0]) == {"prompt", "chosen", "rejected"}
+    numbers = json.loads(capsys.readouterr().out)
+    counted = {key: numbers[key] for key in ("preferences", "kept", "reversed", "dropped_as_equal", "pairs", "added")}
+    assert counted == {"preferences": 3, "kept": 3, "reversed": 0, "dropped_as_equal": 0, "pairs": 5, "added": 2}
+    assert numbers["written"] == {str(out): 5}
+
+
+def test_a_cycle_yields_nothing_and_says_so(tmp_path: Path) -> None:
+    study, built = build_four_systems()
+    for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("one", "three"): 1}.items():
+        rate(built[a, b], 0, f"p-{a}-{b}", [verdict])
+    numbers = report(repair_study(read_preferences(study, Chosen())))
+    assert (numbers["preferences"], numbers["dropped_as_equal"], numbers["pairs"]) == (3, 3, 0)
+    assert numbers["transitivity"]["3"] == {
+        "before": {"value": 0.0, "n": 1, "of": "instances"},
+        "after": {"value": 1.0, "n": 1, "of": "instances"},
+    }
+    assert numbers["transitivity"]["4"]["before"]["value"] is None
+    with pytest.raises(CommandError, match="no preference"):
+        call_command("refine_preferences", study.slug, out=tmp_path / "none.jsonl")
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_people_and_judges_are_told_apart_and_joined() -> None:
+    study, built = build_four_systems()
+    order_by_hand(built)
+    judge(built["one", "two"], "fair", [(0, 0, "ab", 1), (0, 0, "ba", 1)], order="both")
+    judge(built["two", "three"], "fair", [(0, 0, "ab", "unparsed"), (0, 0, "ba", 0)], order="both")
+    people, by_judge = (read_preferences(study, Chosen((name,))) for name in ("people", "judge:fair"))
+    assert (len(people), len(by_judge), by_judge.missing) == (3, 3, 1)
+    assert (by_judge.decided.sum(), len(by_judge.ties)) == (2, 1)
+    both = repair_study(read_preferences(study, Chosen(("people", "judge:fair"))))
+    assert len(both.given) == 6
+    assert both.found.outcome.tolist().count(-1) == 1  # two beats one, twice by the judge and against one person
+    assert report(repair_study(by_judge))["commutativity"]["before"] == {"value": 1.0, "n": 1, "of": "pairs"}
+
+
+def test_verdicts_that_follow_the_place_do_not_commute() -> None:
+    study, built = build_four_systems()
+    judge(built["one", "two"], "first", [(0, 0, "ab", -1), (0, 0, "ba", 1)], order="both")
+    numbers = report(repair_study(read_preferences(study, Chosen(("judge:first",)))))
+    assert numbers["commutativity"]["before"] == {"value": 0.0, "n": 1, "of": "pairs"}
+    assert numbers["commutativity"]["after"]["value"] is None
+
+
+def test_only_counted_first_votes_of_the_chosen_question_and_stage_enter() -> None:
+    study, built = build_four_systems()
+    answer_too(rate(built["one", "two"], 0, "p", [-1]), [1])
+    rate(built["one", "two"], 0, "q", [1], state="returned", fills_slot=False)
+    rate(built["one", "three"], 0, "p", [0], stage="second")
+    assert read_preferences(study, Chosen()).verdict.tolist() == [-1]
+    assert read_preferences(study, Chosen(stage="second")).verdict.tolist() == [0]
+
+
+def test_instructions_ask_in_both_orders_and_negated(tmp_path: Path) -> None:
+    study, built = build_four_systems()
+    rate(built["one", "two"], 0, "p", [-1])
+    call_command("refine_preferences", study.slug, form="instruction", negated=True, out=tmp_path / "i.jsonl")
+    rows = rows_of(tmp_path / "i.jsonl")
+    assert len(rows) == 4
+    for row in rows:
+        texts = row["input"].split("Text ")[1:]
+        named = texts[int(row["output"]) - 1]
+        negated = "does not apply" in row["instruction"]
+        assert ("two 0" if negated else "one 0") in named
+    assert {row["output"] for row in rows} == {"1", "2"}
+
+
+def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Path) -> None:
+    study, built = build_four_systems(instances=10)
+    for place in range(10):
+        for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("three", "four"): -1}.items():
+            rate(built[a, b], place, f"p-{a}-{b}-{place}", [verdict])
+    out = tmp_path / "folder"
+    options: dict[str, Any] = {"form": "hf", "held_out": 0.3, "down_sample": True, "out": out}
+    call_command("refine_preferences", study.slug, **options)
+    train, test = rows_of(out / "train.jsonl"), rows_of(out / "test.jsonl")
+    # Win-loss rates are 1, 0, 0, -1: five pairs an instance, drawn down to the three that were given.
+    assert (len(train), len(test)) == (7 * 3, 3 * 5)
+    assert not {row["instance_id"] for row in train} & {row["instance_id"] for row in test}
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "path: train.jsonl" in card
+    assert "path: test.jsonl" in card
+    first = (out / "train.jsonl").read_bytes()
+    call_command("refine_preferences", study.slug, **options)
+    assert (out / "train.jsonl").read_bytes() == first
+    call_command("refine_preferences", study.slug, **options, seed=1)
+    assert (out / "train.jsonl").read_bytes() != first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rater": ["judge:nobody"]}, "no ratings by judge:nobody; it has those of people"),
+        ({"dataset": "films"}, "no data set films; it has news"),
+        ({"held_out": 1.0}, "at least 0 and below 1"),
+        ({"seed": -1}, "0 or more"),
+        ({"negated": True}, "goes with --as instruction"),
+        ({"question": "fluency"}, "asks no question fluency"),
+    ],
+)
+def test_bad_options_are_refused_and_nothing_is_written(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    study, built = build_four_systems()
+    order_by_hand(built)
+    with pytest.raises(CommandError, match=message):
+        call_command("refine_preferences", study.slug, out=tmp_path / "pairs.jsonl", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    study, built = build_four_systems()
+    order_by_hand(built)
+    with pytest.raises(CommandError, match="can't write to"):
+        call_command("refine_preferences", study.slug, out=tmp_path / "missing" / "pairs.jsonl")
+
+
+def test_a_repair_takes_back_noise_on_redundant_preferences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems(instances=12)
+    for (a, b), one in built.items():
+        for place in range(12):
+            rate(one, place, f"p-{a}-{b}-{place}", [-1])  # in the order of SYSTEMS, without a contradiction
+    picture = tmp_path / "noise.svg"
+    call_command("repair_noise", study.slug, flip=[0, 10], draws=20, picture=picture, format="json")
+    none, some = json.loads(capsys.readouterr().out)["curve"]
+    assert [none[name]["value"] for name in ("noisy", "repaired", "coverage")] == [1.0, 1.0, 1.0]
+    assert some["noisy"]["value"] == pytest.approx(0.9, abs=0.03)
+    assert some["repaired"]["value"] > some["noisy"]["value"]
+    assert some["coverage"]["value"] < 1
+    assert "Share turned around" in picture.read_text(encoding="utf-8")
+    call_command("repair_noise", study.slug, flip=[10], draws=20)
+    assert "flipped 10%: turned around 0." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"flip": [101.0]}, "from 0 to 100"),
+        ({"draws": 0}, "1 or more"),
+        ({"picture": Path("noise.gif")}, "ends in .svg or .png"),
+    ],
+)
+def test_bad_options_of_the_noise_are_refused(options: dict[str, Any], message: str) -> None:
+    study, _ = build_four_systems()
+    with pytest.raises(CommandError, match=message):
+        call_command("repair_noise", study.slug, **options)
+
+
+def test_without_preferences_the_noise_has_no_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    study, _ = build_four_systems()
+    call_command("repair_noise", study.slug, draws=2, format="json")
+    assert json.loads(capsys.readouterr().out)["curve"][0]["repaired"]["value"] is None
