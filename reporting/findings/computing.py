@@ -5,6 +5,7 @@ from typing import Any
 from annotation.core.version import VERSION
 from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED
+from reporting.findings.answer import answer
 from reporting.findings.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.judge_findings import judge_findings
 from reporting.findings.measures import MeasureInput, compute_measures
@@ -19,7 +20,7 @@ from reporting.findings.weighted import weighted_findings
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     """Compute all findings from what was read under the same filters."""
     scale = study_scale(data)
-    return {
+    found = {
         "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
@@ -29,6 +30,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "amendments": data.amendments,
         **judge_findings(data.configurations, scale, filters),
     }
+    return {**found, "answer": answer(found)}
 
 
 def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:

@@ -9,10 +9,12 @@ DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
 
 def as_text(found: dict[str, Any]) -> str:
-    """Return the main numbers of findings, one block per configuration."""
+    """Return the answer, then the main numbers of findings, one block per configuration."""
     blocks = [f"study {printable(found['study'])} (version {found['version']})"]
     if "question" in found["filters"]:
         blocks.append(f"about the question {found['filters']['question']}")
+    if found["answer"]:
+        blocks.append("\n".join(f"- {one['text']}" for one in found["answer"]))
     if not found["configurations"]:
         blocks.append("no configuration yet: import instances with generations of two systems")
     blocks += [_configuration(one) for one in found["configurations"]]

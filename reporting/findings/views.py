@@ -18,6 +18,7 @@ from reporting.core import charts
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
+from reporting.findings.answer_text import on_page
 from reporting.findings.asked import chart_url, filters_of, judge_names, query_of
 from reporting.findings.inputs import Filters
 from reporting.findings.measures import measures
@@ -58,6 +59,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "found": numbers,
         "sections": [_section(study, one, filters) for one in page],
+        "answer": [_sentence(one) for one in numbers["answer"]],
         "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),
@@ -98,6 +100,28 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
         "curve": pictures["mean-consistency"],
         "spread": pictures["separability"],
     }
+
+
+# The section of the page that shows what a key of the findings holds; the longest key that fits counts.
+SECTIONS = {
+    "rankings": ("rankings", gettext_lazy("Rankings")),
+    "system_tests": ("rankings", gettext_lazy("Rankings")),
+    "replacement": ("judges", gettext_lazy("Judges and people")),
+    "pooled": ("separability", gettext_lazy("Consistency by separability")),
+    "configurations.raters": ("data", gettext_lazy("What data are in")),
+    "configurations.raters.consistency_distribution": ("separability", gettext_lazy("Consistency by separability")),
+    "configurations.raters.raw_agreement": ("agreement", gettext_lazy("Agreement between people")),
+    "configurations.raters.krippendorff_alpha": ("agreement", gettext_lazy("Agreement between people")),
+    "configurations.separability": ("separability", gettext_lazy("Consistency by separability")),
+}
+
+
+def _sentence(one: dict[str, Any]) -> dict[str, Any]:
+    """Return a sentence of the answer with links to the sections that hold its evidence."""
+    fitting = [
+        max((key for key in SECTIONS if f"{named}.".startswith(f"{key}.")), key=len) for named in one["evidence"]
+    ]
+    return {"text": on_page(one["rule"], one["values"]), "links": dict(SECTIONS[key] for key in fitting)}
 
 
 def _data(numbers: dict[str, Any], batches: list[str]) -> dict[str, Any]:

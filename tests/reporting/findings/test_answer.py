@@ -1,0 +1,266 @@
+"""The answer: which sentence follows from which numbers."""
+
+from typing import Any
+
+import pytest
+from django.utils import translation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reporting.findings.answer import answer
+from reporting.findings.answer_text import TEXTS, on_page
+
+HOSTILE = "<script>alert(1)</script>"
+Found = dict[str, Any]
+
+
+def estimate(value: float | None, low: float | None = None, high: float | None = None, **more: Any) -> Found:
+    return {"value": value, "low": low, "high": high, "n": 100, "level": 0.95, "n_instances": 20, **more}
+
+
+def people(**changed: Any) -> Found:
+    return {
+        "rater": "people",
+        "kind": "person",
+        "ratings": 100,
+        "scripted": False,
+        "consistency_distribution": {"0.0": 5, "0.5": 2, "1.0": 13},
+        "raw_agreement": estimate(0.6, 0.5, 0.7),
+        "krippendorff_alpha": {"ordinal": estimate(0.3, 0.1, 0.5)},
+        **changed,
+    }
+
+
+def judge(name: str) -> Found:
+    return {"rater": f"judge:{name}", "kind": "judge", "ratings": 100}
+
+
+def win_rates(rate: float, low: float | None, high: float | None, names: tuple[str, str], **more: Any) -> Found:
+    """Make the ranking of two systems, whose rates mirror each other; `rate` is that of the first name."""
+    mirrored = (None if high is None else 1 - high, None if low is None else 1 - low)
+    rows = [
+        {"system": names[0], **estimate(rate, low, high, **more)},
+        {"system": names[1], **estimate(1 - rate, *mirrored, **more)},
+    ]
+    rows.sort(key=lambda row: (-row["value"], row["system"]))
+    return {"rater": "people", "measure": "win_rate", "systems": rows}
+
+
+def study(*, rankings: list[Found] | None = None, raters: list[Found] | None = None, **changed: Any) -> Found:
+    default = [win_rates(0.7, 0.6, 0.8, ("heron", "magpie"))]
+    configuration = {
+        "pairs": 40,
+        "instances": 20,
+        "separability": {"similarity": "rouge1"},
+        "raters": [people(), judge("direct")] if raters is None else raters,
+    }
+    found: Found = {
+        "configurations": [configuration],
+        "pooled": {"mean_consistency_by_bin": None},
+        "rankings": default if rankings is None else rankings,
+    }
+    return {**found, **changed}
+
+
+def strengths(by_more: bool | None, **changed: Any) -> list[Found]:
+    """Make the rankings of three systems by win rate and by Bradley and Terry's model."""
+    rows = [{"system": name, **estimate(0.5, 0.4, 0.6), "rank": 1, "rank_low": 1, "rank_high": 2} for name in "abc"]
+    rates = {"rater": "people", "measure": "win_rate", "systems": rows}
+    models = {"measure": "bradley_terry", "first": {"system": "b", "by_more_than_chance": by_more}}
+    return [rates, {**rates, **models, **changed}]
+
+
+def rules(found: Found) -> list[str]:
+    return [one["rule"] for one in answer(found)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "low", "high", "instances", "rule"),
+    [
+        pytest.param(0.7, 0.6, 0.8, 20, "preferred", id="above"),
+        pytest.param(0.3, 0.2, 0.4, 20, "preferred", id="the other one"),
+        pytest.param(0.7, 0.5 + 1e-9, 0.8, 20, "preferred", id="barely above"),
+        pytest.param(0.7, 0.5, 0.8, 20, "no_preference", id="one half at the edge"),
+        pytest.param(0.3, 0.2, 0.5, 20, "no_preference", id="one half at the other edge"),
+        pytest.param(0.5, 0.5, 0.5, 20, "no_preference", id="level, all ties"),
+        pytest.param(0.7, 0.6, 0.8, 5, "preferred", id="enough"),
+        pytest.param(1.0, 0.9, 1.0, 4, "too_few", id="too few"),
+        pytest.param(1.0, None, None, 20, "too_few", id="no interval"),
+    ],
+)
+def test_preference_between_two(rate: float, low: float | None, high: float | None, instances: int, rule: str) -> None:
+    ranking = win_rates(rate, low, high, ("heron", "magpie"), n_instances=instances)
+    found = answer(study(rankings=[ranking]))
+    assert found[0]["rule"] == rule
+    assert (found[0]["text"].startswith("People prefer")) == (rule == "preferred")
+    assert found[0]["evidence"] == ["rankings.people.win_rate"]
+    if rule == "preferred":
+        assert found[0]["values"]["first"] == ("heron" if rate > 0.5 else "magpie")
+
+
+shares = st.floats(0, 1)
+
+
+@given(st.tuples(shares, shares, shares), st.integers(1, 60))
+def test_swapping_the_systems_swaps_the_sentence(drawn: tuple[float, float, float], instances: int) -> None:
+    low, rate, high = sorted(drawn)
+    found, swapped = (
+        answer(study(rankings=[win_rates(rate, low, high, names, n_instances=instances)]))
+        for names in (("heron", "magpie"), ("magpie", "heron"))
+    )
+    exchanged = found[0]["text"].replace("heron", "?").replace("magpie", "heron").replace("?", "magpie")
+    if rate != 0.5:  # of two that are level, either may come first
+        assert swapped[0]["text"] == exchanged
+    assert swapped[0]["rule"] == found[0]["rule"]
+    holds_half = low <= 0.5 <= high
+    assert not (holds_half and found[0]["rule"] == "preferred")
+
+
+@pytest.mark.parametrize(
+    ("rankings", "rule"),
+    [
+        (strengths(True), "first"),
+        (strengths(False), "leads"),
+        (strengths(None), "untested"),
+        (strengths(None, first={"system": None, "by_more_than_chance": None}), "unranked"),
+        (strengths(None, groups=[["a"], ["b", "c"]]), "disconnected"),
+        (strengths(True)[:1], "unranked"),
+    ],
+)
+def test_first_of_many(rankings: list[Found], rule: str) -> None:
+    found = answer(study(rankings=rankings))[0]
+    assert found["rule"] == rule
+    assert ("by more than chance (" in found["text"] and "not by" not in found["text"]) == (rule == "first")
+
+
+def test_first_of_many_on_few_instances_is_not_claimed() -> None:
+    rankings = strengths(True)
+    for row in rankings[1]["systems"]:
+        row["n_instances"] = 4
+    assert answer(study(rankings=rankings))[0]["text"] == (
+        "Too little data: 4 instances with ratings of people, and below 5 instances nothing is claimed."
+    )
+
+
+def test_settling_takes_the_planned_number_of_instances() -> None:
+    # Half the width is .1, at .05 from one half: twice as narrow, so four times as many.
+    last = answer(study(rankings=[win_rates(0.55, 0.45, 0.65, ("a", "b"))]))[-1]
+    assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 80, 20)
+    assert rules(study(rankings=[win_rates(0.51, 0.41, 0.61, ("a", "b"))]))[-1] == "out_of_reach"
+    assert rules(study(rankings=[win_rates(0.5, 0.4, 0.6, ("a", "b"))]))[-1] == "level"
+
+
+@pytest.mark.parametrize(
+    ("raters", "rule"),
+    [
+        ([people(), judge("direct")], "agreement_above_chance"),
+        ([people(krippendorff_alpha={"ordinal": estimate(0.1, 0.0, 0.2)})], "agreement_by_chance"),
+        ([people(krippendorff_alpha={"ordinal": estimate(None)})], "agreement"),
+        ([people(raw_agreement=estimate(None))], "agreement_unknown"),
+    ],
+)
+def test_agreement(raters: list[Found], rule: str) -> None:
+    assert rule in rules(study(raters=raters))
+
+
+def test_agreement_is_pooled_over_votes() -> None:
+    first, second = people(), people(raw_agreement=estimate(0.9, 0.8, 1.0, n=300))
+    found = study()
+    found["configurations"] = [{**found["configurations"][0], "raters": [one]} for one in (first, second)]
+    (told,) = [one for one in answer(found) if one["rule"] == "agreement_above_chance"]
+    assert told["values"]["rate"] == pytest.approx((0.6 * 100 + 0.9 * 300) / 400)
+
+
+def test_share_of_rating_sets_that_tell_nothing() -> None:
+    (told,) = [one for one in answer(study()) if one["rule"] == "consistency"]
+    assert told["values"] == {"none": 0.25, "full": 0.65, "rating_sets": 20}
+    assert "25% of people's rating sets tell nothing" in told["text"]
+
+
+def test_one_pair_an_instance_has_no_consistency() -> None:
+    found = study()
+    found["configurations"][0]["pairs"] = 20
+    assert "one_pair" in rules(found)
+    assert "consistency" not in rules(found)
+
+
+@pytest.mark.parametrize(("most", "said"), [(0.4, True), (0.3, False), (None, False)])
+def test_consistency_rises_only_where_intervals_part(most: float | None, said: bool) -> None:
+    bins = [
+        {"low": 0.0, "high": 0.5, "raters": [{"rater": "people", "mean_consistency": estimate(0.2, 0.1, 0.3)}]},
+        {"low": 0.5, "high": 1.0, "raters": [{"rater": "people", "mean_consistency": estimate(0.6, most, 0.8)}]},
+    ]
+    assert ("rises" in rules(study(pooled={"mean_consistency_by_bin": bins}))) == said
+
+
+def verdict(name: str, rule: str, difference: float | None) -> Found:
+    values = {
+        "epsilon": 0.1,
+        "from": 0.4,
+        "difference": difference,
+        "low": -0.4,
+        "high": -0.2,
+        "alternative": {"rule": ""},
+    }
+    return {"judge": name, "verdict": {"rule": rule, "values": values}}
+
+
+def test_the_best_judge_is_named() -> None:
+    judges = [verdict("poor", "worse", -0.3), verdict("good", "from", 0.0), verdict("better", "from", 0.1)]
+    (told,) = [one for one in answer(study(replacement=judges)) if one["rule"] == "judges"]
+    assert told["values"]["judge"] == "better"
+    assert told["text"] == (
+        "Of 3 judges 2 may replace a single rater at least in part. The one nearest to people, better: "
+        "May replace a single rater above separability 0.40 (ε = 0.10)."
+    )
+    assert "judge" in rules(study(replacement=judges[:1]))
+    assert "no_judge_may" in rules(study(replacement=[judges[0], verdict("few", "few", None)]))
+
+
+def test_what_is_missing_is_said() -> None:
+    assert rules(study(raters=[people(ratings=0)], rankings=[])) == ["no_people", "no_judge"]
+    assert "no_judge" in rules(study(raters=[people()]))
+    assert rules({**study(), "configurations": []}) == []
+    found = study()
+    found["configurations"][0]["separability"] = None
+    assert rules(found)[-1] == "no_separability"
+    assert rules(study(raters=[people(scripted=True)]))[0] == "scripted"
+
+
+def test_no_more_than_six_sentences() -> None:
+    found = study(
+        rankings=[win_rates(0.55, 0.45, 0.65, ("a", "b"))],
+        raters=[people(scripted=True), judge("direct")],
+        replacement=[verdict("direct", "few", None)],
+    )
+    assert rules(found) == [
+        *("scripted", "no_preference", "consistency", "agreement_above_chance", "judge", "more_instances")
+    ]
+
+
+def test_hostile_names_are_escaped_and_cannot_format() -> None:
+    names = (HOSTILE, "{level} %(low)s \x1b[31m")
+    told = answer(study(rankings=[win_rates(0.7, 0.6, 0.8, names)]))[0]
+    shown = on_page(told["rule"], told["values"])
+    assert HOSTILE not in shown
+    assert "<bdi>&lt;script&gt;" in shown
+    assert "<bdi>{level} %(low)s" in shown
+    assert "\x1b" not in told["text"]
+    assert HOSTILE in told["text"]
+
+
+@pytest.mark.parametrize("rule", TEXTS)
+def test_sentences_are_translated(rule: str) -> None:
+    with translation.override("de"):
+        assert translation.gettext(TEXTS[rule]) != TEXTS[rule]
+
+
+def test_sentence_without_values_is_shown() -> None:
+    assert on_page("no_judge", {}) == TEXTS["no_judge"]
+
+
+def test_numbers_are_written_as_the_language_does() -> None:
+    told = answer(study())[0]
+    assert "wins 70% of comparisons" in told["text"]
+    with translation.override("de"):
+        assert "gewinnt 70 % der Vergleiche" in on_page(told["rule"], {**told["values"]})
