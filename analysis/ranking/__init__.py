@@ -1,23 +1,41 @@
 """Scores of systems over all their comparisons: rates, Elo, Bradley-Terry, and what the comparisons allow to rank."""
 
 from analysis.ranking.bradley_terry import BradleyTerry, Fits, bradley_terry, fit_win_matrices, rating
-from analysis.ranking.comparisons import WinMatrix, resampled_win_matrices, win_matrix
-from analysis.ranking.elo import elo, sep_elo_weight
+from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices, resampled_win_matrices, win_matrix
+from analysis.ranking.elo import elo, sampled_elo, sep_elo_weight
 from analysis.ranking.graph import components, preference_cycles
 from analysis.ranking.rates import Rates, win_loss_rate, win_loss_sums, win_rate, win_rates, win_sums
+from analysis.ranking.spread import (
+    Differences,
+    LeftOut,
+    differences,
+    jackknife_covariance,
+    left_out_ratios,
+    left_out_strengths,
+    ranks,
+)
 
 __all__ = [
     "BradleyTerry",
+    "Differences",
     "Fits",
+    "LeftOut",
     "Rates",
     "WinMatrix",
     "bradley_terry",
     "components",
+    "differences",
     "elo",
     "fit_win_matrices",
+    "grouped_win_matrices",
+    "jackknife_covariance",
+    "left_out_ratios",
+    "left_out_strengths",
     "preference_cycles",
+    "ranks",
     "rating",
     "resampled_win_matrices",
+    "sampled_elo",
     "sep_elo_weight",
     "win_loss_rate",
     "win_loss_sums",

@@ -98,6 +98,33 @@ def win_matrix(
     return _matrices(sums.astype(np.float64, copy=False), n_systems)
 
 
+def grouped_win_matrices(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    *,
+    n_systems: int,
+    weights: npt.ArrayLike | None = None,
+) -> WinMatrix:
+    """A win matrix for each group of comparisons, which add up to that of all.
+
+    a, b, score_a, weights : as for `elo`
+    groups   : (n,) integer codes from 0; a group without a comparison has zeros
+    returns  : `WinMatrix` of shape (highest code + 1, n_systems, n_systems)
+    raises   : ShapeError, UnknownValue as for `elo`, and for groups
+    """
+    rows, codes = check_comparisons(a, b, score_a, n_systems, weights), code_array("groups", groups)
+    if codes.shape != rows.known.shape:
+        raise ShapeError(f"need one group code per comparison, got {codes.shape} for {rows.known.shape}")
+    if codes.min(initial=0) < 0:
+        raise UnknownValue(f"codes of groups start at 0, got {codes.min()}")
+    size, n_groups = 2 * n_systems**2, int(codes.max(initial=-1)) + 1
+    cells = codes[rows.known] * size + _cells(rows, n_systems)
+    sums = np.bincount(cells, weights=rows.weight, minlength=n_groups * size).astype(np.float64, copy=False)
+    return _matrices(sums.reshape(n_groups, size), n_systems)
+
+
 def resampled_win_matrices(
     a: npt.ArrayLike,
     b: npt.ArrayLike,

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import AnalysisError
+from analysis.bootstrap import BLOCK_CELLS
+from analysis.errors import AnalysisError, ShapeError
 from analysis.ranking.comparisons import check_comparisons
-from analysis.types import FloatArray
+from analysis.types import FloatArray, IntArray, code_array
 
 POINTS = 400 / math.log(10)  # of a rating, for one unit of log-odds
 
@@ -37,8 +38,7 @@ def elo(
     source  : Ghosh et al. 2024, Compare without Despair, eq. 5; the base 10, the scale 400 and the start 1000 are those
               of Chiang et al. 2024, Chatbot Arena
     """
-    if not (math.isfinite(k) and k >= 0 and math.isfinite(initial)):
-        raise AnalysisError(f"need a finite k of at least 0 and a finite start, got {k} and {initial}")
+    _check_settings(k, initial)
     rows = check_comparisons(a, b, score_a, n_systems, weights)
     # In units of half log-odds E_A = (1 + tanh(R_A - R_B)) / 2, so that a step is few operations and cannot overflow.
     half = rows.weight * (k / POINTS / 4)
@@ -51,6 +51,99 @@ def elo(
         ratings[one] = mine + change
         ratings[other] = theirs - change
     return initial + 2 * POINTS * np.array(ratings, dtype=np.float64)
+
+
+def sampled_elo(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    matchup: npt.ArrayLike,
+    *,
+    n_systems: int,
+    rng: np.random.Generator,
+    rounds: int = 100,
+    clusters: npt.ArrayLike | None = None,
+    k: float = 4.0,
+    initial: float = 1000.0,
+    weights: npt.ArrayLike | None = None,
+) -> FloatArray:
+    """Elo ratings of rounds that each take one comparison of every matchup, in an order of their own.
+
+    a, b, score_a, k, initial, weights : as for `elo`
+    matchup  : (n,) integer codes; of comparisons with equal codes a round takes one at random
+    clusters : (n,) integer codes of the instances, each with whole matchups: every round draws as many as there are, with
+               replacement; when left out, every matchup is taken once. Draws depend on the order of the codes and, in a
+               matchup, of the rows
+    returns  : (rounds, n_systems)
+    raises   : as `elo`; ShapeError for codes of another length; AnalysisError for fewer than one round
+    source   : Ghosh et al. 2024, Compare without Despair, §4; the bootstrap as for `resampled_win_matrices`
+    """
+    _check_settings(k, initial)
+    if rounds < 1:
+        raise AnalysisError(f"need at least one round, got {rounds}")
+    rows = check_comparisons(a, b, score_a, n_systems, weights)
+    codes = code_array("matchup", matchup)
+    of_row = codes if clusters is None else code_array("clusters", clusters)
+    if not codes.shape == of_row.shape == rows.known.shape:
+        raise ShapeError(f"need a matchup and a cluster per comparison, got {codes.shape} and {of_row.shape}")
+    drawn = _sampled_rows(codes[rows.known], None if clusters is None else of_row[rows.known], rounds, rng)
+    half = rows.weight * (k / POINTS / 4)
+    # The row that rounds with fewer matchups end on changes nothing.
+    one, other = np.append(rows.a, 0), np.append(rows.b, 0)
+    half, gain = np.append(half, 0), np.append(half * (2 * rows.score_a - 1), 0)
+    ratings = np.zeros(rounds * n_systems)
+    start = np.arange(rounds) * n_systems
+    step = max(1, BLOCK_CELLS // rounds)
+    for begin in range(0, drawn.shape[1], step):
+        block = drawn[:, begin : begin + step].T
+        columns = (one[block] + start, other[block] + start, gain[block], half[block])
+        for mine, theirs, won, most in zip(*columns, strict=True):  # as in `elo`, one comparison of every round
+            ahead, behind = ratings[mine], ratings[theirs]
+            change = won - most * np.tanh(ahead - behind)
+            ratings[mine] = ahead + change
+            ratings[theirs] = behind - change
+    return initial + 2 * POINTS * ratings.reshape(rounds, n_systems)
+
+
+def _sampled_rows(
+    matchup: IntArray, clusters: IntArray | None, rounds: int, rng: np.random.Generator
+) -> npt.NDArray[np.int32]:
+    """(rounds, steps) a row of each matchup in random order; the number of rows for a step without one."""
+    if not len(matchup):
+        return np.empty((rounds, 0), dtype=np.int32)
+    order = np.argsort(matchup, kind="stable")
+    _, begin, count = np.unique(matchup[order], return_index=True, return_counts=True)
+    table = _matchups_of_instances(None if clusters is None else clusters[order[begin]], len(begin))
+    # One more matchup, whose only row is the one that changes nothing.
+    order, begin, count = np.append(order, len(order)), np.append(begin, len(order)), np.append(count, 1)
+    rows = np.empty((rounds, table.size), dtype=np.int32)
+    step = max(1, BLOCK_CELLS // table.size)
+    for start in range(0, rounds, step):
+        block = rows[start : start + step]
+        drawn = np.broadcast_to(np.arange(len(table)), (len(block), len(table)))
+        if clusters is not None:
+            drawn = rng.integers(len(table), size=drawn.shape)
+        taken = rng.permuted(table[drawn].reshape(block.shape), axis=1)
+        block[:] = order[begin[taken] + (rng.random(block.shape) * count[taken]).astype(np.int64)]
+    return rows
+
+
+def _matchups_of_instances(own: IntArray | None, n_matchups: int) -> IntArray:
+    """(instances, most matchups of one) codes of the matchups drawn together, filled up with `n_matchups`."""
+    if own is None:
+        return np.arange(n_matchups)[:, np.newaxis]
+    instance = np.unique(own, return_inverse=True)[1]
+    sizes = np.bincount(instance)
+    table = np.full((len(sizes), sizes.max()), n_matchups)
+    by_instance = np.argsort(instance, kind="stable")
+    place = np.arange(n_matchups) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    table[instance[by_instance], place] = by_instance
+    return table
+
+
+def _check_settings(k: float, initial: float) -> None:
+    if not (math.isfinite(k) and k >= 0 and math.isfinite(initial)):
+        raise AnalysisError(f"need a finite k of at least 0 and a finite start, got {k} and {initial}")
 
 
 def sep_elo_weight(

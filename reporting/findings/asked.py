@@ -1,12 +1,14 @@
 """What a request asks for: filters by names that are checked, and the addresses that carry them."""
 
 from collections.abc import Sequence
+from typing import cast, get_args
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.urls import reverse
 
 from analysis import similarity
+from analysis.ranking.bradley_terry import Ties
 from annotation.core.errors import UnknownName
 from annotation.models import Study
 from annotation.questions.questions import MAIN
@@ -67,10 +69,21 @@ def epsilon_named(text: str) -> float:
     return value
 
 
-def filters_of(study: Study, query: QueryDict) -> Filters:
-    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete`, `question` and `epsilon`.
+def ties_named(name: str) -> Ties:
+    """Check how Bradley-Terry strengths treat ties; an empty name stands for halves.
 
-    Raises: UnknownName for an unknown similarity, batch, judge or question, or another ε than 0 to 1.
+    Raises: UnknownName listing the ways.
+    """
+    for known in get_args(Ties):
+        if name in (known, ""):
+            return cast(Ties, known)
+    raise UnknownName(f"there is no way of ties {name}; there are: {', '.join(get_args(Ties))}")
+
+
+def filters_of(study: Study, query: QueryDict) -> Filters:
+    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete`, `ties`, `question` and `epsilon`.
+
+    Raises: UnknownName for an unknown similarity, batch, judge, way of ties or question, or another ε than 0 to 1.
     """
     batches = batches_named(study, [name for name in query.getlist("batch") if name])
     return Filters(
@@ -78,6 +91,7 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
         batches=None if batches is None else tuple(batch.name for batch in batches),
         judges=judges_named(study, [name for name in query.getlist("judge") if name]),
         drop_incomplete=query.get("drop_incomplete", "") in ("1", "on", "true"),
+        ties=ties_named(query.get("ties", "")),
         question=question_named(study, query.get("question", "")),
         epsilon=epsilon_named(query.get("epsilon", "")),
     )
@@ -92,6 +106,8 @@ def query_of(filters: Filters, **more: str) -> str:
     query += [("judge", name) for name in filters.judges or ()]
     if filters.drop_incomplete:
         query.append(("drop_incomplete", "1"))
+    if filters.ties != "half":
+        query.append(("ties", filters.ties))
     if filters.question_number != MAIN and filters.question:
         query.append(("question", filters.question.key))
     if filters.epsilon != DEFAULT_EPSILON:

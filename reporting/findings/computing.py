@@ -10,7 +10,7 @@ from reporting.findings.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.judge_findings import judge_findings
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.pooled import pooled_findings
-from reporting.findings.rankings import rankings
+from reporting.findings.rankings import ranking_findings
 from reporting.findings.rater_findings import rater_findings
 from reporting.findings.separability_bins import separability_findings
 from reporting.findings.study_scale import StudyScale, study_scale
@@ -26,7 +26,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "filters": filters.as_json(),
         "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
         "pooled": _pooled(data, scale, filters),
-        "rankings": rankings(data.configurations, filters),
+        **ranking_findings(data.configurations, scale, filters),
         "amendments": data.amendments,
         **judge_findings(data.configurations, scale, filters),
     }

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.ranking.bradley_terry import Ties
 from analysis.types import FloatArray, IntArray
 from annotation.questions.questions import MAIN, Question
 from reporting.core.estimates import IntervalSettings
@@ -29,6 +30,7 @@ class Filters:
     seed: int = 0
     stage: str = "first"
     judges: tuple[str, ...] | None = None
+    ties: Ties = "half"  # in Bradley-Terry strengths
     question: Question | None = None  # one of several; None where the study asks one only
     epsilon: float = DEFAULT_EPSILON
 
@@ -51,6 +53,7 @@ class Filters:
             "bins": self.bins,
             "drop_incomplete": self.drop_incomplete,
             "stage": self.stage,
+            "ties": self.ties,
             **({} if self.question is None else {"question": self.question.key}),
             "epsilon": self.epsilon,
             "rounds": self.rounds,

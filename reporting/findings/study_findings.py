@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from analysis.ranking.bradley_terry import Ties
 from annotation.models import Batch, Study
 from annotation.studies.questions import question_named
 from reporting.findings.computing import compute_findings
@@ -21,6 +22,7 @@ def findings(
     seed: int = 0,
     judges: tuple[str, ...] | None = None,
     question: str = "",
+    ties: Ties = "half",
     epsilon: float = DEFAULT_EPSILON,
 ) -> dict[str, Any]:
     """Compute all findings of a study.
@@ -31,12 +33,22 @@ def findings(
     rounds, seed    : of the bootstrap; the same seed gives the same intervals
     judges          : names of the judges to show; all when left out
     question        : the key of the question that they are about; the main one when left out
+    ties            : how Bradley-Terry strengths treat ties
     epsilon         : how much less than a person a judge may agree with people and still replace one
     """
     chosen = None if batches is None else tuple(batch.name for batch in batches)
     about = question_named(study, question)
     filters = Filters(
-        similarity, chosen, bins, drop_incomplete, rounds, seed, judges=judges, question=about, epsilon=epsilon
+        similarity,
+        chosen,
+        bins,
+        drop_incomplete,
+        rounds,
+        seed,
+        judges=judges,
+        ties=ties,
+        question=about,
+        epsilon=epsilon,
     )
     return findings_under(study, filters)
 

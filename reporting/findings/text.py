@@ -19,7 +19,15 @@ def as_text(found: dict[str, Any]) -> str:
         blocks.append("no configuration yet: import instances with generations of two systems")
     blocks += [_configuration(one) for one in found["configurations"]]
     if found["rankings"]:
-        blocks.append("\n".join(["rankings", *(line for one in found["rankings"] for line in _ranking(one))]))
+        blocks.append(
+            "\n".join(
+                [
+                    "rankings",
+                    *(line for one in found["rankings"] for line in _ranking(one)),
+                    *_cycles(found["win_matrices"]),
+                ]
+            )
+        )
     if found["replacement"]:
         blocks.append("\n".join(["may a judge replace people?", *map(_verdict, found["replacement"])]))
     if found["amendments"]:
@@ -96,8 +104,19 @@ def _weighted(weighted: dict[str, Any]) -> list[str]:
 
 
 def _ranking(ranking: dict[str, Any]) -> list[str]:
-    lines = [f"  {printable(ranking['rater'])}, {ranking['measure'].replace('_', ' ')} ({ranking['tie_rule']})"]
-    lines += [f"    {printable(row['system'])}: {estimate_text(row)}" for row in ranking["systems"]]
+    """Return the systems with their ranks, and what limits the ranking; a blank first column where there is no rank."""
+    tie_rule = f" ({ranking['tie_rule']})" if "why" not in ranking else f": none ({ranking['why']})"
+    lines = [f"  {printable(ranking['rater'])}, {ranking['measure'].replace('_', ' ')}{tie_rule}"]
+    if "why" in ranking:
+        return lines
+    digits = 3 if "rate" in ranking["measure"] else 0
+    lines += [
+        f"    {_rank(row):>9}  {printable(row['system'])}: {estimate_text(row, digits)}" for row in ranking["systems"]
+    ]
+    first = ranking["first"]
+    if first["by_more_than_chance"] is not None:
+        more = "by more than chance" if first["by_more_than_chance"] else "by no more than chance may do"
+        lines.append(printable(f"    first: {first['system']}, {more} (p = {first['p_value']:.3f}, Holm)"))
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]
@@ -105,6 +124,22 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
 
 def _verdict(one: dict[str, Any]) -> str:
     return printable(f"  {one['judge']}: {one['verdict']['text']}")
+
+
+def _rank(row: dict[str, Any]) -> str:
+    """Return the rank and its range, as `2 (1-3)`."""
+    if row["rank"] is None:
+        return ""
+    return f"{row['rank']} ({row['rank_low']}-{row['rank_high']})"
+
+
+def _cycles(matrices: list[dict[str, Any]]) -> list[str]:
+    """Return the preference cycles of each rater."""
+    return [
+        printable(f"  {one['rater']}: no order fits all majorities among {', '.join(cycle)}")
+        for one in matrices
+        for cycle in one["cycles"]
+    ]
 
 
 def _amendment(one: dict[str, str]) -> str:

@@ -1,9 +1,10 @@
 """`manage.py findings`: the numbers of a study on standard output."""
 
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import CommandError
 
+from analysis.ranking.bradley_terry import Ties
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.outcomes import batches_named
 from annotation.studies.services import find_study
@@ -30,6 +31,7 @@ class Command(TandemCommand):
             help="how much less than a person a judge may agree with people and still replace one: 0.1 for crowd workers "
             "(default), 0.15 for skilled raters, 0.2 for experts",
         ),
+        argument("--ties", choices=get_args(Ties), default="half", help="how Bradley-Terry strengths treat ties"),
         argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
     )
 
@@ -44,6 +46,7 @@ class Command(TandemCommand):
             drop_incomplete=options["drop_incomplete"],
             judges=judges_named(study, options["judge"]),
             question=options["question"],
+            ties=options["ties"],
             seed=options["seed"],
             epsilon=epsilon_named(options["epsilon"]),
         )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.ranking import elo, sep_elo_weight
+from analysis.ranking import elo, sampled_elo, sep_elo_weight
 
 NAN = np.nan
 rows_of_four = st.lists(
@@ -145,3 +145,67 @@ def test_bad_weights_are_refused(weight):
 def test_bad_parameters_are_refused(changed):
     with pytest.raises(AnalysisError, match="finite k"):
         elo([0], [1], [1], n_systems=2, **changed)
+
+
+def sampled(a, b, score, matchup, seed=0, **more):
+    return sampled_elo(a, b, score, matchup, n_systems=3, rng=np.random.default_rng(seed), **more)
+
+
+def test_round_of_one_comparison_is_elo():
+    ratings = sampled([0], [1], [1], [7], rounds=3)
+    np.testing.assert_allclose(ratings, [elo([0], [1], [1], n_systems=3)] * 3)
+
+
+def test_round_takes_one_comparison_of_each_matchup():
+    # At K = 4 and equal ratings a win moves 2 points and a tie none: one of the three is taken.
+    ratings = sampled([0, 0, 0], [1, 1, 1], [1, 0.5, 0], [5, 5, 5], rounds=300)
+    assert set(np.round(ratings[:, 0], 9).tolist()) == {998.0, 1000.0, 1002.0}
+    assert np.unique(ratings[:, 0], return_counts=True)[1].min() > 60
+    np.testing.assert_array_equal(ratings[:, 2], 1000)
+
+
+def test_order_of_matchups_is_drawn():
+    columns = ([0, 1], [1, 2], [1, 1], [0, 1])
+    known = {tuple(elo([0, 1][::step], [1, 2][::step], [1, 1], n_systems=3).round(9)) for step in (1, -1)}
+    assert {tuple(row) for row in sampled(*columns, rounds=50).round(9)} == known
+
+
+def test_whole_instances_are_drawn_with_replacement():
+    # Of two instances with one and two matchups: the first twice, both, or the second twice.
+    columns = ([0, 0, 1], [2, 2, 2], [1, 1, 1], [0, 1, 2])
+    drawn = sampled(*columns, clusters=[0, 1, 1], rounds=200)
+    wins = {tuple(np.round((row - 1000) / 2, 1)) for row in drawn[:, :2]}
+    assert wins == {(2.0, 0.0), (2.0, 1.0), (2.0, 2.0)}
+
+
+def test_draws_depend_on_the_seed_alone_and_mirror():
+    rng = np.random.default_rng(5)
+    a = rng.integers(3, size=40)
+    b, score = (a + 1) % 3, rng.choice([0, 0.5, 1], size=40)
+    columns, clusters = (a, b, score, np.arange(40) // 2), np.arange(40) // 4
+    first = sampled(*columns, clusters=clusters, rounds=10)
+    np.testing.assert_array_equal(first, sampled(*columns, clusters=clusters, rounds=10))
+    assert (first != sampled(*columns, clusters=clusters, rounds=10, seed=1)).any()
+    turned = sampled(b, a, 1 - score, np.arange(40) // 2, clusters=clusters, rounds=10)
+    np.testing.assert_array_equal(first, turned)
+    lost = sampled(a, b, 1 - score, np.arange(40) // 2, clusters=clusters, rounds=10)
+    np.testing.assert_allclose(first - 1000, 1000 - lost, atol=1e-9)
+
+
+def test_sampled_weights_are_those_of_the_rows_drawn():
+    columns = ([0, 0], [1, 1], [1, 1], [0, 0])
+    assert set(sampled(*columns, weights=[0.5, 2], rounds=50)[:, 0].round(9).tolist()) == {1001.0, 1004.0}
+
+
+def test_missing_scores_and_no_rows_leave_the_start():
+    np.testing.assert_array_equal(sampled([0], [1], [NAN], [0], rounds=2), 1000)
+    np.testing.assert_array_equal(sampled([], [], [], [], clusters=[], rounds=2, initial=5), 5)
+
+
+def test_wrong_columns_of_samples_are_refused():
+    with pytest.raises(ShapeError):
+        sampled([0], [1], [1], [0, 1])
+    with pytest.raises(ShapeError):
+        sampled([0], [1], [1], [0], clusters=[0, 1])
+    with pytest.raises(AnalysisError):
+        sampled([0], [1], [1], [0], rounds=0)
