@@ -9,10 +9,10 @@ from analysis.refinement import EQUAL_RATINGS
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from reporting.repair.preferences import PEOPLE, Chosen, read_preferences
-from reporting.repair.repaired import repair_study, report
-from reporting.repair.text import as_text
-from reporting.repair.training_files import FORMS, Options, write_training_data
+from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
+from reporting.logic.repaired import repair_study, report
+from reporting.logic.text import as_text
+from reporting.logic.training_files import FORMS, Options, write_training_data
 
 
 class Command(TandemCommand):

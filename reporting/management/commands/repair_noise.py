@@ -10,8 +10,8 @@ from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
 from reporting.core.charts import to_png, to_svg
-from reporting.repair.noise import as_text, noise_chart, noise_curve
-from reporting.repair.preferences import PEOPLE, Chosen, read_preferences
+from reporting.logic.noise import as_text, noise_chart, noise_curve
+from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
 

@@ -12,8 +12,8 @@ from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.core.text import printable
 from reporting.exports.files import write_jsonl
-from reporting.repair.preferences import Preferences
-from reporting.repair.repaired import RepairedStudy
+from reporting.logic.preferences import Preferences
+from reporting.logic.repaired import RepairedStudy
 
 CHUNK = 500  # instances whose texts are in memory at a time
 FORMS = ("trl", "instruction", "hf")

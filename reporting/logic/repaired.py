@@ -9,7 +9,7 @@ from analysis.bootstrap import ratio
 from analysis.logic import transitivity
 from analysis.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
-from reporting.repair.preferences import Preferences
+from reporting.logic.preferences import Preferences
 
 SIZES = (3, 4, 5)  # K of the transitivity
 

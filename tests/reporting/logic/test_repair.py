@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.models import Generation, Instance, Matchup, Pair, Study
-from reporting.repair.preferences import Chosen, read_preferences
-from reporting.repair.repaired import repair_study, report
+from reporting.logic.preferences import Chosen, read_preferences
+from reporting.logic.repaired import repair_study, report
 from tests.reporting.builders import Built, answer_too, build_batch, build_study, build_system, judge, rate
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from reporting.core.charts import (
     with_ends,
 )
 from reporting.core.themes import THEMES
-from reporting.repair.preferences import Preferences
+from reporting.logic.preferences import Preferences
 
 RANGE = (2.5, 97.5)  # percentiles of the draws
 SERIES = {"noisy": "turned around", "repaired": "repaired", "coverage": "share with a repaired preference"}

@@ -95,7 +95,7 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
     rows = np.concatenate([np.zeros((0, 3)), *columns])
     known = ~np.isnan(rows[:, 2])
     shown = rows[known, :2].astype(np.int64)
-    generation, instance, instances = _items(study, set(shown.ravel().tolist()))
+    generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
     order = np.argsort(generation)
     items = order[np.searchsorted(generation, shown, sorter=order)].reshape(-1, 2)
     return Preferences(
@@ -152,7 +152,7 @@ def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]]) -
     return np.column_stack([shown, np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0])
 
 
-def _items(study: Study, wanted: set[int]) -> tuple[IntArray, IntArray, IntArray]:
+def items_of(study: Study, wanted: set[int]) -> tuple[IntArray, IntArray, IntArray]:
     """Sort generations as the study has them; return them, the code of each one's instance, and the instances."""
     ordered = (
         Generation.objects.filter(instance__study=study)

@@ -1,0 +1,165 @@
+"""How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.logic import cyclic_triples, first_sums, self_agreement_sums, transitivity_curve
+from analysis.types import BoolArray, FloatArray, IntArray
+from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
+from reporting.logic.presentations import Presentations
+
+SIZES = tuple(range(3, 9))  # K of the transitivity
+TIE_IS_NO_EDGE = "a tie is no preference"
+TIE_EQUALS_TIE = "a tie agrees with a tie only"
+TIES_LEFT_OUT = "ties are left out"
+
+Verdicts = dict[tuple[int, int], float]  # by the items shown first and second: -1 the first is preferred, 0 a tie
+Graphs = list[tuple[IntArray, BoolArray]]
+
+
+def audit(asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
+    """Return the measures over all instances and in each data set.
+
+    An answer that was repeated counts by the majority of its repeats, an even split as a tie.
+    """
+    graphs = preference_graphs(asked)
+    everything = np.ones(len(asked.instances), dtype=bool)
+    return {
+        "texts": len(asked.generation),
+        "instances": len(asked.instances),
+        "answers": int((~np.isnan(asked.verdict)).sum()),
+        "unread": int(np.isnan(asked.verdict).sum()),
+        **_measures(asked, graphs, everything, sizes, settings),
+        "datasets": {
+            name: _measures(asked, graphs, asked.dataset == code, sizes, settings)
+            for code, name in enumerate(asked.datasets)
+        },
+    }
+
+
+def preference_graphs(asked: Presentations) -> Graphs:
+    """Return (items, preferences among them) of each instance, from the presentations with the lower item first."""
+    starts = np.searchsorted(asked.instance, np.arange(len(asked.instances) + 1)).tolist()
+    sizes = np.diff(starts).tolist()
+    graphs = [np.zeros((size, size), dtype=bool) for size in sizes]
+    for (one, other), says in majorities(asked, ~asked.negated).items():
+        if one < other and says:
+            instance = int(asked.instance[one])
+            better, worse = (one, other) if says < 0 else (other, one)
+            graphs[instance][better - starts[instance], worse - starts[instance]] = True
+    return [(np.arange(start, start + size), graph) for start, size, graph in zip(starts, sizes, graphs, strict=False)]
+
+
+def cycles(graphs: Graphs) -> list[list[int]]:
+    """List the cycles of three: items of which each is preferred to the next, and the last to the first."""
+    return [items[one].tolist() for items, graph in graphs for one in cyclic_triples(graph)]
+
+
+def order_effects(asked: Presentations) -> list[list[int]]:
+    """List the pairs of items that were asked in both orders with different verdicts."""
+    said = majorities(asked, ~asked.negated)
+    return [list(pair) for pair in _both_orders(said) if said[pair] != -said[pair[::-1]]]
+
+
+def majorities(asked: Presentations, chosen: BoolArray) -> Verdicts:
+    """Return the majority of the chosen answers to each presentation; an even split is a tie."""
+    known = chosen & ~np.isnan(asked.verdict)
+    shown = np.stack([asked.first[known], asked.second[known]], axis=1)
+    units, row = np.unique(shown, axis=0, return_inverse=True)
+    balance = np.bincount(row.reshape(-1), weights=asked.verdict[known], minlength=len(units))
+    return {(one, other): says for (one, other), says in zip(units.tolist(), np.sign(balance).tolist(), strict=True)}
+
+
+def _both_orders(said: Verdicts) -> list[tuple[int, int]]:
+    return [pair for pair in said if pair[0] < pair[1] and pair[::-1] in said]
+
+
+def _measures(
+    asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
+) -> dict[str, Any]:
+    """Return the measures over the wanted instances."""
+    here = wanted[asked.instance[asked.first]]
+    plain, negated = (majorities(asked, here & chosen) for chosen in (~asked.negated, asked.negated))
+    return {
+        "human_agreement": _human_agreement(asked, here, settings),
+        "transitivity": _transitivity(graphs, wanted, sizes, settings),
+        "commutativity": _commutativity(asked, plain, settings),
+        "negation_invariance": _negation(asked, plain, negated, settings),
+        "self_agreement": _self_agreement(asked, here, settings),
+        "preferred_first": _preferred_first(asked, here, settings),
+    }
+
+
+def _transitivity(
+    graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
+) -> dict[str, Estimate]:
+    by_size: dict[int, list[int]] = {}
+    for instance, (items, _) in enumerate(graphs):
+        by_size.setdefault(len(items), []).append(instance)
+    values = np.full((len(graphs), len(sizes)), np.nan)
+    for listed in by_size.values():
+        values[listed] = transitivity_curve(np.stack([graphs[one][1] for one in listed]), sizes)
+    found = {}
+    for column, k in enumerate(sizes):
+        known = wanted & ~np.isnan(values[:, column])
+        n = int(known.sum())
+        rows = np.stack([values[known, column], np.ones(n)], axis=1)
+        why = f"no instance has {k} texts that were compared"
+        basis = Basis(n, "instances", TIE_IS_NO_EDGE, int(wanted.sum()) - n, why)
+        found[str(k)] = mean_estimate(rows, np.flatnonzero(known), basis, settings)
+    return found
+
+
+def _commutativity(asked: Presentations, plain: Verdicts, settings: IntervalSettings) -> Estimate:
+    both = _both_orders(plain)
+    alone = len(plain) - 2 * len(both)
+    basis = Basis(len(both), "pairs", TIE_EQUALS_TIE, alone, "no pair was asked in both orders")
+    return _share(asked, [(pair, plain[pair] == -plain[pair[::-1]]) for pair in both], basis, settings)
+
+
+def _negation(asked: Presentations, plain: Verdicts, negated: Verdicts, settings: IntervalSettings) -> Estimate:
+    both = [unit for unit in negated if unit in plain]
+    alone = len(plain) + len(negated) - 2 * len(both) if negated else 0
+    basis = Basis(len(both), "presentations", TIE_EQUALS_TIE, alone, "the negated question was not asked")
+    return _share(asked, [(unit, plain[unit] == negated[unit]) for unit in both], basis, settings)
+
+
+def _share(
+    asked: Presentations, found: list[tuple[tuple[int, int], bool]], basis: Basis, settings: IntervalSettings
+) -> Estimate:
+    rows = np.array([[held, 1] for _, held in found], dtype=np.float64).reshape(-1, 2)
+    items = np.array([unit[0] for unit, _ in found], dtype=np.int64)
+    return share_estimate(rows, asked.instance[items], basis, settings)
+
+
+def _self_agreement(asked: Presentations, here: BoolArray, settings: IntervalSettings) -> Estimate:
+    chosen = here & ~asked.negated & ~np.isnan(asked.verdict)
+    shown = np.stack([asked.first[chosen], asked.second[chosen]], axis=1)
+    units, row = np.unique(shown, axis=0, return_inverse=True)
+    table = np.full((len(units), int(asked.repeat[chosen].max(initial=0)) + 1), np.nan)
+    table[row.reshape(-1), asked.repeat[chosen]] = asked.verdict[chosen]
+    sums: FloatArray = self_agreement_sums(table)
+    kept = sums[:, 1] > 0
+    n = int(sums[:, 1].sum())
+    basis = Basis(n, "repeated answers", TIE_EQUALS_TIE, int(chosen.sum()) - n, "nothing was asked twice")
+    return mean_estimate(sums[kept], asked.instance[units[kept, 0]], basis, settings)
+
+
+def _preferred_first(asked: Presentations, here: BoolArray, settings: IntervalSettings) -> Estimate:
+    chosen = here & ~asked.negated & ~np.isnan(asked.verdict)
+    sums = first_sums(asked.verdict[chosen], np.ones(int(chosen.sum()), dtype=bool))
+    kept = sums[:, 1] > 0
+    n = int(kept.sum())
+    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, "no answer but ties")
+    return share_estimate(sums[kept], asked.instance[asked.first[chosen]][kept], basis, settings)
+
+
+def _human_agreement(asked: Presentations, here: BoolArray, settings: IntervalSettings) -> Estimate:
+    known = here & ~asked.negated & (asked.repeat == 0) & ~np.isnan(asked.verdict) & ~np.isnan(asked.target)
+    decided = known & (asked.verdict != 0) & (asked.target != 0)
+    n = int(decided.sum())
+    rows = np.stack([asked.verdict[decided] == asked.target[decided], np.ones(n)], axis=1).astype(np.float64)
+    basis = Basis(n, "answers", TIES_LEFT_OUT, int(known.sum()) - n, "no answer stands beside gold or a majority")
+    return share_estimate(rows, asked.instance[asked.first[decided]], basis, settings)

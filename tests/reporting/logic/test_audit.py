@@ -1,0 +1,172 @@
+"""The audit of judges and people: how consistent they are with themselves among several texts."""
+
+import csv
+import io
+import json
+from itertools import combinations
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from annotation.models import Study
+from judging.models import Judge, JudgeRun, Judgment
+from tests.reporting.builders import Built, rate
+from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
+
+pytestmark = pytest.mark.django_db
+Answers = dict[tuple[str, str], str]  # of two systems, the one that is preferred, whatever the order; "tie"; or "first"
+
+
+def let_judge(
+    study: Study,
+    built: dict[tuple[str, str], Built],
+    answers: Answers,
+    *,
+    negated: Answers | None = None,
+    repeats: int = 1,
+) -> None:
+    """Store a judge's answers in both orders on every instance."""
+    made = Judge.objects.create(name="fair", method="direct", order="both", repeats=repeats, params={"t": 0})
+    run = JudgeRun.objects.create(study=study, judge=made, status="done")
+    rows = [
+        Judgment(
+            run=run,
+            pair=pair,
+            order=order,
+            repeat=repeat,
+            negated=is_negated,
+            status="parsed",
+            verdict=_verdict(answer, a, b, order),
+            rationale=f"{a} and {b}, {order}",
+        )
+        for said, is_negated in ((answers, False), (negated or {}, True))
+        for (a, b), answer in said.items()
+        for (pair,) in built[a, b].pairs
+        for order in ("ab", "ba")
+        for repeat in range(repeats)
+    ]
+    Judgment.objects.bulk_create(rows)
+
+
+def _verdict(answer: str, a: str, b: str, order: str) -> int:
+    if answer == "first":
+        return -1 if order == "ab" else 1
+    return {a: -1, b: 1, "tie": 0}[answer]
+
+
+def in_order() -> Answers:
+    return {(a, b): a for a, b in combinations(SYSTEMS, 2)}
+
+
+def audited(study: Study, capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
+    call_command("logic_audit", study.slug, format="json", **options)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_judge_without_contradictions_has_1_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems(instances=6)
+    let_judge(study, built, in_order(), negated=in_order(), repeats=2)
+    (one,) = audited(study, capsys)["raters"]
+    assert (one["texts"], one["instances"], one["answers"], one["unread"]) == (24, 6, 6 * 6 * 2 * 2 * 2, 0)
+    for name in ("commutativity", "negation_invariance", "self_agreement"):
+        assert one[name]["value"] == 1
+        assert one[name]["n_instances"] == 6
+        assert one[name]["low"] < 1  # six instances do not make it certain
+    assert one["transitivity"]["3"]["value"] == one["transitivity"]["4"]["value"] == 1
+    assert one["transitivity"]["5"]["value"] is None
+    assert one["transitivity"]["5"]["why"] == "no instance has 5 texts that were compared"
+    assert one["preferred_first"]["value"] == 0.5
+    assert one["human_agreement"]["value"] is None
+    assert one["contradictions"]["cycles"] == {"count": 0, "listed": []}
+
+
+def test_a_cycle_lowers_transitivity_and_is_listed_with_texts_and_rationales(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study, built = build_four_systems()
+    let_judge(study, built, in_order() | {("one", "three"): "three"})
+    (one,) = audited(study, capsys)["raters"]
+    # one > two > three > one is a cycle; the other three sets of three are none, and the set of four has it.
+    assert one["transitivity"]["3"]["value"] == 0.75
+    assert one["transitivity"]["4"]["value"] == 0
+    assert one["transitivity"]["3"]["low"] is None  # one instance
+    (cycle,) = one["contradictions"]["cycles"]["listed"]
+    assert [text["system"] for text in cycle["texts"]] == ["one", "two", "three"]
+    assert cycle["texts"][0]["text"] == "one 0"
+    assert [(a["shown_first"], a["preferred"], a["rationale"]) for a in cycle["answers"]] == [
+        ("one", "one", "one and two, ab"),
+        ("two", "two", "two and three, ab"),
+        ("one", "three", "one and three, ab"),
+    ]
+
+
+def test_a_judge_that_takes_the_first_is_transitive_and_does_not_commute(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    first = dict.fromkeys(combinations(SYSTEMS, 2), "first")
+    let_judge(study, built, first, negated=first | {("one", "two"): "two"})
+    (one,) = audited(study, capsys, most=1)["raters"]
+    assert one["transitivity"]["4"]["value"] == 1
+    assert one["commutativity"]["value"] == 0
+    assert one["preferred_first"]["value"] == 1
+    assert one["contradictions"]["order_effects"]["count"] == 6
+    (listed,) = one["contradictions"]["order_effects"]["listed"]
+    assert [answer["preferred"] for answer in listed["answers"]] == ["one", "two"]
+    # Of twelve presentations one differs: one and two in the order in which the plain question took one.
+    assert one["negation_invariance"]["value"] == pytest.approx(11 / 12)
+
+
+def test_ties_are_no_edge_and_agree_with_ties_only(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    ties = dict.fromkeys(combinations(SYSTEMS, 2), "tie")
+    let_judge(study, built, ties, negated=ties | {("one", "two"): "one"})
+    (one,) = audited(study, capsys)["raters"]
+    assert one["transitivity"]["3"]["value"] == 1
+    assert one["commutativity"]["value"] == 1
+    assert one["negation_invariance"]["value"] == pytest.approx(10 / 12)
+    assert one["preferred_first"]["why"] == "no answer but ties"
+
+
+def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("one", "three"): 1, ("one", "four"): 0}.items():
+        rate(built[a, b], 0, "p", [verdict])
+    rate(built["one", "two"], 0, "q", [1], a_is_left=[False])
+    let_judge(study, built, in_order())
+    people, judge = audited(study, capsys, people=True)["raters"]
+    assert people["rater"] == "people"
+    assert people["transitivity"]["3"]["value"] == 0.75
+    assert people["commutativity"] == people["commutativity"] | {"value": 0, "n": 1}
+    # With people's majorities: two over three agrees, three over one does not; one and two is even, one and four a tie.
+    assert judge["human_agreement"] == judge["human_agreement"] | {"value": 0.5, "n": 4, "excluded": 4}
+
+
+def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    let_judge(study, built, in_order())
+    call_command("logic_audit", study.slug)
+    text = capsys.readouterr().out
+    assert "s_tran(5)" in text
+    assert "judge:fair, all data sets" in text
+    call_command("logic_audit", study.slug, format="csv")
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["measure"] for row in rows} >= {"transitivity_3", "transitivity_8", "commutativity", "human_agreement"}
+    assert {row["dataset"] for row in rows} == {"", "news"}
+    (value,) = [row["value"] for row in rows if row["measure"] == "commutativity" and not row["dataset"]]
+    assert float(value) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"judge": ["nobody"]}, "no judge nobody has run"),
+        ({}, "no judge has run on study tried; let one"),
+        ({"most": -1}, "0 or more"),
+    ],
+)
+def test_what_cannot_be_audited_is_said(options: dict[str, Any], message: str) -> None:
+    study, _ = build_four_systems()
+    with pytest.raises(CommandError, match=message):
+        call_command("logic_audit", study.slug, **options)
