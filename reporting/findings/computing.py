@@ -5,13 +5,16 @@ from typing import Any
 from annotation.core.version import VERSION
 from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED
+from reporting.findings.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.answer import answer
 from reporting.findings.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.judge_findings import judge_findings
 from reporting.findings.measures import MeasureInput, compute_measures
+from reporting.findings.people_votes import people_votes
 from reporting.findings.pooled import pooled_findings
 from reporting.findings.rankings import ranking_findings
 from reporting.findings.rater_findings import rater_findings
+from reporting.findings.raters_table import raters_table
 from reporting.findings.separability_bins import separability_findings
 from reporting.findings.study_scale import StudyScale, study_scale
 from reporting.findings.weighted import weighted_findings
@@ -19,7 +22,7 @@ from reporting.findings.weighted import weighted_findings
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     """Compute all findings from what was read under the same filters."""
-    scale = study_scale(data)
+    scale, votes = study_scale(data), people_votes(data.configurations)
     found = {
         "study": data.slug,
         "version": VERSION,
@@ -28,6 +31,8 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "pooled": _pooled(data, scale, filters),
         **ranking_findings(data.configurations, scale, filters),
         "amendments": data.amendments,
+        "raters": raters_table(data, votes, filters),
+        "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judge_findings(data.configurations, scale, filters),
     }
     return {**found, "answer": answer(found)}

@@ -4,6 +4,7 @@ from typing import Any
 
 from reporting.core.text import estimate_text, printable
 from reporting.findings.measures import measures
+from reporting.findings.rater_flags import flag_text
 
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
@@ -30,6 +31,9 @@ def as_text(found: dict[str, Any]) -> str:
         )
     if found["replacement"]:
         blocks.append("\n".join(["may a judge replace people?", *map(_verdict, found["replacement"])]))
+    flagged = [one for one in found["raters"] if one["flags"]]
+    if flagged:
+        blocks.append("\n".join(["raters to look at; nobody is left out because of it", *map(_flagged, flagged)]))
     if found["amendments"]:
         blocks.append("\n".join(["changed after rating had begun", *map(_amendment, found["amendments"])]))
     return "\n\n".join(blocks)
@@ -140,6 +144,11 @@ def _cycles(matrices: list[dict[str, Any]]) -> list[str]:
         for one in matrices
         for cycle in one["cycles"]
     ]
+
+
+def _flagged(row: dict[str, Any]) -> str:
+    program = " (a program)" if row["scripted"] else ""
+    return printable(f"  {row['rater']}{program}: {' '.join(map(flag_text, row['flags']))}")
 
 
 def _amendment(one: dict[str, str]) -> str:

@@ -23,6 +23,7 @@ from reporting.findings.asked import chart_url, filters_of, judge_names, query_o
 from reporting.findings.inputs import Filters
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
+from reporting.findings.raters_section import raters_section
 from reporting.findings.study_findings import findings_under
 
 PICTURES = {
@@ -60,6 +61,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "found": numbers,
         "sections": [_section(study, one, filters) for one in page],
         "answer": [_sentence(one) for one in numbers["answer"]],
+        "raters": raters_section(study, numbers, request.GET, query_of(filters)),
         "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),
@@ -108,6 +110,8 @@ SECTIONS = {
     "system_tests": ("rankings", gettext_lazy("Rankings")),
     "replacement": ("judges", gettext_lazy("Judges and people")),
     "pooled": ("separability", gettext_lazy("Consistency by separability")),
+    "raters": ("raters", gettext_lazy("Raters")),
+    "dawid_skene": ("raters", gettext_lazy("Raters")),
     "configurations.raters": ("data", gettext_lazy("What data are in")),
     "configurations.raters.consistency_distribution": ("separability", gettext_lazy("Consistency by separability")),
     "configurations.raters.raw_agreement": ("agreement", gettext_lazy("Agreement between people")),

@@ -23,6 +23,12 @@ def with_interval(found: dict[str, Any], digits: int = 3) -> str:
 
 
 @register.filter
+def signed(value: float | None, digits: int = 3) -> str:
+    """Format a change with its sign, by the typographic minus; an undefined one as a dash."""
+    return UNDEFINED if value is None else f"{value:+z.{digits}f}".replace("-", "−")
+
+
+@register.filter
 def words(name: str) -> str:
     """Convert a key such as `win_loss_rate` to words."""
     return name.replace("_", " ")

@@ -1,0 +1,68 @@
+"""Studies as arrays, without a database."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.types import Outcomes
+from annotation.studies.rated_pairs import RatedPairs
+from reporting.core.raters import Positions, rater
+from reporting.core.votes import by_position
+from reporting.findings.inputs import (
+    Checks,
+    Compared,
+    ComparedSystem,
+    ConfigurationData,
+    Pairs,
+    Selected,
+    StudyData,
+)
+from reporting.findings.separability_bins import Separability
+
+Vote = tuple[int, int, str, float, bool, float]  # instance, pair, person, verdict, A on the left, seconds
+
+
+def configuration_of(
+    votes: Sequence[Vote], *, dataset: str = "news", systems: tuple[str, str] = ("one", "two"), characters: float = 600
+) -> ConfigurationData:
+    """Make a configuration with these votes of people, in the order in which they saw the pairs."""
+    n = 1 + max((vote[0] for vote in votes), default=-1)
+    width = 1 + max((vote[1] for vote in votes), default=-1)
+    instance, index = (axis.ravel() for axis in np.indices((n, width)))
+    people = tuple(sorted({vote[2] for vote in votes}))
+    verdict = np.array([vote[3] for vote in votes], dtype=float)
+    first_is_a = np.array([vote[4] for vote in votes], dtype=bool)
+    codes = np.array([vote[0] for vote in votes], dtype=int)
+    outcomes = Outcomes(
+        instance=codes,
+        pair=np.array([vote[1] for vote in votes], dtype=int),
+        a=np.zeros(len(votes), dtype=int),
+        b=np.ones(len(votes), dtype=int),
+        verdict=verdict,
+        rater=np.array([people.index(vote[2]) for vote in votes], dtype=int),
+        weight=np.ones(len(votes)),
+    )
+    rated = RatedPairs(
+        outcomes, first_is_a, people, np.full(len(votes), np.nan), np.array([vote[5] for vote in votes], dtype=float)
+    )
+    half = np.full(len(instance), characters / 2)
+    return ConfigurationData(
+        configuration=Compared(dataset, ComparedSystem(systems[0]), ComparedSystem(systems[1])),
+        selection=Selected(
+            tuple(f"{dataset}-{number}" for number in range(n)),
+            Pairs(instance, index, half, half, np.full(len(instance), np.nan)),
+        ),
+        separability=Separability(None, np.full(n, np.nan), None, "not computed"),
+        people=rater(
+            "people", "person", rated, Positions(codes, by_position(verdict, first_is_a)), {}, drop_incomplete=False
+        ),
+        judges=(),
+        chosen=[],
+    )
+
+
+def study_of(
+    *configurations: ConfigurationData, scripted: Sequence[str] = (), checks: dict[str, Checks] | None = None
+) -> StudyData:
+    """Make a study of these configurations."""
+    return StudyData("tried", configurations, None, frozenset(scripted), checks or {}, [])

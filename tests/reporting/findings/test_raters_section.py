@@ -1,0 +1,66 @@
+"""The section of the findings page on people one by one."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from annotation.models import Annotator
+from tests.reporting.builders import Built, build_configuration, build_study, build_user, rate
+
+pytestmark = [pytest.mark.django_db]
+HOSTILE = "<b>eve</b>"
+
+
+@pytest.fixture
+def built() -> Built:
+    """Ann always takes the left, slowly; a hostile code votes at once; Bob is a program."""
+    built = build_configuration(build_study("shown"), instances=6, pairs=2)
+    for place in range(6):
+        rate(built, place, "ann", [-1, 1], a_is_left=[True, False], active_seconds=40.0)
+        rate(built, place, HOSTILE, [-1, -1] if place % 2 else [1, 0], active_seconds=0.5)
+    rate(built, 0, "bob", [1, 1], kind=Annotator.Kind.SCRIPTED)
+    return built
+
+
+def page_of(built: Built, query: str = "") -> str:
+    client = Client()
+    reader = User.objects.filter(username="reader").first() or build_user("reader", "researcher", built.study)
+    client.force_login(reader, backend="django.contrib.auth.backends.ModelBackend")
+    response: Any = client.get(f"/studies/shown/findings/{query}")
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def rows_of(page: str) -> list[str]:
+    section = page[page.index('id="raters"') :]
+    return re.findall(r"<tr>.*?</tr>", section[: section.index("</table>")], re.DOTALL)[1:]
+
+
+def test_people_to_look_at_come_first_and_link_to_their_page(built: Built) -> None:
+    page = page_of(built)
+    rows = rows_of(page)
+    assert [name in row for name, row in zip(("eve", "ann", "bob"), rows, strict=True)] == [True] * 3
+    assert "&lt;b&gt;eve&lt;/b&gt;" in rows[0]
+    assert HOSTILE not in page
+    assert "0.5 s a pair (median of 12), less than 2 s." in rows[0]
+    assert "words a minute, as long as" not in rows[0]  # the texts have a word or two
+    assert "All 12 preferences are for the text on the left" in rows[1]
+    assert f'href="/studies/shown/raters/{Annotator.objects.get(code="ann").pk}/"' in rows[1]
+    assert "(a program)" in rows[2]
+    assert "nobody is left out because of it" in page
+
+
+def test_columns_sort_by_the_address(built: Built) -> None:
+    rows = rows_of(page_of(built, "?drop_incomplete=1&raters_by=seconds"))
+    assert [name in row for name, row in zip(("ann", "eve", "bob"), rows, strict=True)] == [True] * 3
+    page = page_of(built, "?drop_incomplete=1&raters_by=none-such")
+    assert 'href="?drop_incomplete=1&amp;raters_by=gold#raters"' in page
+    assert "eve" in rows_of(page)[0]
+
+
+def test_a_study_without_votes_has_no_rows() -> None:
+    page = page_of(build_configuration(build_study("shown")))
+    assert "No ratings of people yet." in page
