@@ -17,7 +17,7 @@ from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
 from annotation.separability.services import require_run
 from annotation.studies.configurations import Configuration
 from annotation.studies.gold import gold_verdict
-from annotation.studies.outcomes import Selection, separabilities
+from annotation.studies.outcomes import separabilities
 
 MOST_RATERS = 1000
 MOST_PAIRS = 1000
@@ -280,7 +280,7 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
 
 def separabilities_of(pool: Pool, run: SeparabilityRun) -> np.ndarray:
     """Return the separability of a pool's matchups, NaN where it is undefined or missing."""
-    return separabilities(Selection(pool.configuration, pool.matchup_ids, pool.instance_ids, frozenset()), run)
+    return separabilities(pool.matchup_ids, run)
 
 
 def _by_id(pool: Pool, instance_ids: Sequence[str]) -> list[int]:

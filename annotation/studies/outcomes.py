@@ -1,36 +1,44 @@
-"""Ratings → arrays for `analysis`."""
+"""Ratings → arrays for `analysis`: the pairs of configurations, and people's counted answers on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from django.db.models import QuerySet
 
-from analysis.types import FloatArray, Outcomes
+from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
+from annotation.core.columns import number_columns, places
 from annotation.core.errors import UnknownName
-from annotation.models import Assignment, Batch, Display, HitPair, Pair, Rating, SeparabilityRun, Study
-from annotation.questions.questions import MAIN, Answer
+from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Study
+from annotation.questions.questions import MAIN
 from annotation.studies.configurations import Configuration, without_checks
 from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import EXCLUSIONS, Votes, read_votes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """The matchups and pairs of one configuration that findings cover, in the order of the instances.
 
-    chances : matchup's primary key → its inclusion probability, if all of its HITs record the same one
+    chance         : (n_instances,) inclusion probability, if all HITs of the matchup record the same one; else NaN
+    pair           : (n_pairs,) primary keys of all pairs of the configuration, ascending
+    instance, index: (n_pairs,) code of the instance, -1 where the pair is not selected; index within the matchup
     """
 
     configuration: Configuration
     matchup_ids: tuple[int, ...]
     instance_ids: tuple[str, ...]
-    pair_ids: frozenset[int]
-    chances: Mapping[int, float] = field(default_factory=dict)
+    chance: FloatArray
+    pair: IntArray
+    instance: IntArray
+    index: IntArray
 
-    @property
-    def codes(self) -> dict[int, int]:
-        """Matchup's primary key → its index in the selection, the `instance` code of outcomes."""
-        return {matchup_id: code for code, matchup_id in enumerate(self.matchup_ids)}
+    @cached_property
+    def pair_ids(self) -> frozenset[int]:
+        """Primary keys of the selected pairs."""
+        return frozenset(self.pair[self.instance >= 0].tolist())
 
 
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
@@ -38,39 +46,131 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
 
     batches : by default all batches for rating
     """
-    if batches is None:
-        batches = batches_for_rating(configuration)
-    batch_ids = [batch.pk for batch in batches]
-    in_hits = HitPair.objects.filter(hit__batch_id__in=batch_ids, pair__matchup__in=configuration.matchups())
-    placed = list(in_hits.values_list("pair_id", "hit__matchup_id", "hit__inclusion_probability"))
-    pair_ids = frozenset(pair_id for pair_id, _, _ in placed)
-    matchups: Sequence[tuple[int, str]]
-    if batch_ids:
-        matchups = list(
-            configuration.matchups()
-            .filter(pk__in=in_hits.values("pair__matchup_id"))
-            .values_list("pk", "instance__instance_id")
+    chosen = list(batches_for_rating(configuration) if batches is None else batches)
+    return _select([configuration], configuration.matchups(), chosen, [bool(chosen)])[0]
+
+
+def select_each(
+    study: Study, wanted: Sequence[Configuration], batches: Iterable[Batch] | None = None
+) -> list[Selection]:
+    """Make the selections of several configurations of a study, each as `select` would."""
+    chosen = list(study.batches.for_rating() if batches is None else batches)
+    batched = {(batch.dataset, batch.system_a_id, batch.system_b_id) for batch in chosen}
+    has_batch = [one.key in batched if batches is None else bool(chosen) for one in wanted]
+    return _select(wanted, Matchup.objects.filter(instance__study=study), chosen, has_batch)
+
+
+def _select(
+    wanted: Sequence[Configuration], matchups: QuerySet[Matchup], batches: Sequence[Batch], has_batch: Sequence[bool]
+) -> list[Selection]:
+    """Make the selections of some configurations from these matchups; those without a batch have all their pairs."""
+    if not wanted:
+        return []
+    code = {one.key: number for number, one in enumerate(wanted)}
+    names = ("pk", "instance__instance_id", "instance__dataset", "system_a_id", "system_b_id")
+    listed = [row for row in matchups.order_by("instance__position").values_list(*names) if row[2:] in code]
+    matchup = np.array([row[0] for row in listed], dtype=np.int64)
+    of = np.array([code[row[2:]] for row in listed], dtype=np.int64)
+    is_placed = np.array(has_batch, dtype=bool)[of]
+
+    stored = Pair.objects.filter(matchup__in=matchups.order_by()).order_by("pk")
+    pair, of_matchup, index = number_columns(stored, "pk", "matchup_id", "index").astype(np.int64)
+    by_key = np.argsort(matchup)
+    row = places(matchup[by_key], of_matchup)
+    pair, index, row = pair[row >= 0], index[row >= 0], by_key[row[row >= 0]]
+
+    on_hits = number_columns(HitPair.objects.filter(hit__batch__in=batches).order_by(), "pair_id")[0]
+    is_chosen = np.zeros(len(matchup), dtype=bool)
+    if not is_placed.all():
+        free = number_columns(without_checks(matchups.order_by()), "pk")[0]
+        is_chosen = ~is_placed & np.isin(matchup, free)
+    pair_is_chosen = np.where(is_placed[row], np.isin(pair, on_hits), is_chosen[row])
+    is_chosen[row[pair_is_chosen]] = True
+
+    chance, instance, each = _chances(matchup[by_key], by_key, batches), np.full(len(matchup), -1), []
+    for number, one in enumerate(wanted):
+        chosen, pairs = np.flatnonzero(is_chosen & (of == number)), np.flatnonzero(of[row] == number)
+        instance[chosen] = np.arange(len(chosen))
+        each.append(
+            Selection(
+                configuration=one,
+                matchup_ids=tuple(matchup[chosen].tolist()),
+                instance_ids=tuple(listed[place][1] for place in chosen.tolist()),
+                chance=chance[chosen],
+                pair=pair[pairs],
+                instance=np.where(pair_is_chosen[pairs], instance[row[pairs]], -1),
+                index=index[pairs],
+            )
         )
-    else:
-        unplaced = without_checks(configuration.matchups())
-        matchups = list(unplaced.values_list("pk", "instance__instance_id"))
-        pair_ids = frozenset(Pair.objects.filter(matchup__in=unplaced).values_list("pk", flat=True))
-    ids, names = tuple(m for m, _ in matchups), tuple(i for _, i in matchups)
-    return Selection(configuration, ids, names, pair_ids, _chances(placed))
+    return each
 
 
-def _chances(placed: Iterable[tuple[int, int, float | None]]) -> dict[int, float]:
-    """Return the inclusion probability of each matchup whose HITs agree on it, from (pair, matchup, chance)."""
-    recorded: dict[int, set[float | None]] = {}
-    for _, matchup_id, chance in placed:
-        recorded.setdefault(matchup_id, set()).add(chance)
-    return {
-        matchup_id: chance
-        for matchup_id, found in recorded.items()
-        if len(found) == 1
-        for chance in found
-        if chance is not None
-    }
+def _chances(matchups: IntArray, places_of: IntArray, batches: Sequence[Batch]) -> FloatArray:
+    """Return the inclusion probability of each matchup whose HITs agree on it; NaN for the others.
+
+    matchups, places_of : primary keys, ascending, and the place of each in the result
+    """
+    hits = number_columns(Hit.objects.filter(batch__in=batches).order_by(), "matchup_id", "inclusion_probability")
+    row = places(matchups, hits[0])
+    at, chance = places_of[row[row >= 0]], hits[1][row >= 0]
+    least, most = np.full(len(matchups), np.inf), np.full(len(matchups), -np.inf)
+    unknown = np.isnan(chance)
+    np.minimum.at(least, at, np.where(unknown, -np.inf, chance))  # no matchup with an unknown one has equal bounds
+    np.maximum.at(most, at, np.where(unknown, np.inf, chance))
+    return np.where(least == most, least, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one configuration: where they are among all, with the instance (-1: not selected) and index of their pairs."""
+
+    at: IntArray
+    instance: IntArray
+    index: IntArray
+
+    def among(self, rows: IntArray | BoolArray) -> "Rows":
+        """Return some of them."""
+        return Rows(self.at[rows], self.instance[rows], self.index[rows])
+
+    def selected(self) -> "Rows":
+        """Return those of selected pairs."""
+        return self.among(self.instance >= 0)
+
+
+def rows_on_each(selections: Sequence[Selection], pairs: IntArray) -> Iterator[Rows]:
+    """Yield the rows of each selection's configuration, in their order.
+
+    pairs : (n_rows,) primary key of each row's pair
+    """
+    if not selections:
+        return
+    key, of, instance, index = (
+        np.concatenate(columns)
+        for columns in zip(
+            *(
+                (one.pair, np.full(len(one.pair), number), one.instance, one.index)
+                for number, one in enumerate(selections)
+            ),
+            strict=True,
+        )
+    )
+    by_key = np.argsort(key, kind="stable")
+    found = places(key[by_key], pairs)
+    known = np.flatnonzero(found >= 0)
+    row = by_key[found[known]]
+    order = np.argsort(of[row], kind="stable")
+    bounds = np.searchsorted(of[row][order], np.arange(len(selections) + 1))
+    for low, high in pairwise(bounds.tolist()):
+        mine = order[low:high]
+        yield Rows(known[mine], instance[row[mine]], index[row[mine]])
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """People's answers on a selection: those that count, and the numbers of those left out, by reason."""
+
+    rated: RatedPairs
+    exclusions: dict[str, int]
 
 
 def human_ratings(
@@ -81,57 +181,80 @@ def human_ratings(
     Every pair of an answered HIT is a row; a pair without an answer has a missing verdict, so that its rating set
     counts as incomplete.
     """
-    # Several queries instead of seven joins, for which a planner without statistics chooses a bad plan.
-    chosen = list(batches_for_rating(selection.configuration) if batches is None else batches)
-    counted = Assignment.objects.counted().filter(hit__batch__in=chosen)
-    pairs = {
-        pk: (matchup_id, index)
-        for pk, matchup_id, index in Pair.objects.filter(
-            matchup__in=selection.configuration.matchups().order_by()
-        ).values_list("pk", "matchup_id", "index")
-        if pk in selection.pair_ids
-    }
-    asked: dict[int, list[int]] = {}
-    chances: dict[int, float | None] = {}
-    for hit_id, pair_id, chance in HitPair.objects.filter(hit__batch__in=chosen).values_list(
-        "hit_id", "pair_id", "hit__inclusion_probability"
-    ):
-        asked.setdefault(hit_id, []).append(pair_id)
-        chances[hit_id] = chance
-    shown = {
-        (assignment_id, pair_id): (pk, a_is_left)
-        for pk, assignment_id, pair_id, a_is_left in Display.objects.filter(
-            assignment__hit__batch__in=chosen
-        ).values_list("pk", "assignment_id", "pair_id", "a_is_left")
-    }
-    given = Rating.objects.of_question(question).filter(stage=stage, display__assignment__hit__batch__in=chosen)
-    verdicts: dict[int | None, int] = dict(given.values_list("display_id", "verdict"))
-    # The times on a pair are kept with the main question.
-    timed = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=chosen)
-    seconds: dict[int | None, float | None] = dict(timed.values_list("display_id", "active_seconds"))
-    asked_for = selection.configuration.study.questions[question]
-    rows, chance_of_row, shown_rows = [], [], []
-    for assignment_id, code, hit_id in counted.order_by("pk").values_list("pk", "annotator__code", "hit_id"):
-        placed = [pair_id for pair_id in asked[hit_id] if pair_id in pairs]
-        seen = [shown.get((assignment_id, pair_id), (None, True)) for pair_id in placed]
-        if any(display in verdicts for display, _ in seen):  # an assignment without answers has no rows
-            answered = [
-                (*pairs[pair_id], verdicts.get(display), code, a_is_left)
-                for pair_id, (display, a_is_left) in zip(placed, seen, strict=True)
-                if stage == Rating.Stage.FIRST or display in verdicts
-            ]
-            rows += answered
-            chance_of_row += [chances[hit_id]] * len(answered)
-            shown_rows += [display for display, _ in seen if stage == Rating.Stage.FIRST or display in verdicts]
-    found = replace(rated_pairs(selection, rows, chance_of_row), seconds=_or_nan(list(map(seconds.get, shown_rows))))
-    if not (asked_for.strength or asked_for.tie_kinds):
-        return found
-    return replace(found, asked=asked_for, answers=tuple(map(_whole_answers(given).get, shown_rows)))
+    return human_answers(selection, batches, stage=stage, question=question).rated
 
 
-def _whole_answers(given: QuerySet[Rating]) -> dict[int | None, Answer]:
-    stored = given.values_list("display_id", "verdict", "strength", "tie_kind")
-    return {display: Answer(verdict, strength, tie_kind) for display, verdict, strength, tie_kind in stored}
+def human_answers(
+    selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first", question: int = MAIN
+) -> Answers:
+    """Return `human_ratings` with the numbers of the answers that they leave out."""
+    one = selection.configuration
+    hits = Hit.objects.filter(matchup__in=one.matchups().order_by())
+    return _answers(one.study, hits, [selection], batches, stage=stage, question=question)[0]
+
+
+def human_answers_on_each(
+    study: Study,
+    selections: Sequence[Selection],
+    batches: Iterable[Batch] | None = None,
+    *,
+    stage: str = "first",
+    question: int = MAIN,
+) -> list[Answers]:
+    """Return `human_answers` on several selections of a study."""
+    hits = Hit.objects.filter(batch__study=study)
+    return _answers(study, hits, selections, batches, stage=stage, question=question)
+
+
+def _answers(
+    study: Study,
+    hits: QuerySet[Hit],
+    selections: Sequence[Selection],
+    batches: Iterable[Batch] | None,
+    *,
+    stage: str,
+    question: int,
+) -> list[Answers]:
+    chosen = [batch.pk for batch in (study.batches.for_rating() if batches is None else batches)]
+    if batches is not None:
+        hits = hits.filter(batch__in=chosen)
+    asked = study.questions[question]
+    votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked)
+    rated = [_rated(votes, rows.selected()) for rows in rows_on_each(selections, votes.pair)]
+    if asked.strength or asked.tie_kinds:
+        rated = [replace(one, asked=asked) for one in rated]
+    out = rows_on_each(selections, votes.left_out)
+    return [Answers(one, _count(votes.reason[rows.at])) for one, rows in zip(rated, out, strict=True)]
+
+
+def _count(reasons: IntArray) -> dict[str, int]:
+    counts = np.bincount(reasons, minlength=len(EXCLUSIONS)).tolist()
+    return dict(zip(EXCLUSIONS, counts, strict=True))
+
+
+def _rated(votes: Votes, rows: Rows) -> RatedPairs:
+    at = rows.at
+    people, person = np.unique(votes.person[at], return_inverse=True)
+    codes = [votes.codes[one] for one in people.tolist()]
+    by_code = sorted(range(len(codes)), key=codes.__getitem__)
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[by_code] = np.arange(len(codes))
+    return RatedPairs(
+        outcomes_on(rows, votes.verdict[at], rank[person]),
+        first_is_a=votes.first_is_a[at],
+        raters=tuple(codes[place] for place in by_code),
+        chance=votes.chance[at],
+        seconds=votes.seconds[at],
+        strength=votes.strength[at],
+        tie_kind=votes.tie_kind[at].astype(np.int64),
+    )
+
+
+def outcomes_on(rows: Rows, verdict: FloatArray, rater: IntArray) -> Outcomes:
+    """Return verdicts on one selection; A has the code 0, B 1."""
+    n = len(rows.at)
+    zeros, ones = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    return Outcomes(rows.instance, rows.index, zeros, ones, verdict, rater)
 
 
 def batches_for_rating(configuration: Configuration) -> QuerySet[Batch]:
@@ -144,40 +267,11 @@ def batches_for_rating(configuration: Configuration) -> QuerySet[Batch]:
     )
 
 
-def rated_pairs(
-    selection: Selection,
-    rows: list[tuple[int, int, int | None, str, bool]],
-    chances: Sequence[float | None] | None = None,
-) -> RatedPairs:
-    """Build arrays from (matchup, pair index, verdict or None, rater's code, A shown first) rows.
-
-    chances : inclusion probability of each row; by default those of the selection
-    """
-    codes = selection.codes
-    known = [selection.chances.get(row[0]) for row in rows] if chances is None else chances
-    raters = tuple(sorted({row[3] for row in rows}))
-    rater_codes = {code: number for number, code in enumerate(raters)}
-    outcomes = Outcomes(
-        instance=np.array([codes[row[0]] for row in rows], dtype=np.int64),
-        pair=np.array([row[1] for row in rows], dtype=np.int64),
-        a=np.zeros(len(rows), dtype=np.int64),
-        b=np.ones(len(rows), dtype=np.int64),
-        verdict=np.array([np.nan if row[2] is None else row[2] for row in rows], dtype=np.float64),
-        rater=np.array([rater_codes[row[3]] for row in rows], dtype=np.int64),
-        weight=np.ones(len(rows), dtype=np.float64),
-    )
-    first_is_a = np.array([row[4] for row in rows], dtype=bool)
-    return RatedPairs(outcomes, first_is_a, raters, _or_nan(known), np.full(len(rows), np.nan))
-
-
-def separabilities(selection: Selection, run: SeparabilityRun) -> np.ndarray:
-    """Return each selected matchup's separability, in the selection's order; NaN where it is undefined or missing."""
-    found = dict(run.alignments.values_list("matchup_id", "separability"))
-    return _or_nan([found.get(matchup_id) for matchup_id in selection.matchup_ids])
-
-
-def _or_nan(values: Sequence[float | None]) -> FloatArray:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+def separabilities(matchup_ids: Sequence[int], run: SeparabilityRun) -> FloatArray:
+    """Return the separability of each of these matchups; NaN where it is undefined or missing."""
+    key, value = number_columns(run.alignments.order_by("matchup_id"), "matchup_id", "separability")
+    row = places(key.astype(np.int64), np.array(matchup_ids, dtype=np.int64))
+    return np.append(value, np.nan)[row]
 
 
 def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:

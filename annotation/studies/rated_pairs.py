@@ -5,7 +5,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
-from annotation.questions.questions import Answer, Question
+from annotation.questions.questions import Question
+
+GOOD, BAD = 1, 2  # kinds of ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +20,9 @@ class RatedPairs:
     chance        : (n,) inclusion probability of the instance, recorded by the HIT of the verdict (for a judge: by all
                     HITs of the instance); NaN where none is recorded
     seconds       : (n,) active seconds that the rater spent on the pair; NaN where not recorded, and for judges
-    asked, answers: of people, where the question asks for strengths or kinds of ties: the question, and (n,) the whole
-                    answers, None where there is none
+    strength      : (n,) of preferences, 1 slightly and 2 much; NaN where not known or not asked
+    tie_kind      : (n,) of ties, `GOOD` or `BAD`; 0 where not known or not asked
+    asked         : of people, where it asks for strengths or kinds of ties: the question
     """
 
     outcomes: Outcomes
@@ -27,8 +30,9 @@ class RatedPairs:
     raters: tuple[str, ...]
     chance: FloatArray
     seconds: FloatArray
+    strength: FloatArray
+    tie_kind: IntArray
     asked: Question | None = None
-    answers: tuple[Answer | None, ...] = ()
 
     def at(self, rows: IntArray) -> "RatedPairs":
         """Return some of the rows."""
@@ -38,7 +42,8 @@ class RatedPairs:
             first_is_a=self.first_is_a[rows],
             chance=self.chance[rows],
             seconds=self.seconds[rows],
-            answers=tuple(self.answers[row] for row in rows.tolist()) if self.answers else (),
+            strength=self.strength[rows],
+            tie_kind=self.tie_kind[rows],
         )
 
 

@@ -1,20 +1,21 @@
 """Rows → arrays: judges' verdicts in the shape of people's; and rows for exports."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Length
 
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
+from annotation.core.columns import code_of, number_columns
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import MAIN
-from annotation.studies.outcomes import Selection, rated_pairs
+from annotation.studies.outcomes import Rows, Selection, outcomes_on, rows_on_each
 from annotation.studies.questions import named_questions
 from annotation.studies.rated_pairs import RatedPairs
 from judging.models import Judge, JudgeRun, Judgment
@@ -29,37 +30,58 @@ COUNTED_AS = {
     Judgment.Status.ERROR: "errors",
     PENDING: "pending",
 }
+STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING, PARSED)))
+OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
 
 
-@dataclass(frozen=True)
-class JudgedPairs:
-    """One verdict per pair, and the counts of the presentations behind them (asked = parsed + unparsed + refused + errors; and pending).
+@dataclass(frozen=True, eq=False)
+class Presented:
+    """A judge's presentations, one row for each pair and order, by pair and then with A first; only the latest outcomes.
+
+    pair       : (n,) primary keys
+    first_is_a : (n,) bool
+    status     : (n,) place in `STATUSES`: `OPEN`, `PARSED_CODE` and so on
+    verdict    : (n,) -1, 0, +1; NaN where there is none
+    p_b        : (n,) probability of B; NaN where there is none
+    """
+
+    pair: IntArray
+    first_is_a: BoolArray
+    status: IntArray
+    verdict: FloatArray
+    p_b: FloatArray
+
+    def at(self, rows: IntArray | BoolArray) -> "Presented":
+        """Return some of the rows."""
+        return Presented(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def asked(self) -> "Presented":
+        """Return those that were asked."""
+        return self.at(self.status != OPEN)
+
+    def begins(self) -> BoolArray:
+        """(n,) whether a row is the first of its pair."""
+        return np.append(True, np.diff(self.pair) != 0)[: len(self.pair)]
+
+
+NOTHING = Presented(*(np.empty(0, dtype=kind) for kind in (np.int64, bool, np.int64, float, float)))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A judge on one selection: a verdict per pair, every presentation that was asked, and the presentations' counts.
 
     If a judge is asked both orders, verdicts that disagree are a tie, or their probabilities are averaged, by the judge's
-    settings; a pair that lacks one of the two has no verdict (NaN), and `rated.first_is_a` has no meaning: use
-    `presentations`. Only the first repeat of the plain question counts: the others measure a judge's stability, and
-    would give a pair more weight here.
+    settings; a pair that lacks one of the two has no verdict (NaN), and `rated.first_is_a` has no meaning: use `shown`.
+    Only the first repeat of the plain question counts: the others measure a judge's stability, and would give a pair
+    more weight here.
+
+    counts : asked = parsed + unparsed + refused + errors; and pending
     """
 
     rated: RatedPairs
+    shown: RatedPairs
     counts: dict[str, int]
-
-
-@dataclass(frozen=True)
-class _Presented:
-    """One presentation of one pair, as stored."""
-
-    pair_id: int
-    matchup_id: int
-    pair_index: int
-    order: str
-    status: str
-    verdict: int | None
-    p_b: float | None
-
-    @property
-    def first_is_a(self) -> bool:
-        return self.order == Judgment.Order.AB
 
 
 def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question: int = MAIN) -> list[JudgeRun]:
@@ -77,110 +99,100 @@ def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question:
     return sorted(latest.values(), key=lambda run: run.judge.name)
 
 
-def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = MAIN) -> JudgedPairs:
-    """Return a judge's verdicts on a selection, one per pair, from all its runs on the study.
+def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = MAIN) -> Judged:
+    """Return a judge's answers on a selection, from all its runs on the study.
 
     A run stands for its judge; of several runs the latest outcome of a presentation counts.
     """
-    judge = judge.judge if isinstance(judge, JudgeRun) else judge
-    found = _presented(selection, judge, question)
-    by_pair: dict[int, list[_Presented]] = {}
-    for presented in found:
-        by_pair.setdefault(presented.pair_id, []).append(presented)
-    verdicts = _one_verdict_each(by_pair.values(), judge)
-    rows = [
-        (group[0].matchup_id, group[0].pair_index, verdict, f"judge:{judge.name}", group[0].first_is_a)
-        for group, verdict in zip(by_pair.values(), verdicts, strict=True)
-    ]
-    return JudgedPairs(rated_pairs(selection, rows), _count(found))
+    judge, one = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
+    rows = _rows(one.study, question).filter(run__judge=judge, pair__matchup__in=one.matchups().order_by())
+    return _judged([selection], judge, _presented(rows).get(judge.pk, NOTHING))[0]
+
+
+def judgments_on_each(
+    study: Study, selections: Sequence[Selection], judges: Sequence[Judge], *, question: int = MAIN
+) -> list[list[Judged]]:
+    """Return the answers of each judge on each selection of a study, as `judgments` would."""
+    found = _presented(_rows(study, question).filter(run__judge__in=judges))
+    return [_judged(selections, judge, found.get(judge.pk, NOTHING)) for judge in judges]
 
 
 def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question: int = MAIN) -> dict[int, int | None]:
     """Return a judge's verdict, or `None`, on each pair of a study that it was asked about.
 
-    By the rules of `judgments`; over all configurations, or those of one data set.
+    By the rules of `Judged`; over all configurations, or those of one data set.
     """
-    rows = _rows(study, judge.pk, question)
+    rows = _rows(study, question).filter(run__judge=judge)
     if dataset:
         rows = rows.filter(pair__matchup__instance__dataset=dataset)
-    by_pair: dict[int, list[_Presented]] = {}
-    for one in _latest(rows).values():
-        if one.status != PENDING:
-            by_pair.setdefault(one.pair_id, []).append(one)
-    return dict(zip(by_pair, _one_verdict_each(by_pair.values(), judge), strict=True))
+    asked = _presented(rows).get(judge.pk, NOTHING).asked()
+    pairs = asked.pair[asked.begins()].tolist()
+    verdicts = _one_verdict_each(asked, judge).tolist()
+    return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
 
 
-def presentations(selection: Selection, judge: Judge | JudgeRun, *, question: int = MAIN) -> RatedPairs:
-    """Return every presentation that was asked, with what was shown first; NaN where it has no verdict."""
-    judge = judge.judge if isinstance(judge, JudgeRun) else judge
-    rows = [
-        (one.matchup_id, one.pair_index, one.verdict, f"judge:{judge.name}", one.first_is_a)
-        for one in _presented(selection, judge, question)
-        if one.status != PENDING
-    ]
-    return rated_pairs(selection, rows)
+def _rows(study: Study, question: int) -> QuerySet[Judgment]:
+    """Return the first repeats of the plain presentations."""
+    return Judgment.objects.of_question(question).filter(run__study=study, repeat=0, negated=False)
 
 
-def _presented(selection: Selection, judge: Judge, question: int) -> list[_Presented]:
-    """Load the first repeats of the plain presentations of a selection's pairs, sorted by pair and order."""
-    rows = _rows(selection.configuration.study, judge.pk, question).filter(
-        pair__matchup__in=selection.configuration.matchups().order_by()
+def _presented(rows: QuerySet[Judgment]) -> dict[int, Presented]:
+    """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace."""
+    status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
+    judge, pair, is_a, code, verdict, p_b = number_columns(
+        rows.order_by("run__created_at", "run_id", "pk"),
+        *("run__judge_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", "p_b"),
     )
-    found = [one for one in _latest(rows).values() if one.pair_id in selection.pair_ids]
-    places = selection.codes
-    return sorted(found, key=lambda one: (places[one.matchup_id], one.pair_index, one.order))
+    order = np.lexsort((code != OPEN, 1 - is_a, pair, judge))  # stable: of equal rows the latest stays the last
+    last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
+    latest = order[last]
+    whose = judge[latest]
+    everything = Presented(pair.astype(np.int64), is_a > 0, code.astype(np.int64), verdict, p_b)
+    return {int(one): everything.at(latest[whose == one]) for one in np.unique(whose).tolist()}
 
 
-def _rows(study: Study, judge_id: int, question: int) -> QuerySet[Judgment]:
-    return Judgment.objects.of_question(question).filter(
-        run__judge_id=judge_id, run__study=study, repeat=0, negated=False
+def _judged(selections: Sequence[Selection], judge: Judge, presented: Presented) -> list[Judged]:
+    found = []
+    for selection, each in zip(selections, rows_on_each(selections, presented.pair), strict=True):
+        rows = each.selected()
+        rows = rows.among(np.lexsort((rows.index, rows.instance)))
+        here = presented.at(rows.at)
+        begins, asked = here.begins(), here.status != OPEN
+        counts = np.bincount(here.status, minlength=len(STATUSES)).tolist()
+        found.append(
+            Judged(
+                _rated(selection, judge, rows.among(begins), _one_verdict_each(here, judge), here.first_is_a[begins]),
+                _rated(selection, judge, rows.among(asked), here.verdict[asked], here.first_is_a[asked]),
+                {"asked": int(asked.sum()), **{name: counts[STATUSES.index(one)] for one, name in COUNTED_AS.items()}},
+            )
+        )
+    return found
+
+
+def _rated(selection: Selection, judge: Judge, rows: Rows, verdict: FloatArray, first_is_a: BoolArray) -> RatedPairs:
+    unknown = np.full(len(verdict), np.nan)
+    return RatedPairs(
+        outcomes_on(rows, verdict, np.zeros(len(verdict), dtype=np.int64)),
+        first_is_a=first_is_a,
+        raters=(f"judge:{judge.name}",) if len(verdict) else (),
+        chance=selection.chance[rows.instance],
+        seconds=unknown,
+        strength=unknown,
+        tie_kind=np.zeros(len(verdict), dtype=np.int64),
     )
 
 
-def _latest(rows: QuerySet[Judgment]) -> dict[tuple[int, str], _Presented]:
-    """Keep the latest run's outcome of each presentation; an open cell doesn't replace one."""
-    stored = rows.order_by("run__created_at", "run_id", "pk").values_list(
-        "pair_id", "pair__matchup_id", "pair__index", "order", "status", "verdict", "p_b"
-    )
-    latest: dict[tuple[int, str], _Presented] = {}
-    for row in stored:
-        one = _Presented(*row)
-        key = (one.pair_id, one.order)
-        if one.status != PENDING or key not in latest:
-            latest[key] = one
-    return latest
-
-
-def _one_verdict_each(groups: Iterable[list[_Presented]], judge: Judge) -> list[int | None]:
-    """Combine each pair's presentations, in one or both orders, into a verdict."""
-    both = judge.order == Judge.OrderPolicy.BOTH
-    if both and judge.combine == Judge.Combine.PROBABILITY:
-        return _averaged(groups)
-    return [_one_verdict(group, wanted=1 + both) for group in groups]
-
-
-def _one_verdict(group: list[_Presented], *, wanted: int) -> int | None:
-    verdicts = [one.verdict for one in group]
-    if len(verdicts) < wanted or None in verdicts:
-        return None
-    return verdicts[0] if len(set(verdicts)) == 1 else int(Verdict.TIE)
-
-
-def _averaged(groups: Iterable[list[_Presented]]) -> list[int | None]:
-    """Average the probabilities of both orders; if one is missing there is no verdict."""
-    found = [[one.p_b if one.status == PARSED else None for one in group] for group in groups]
-    known = [ps if len(ps) == 2 else [None, None] for ps in found]
-    columns = np.array(known, dtype=np.float64).reshape(-1, 2)  # None becomes NaN
-    means = averaged_verdict(columns[:, 0], columns[:, 1])
-    return [None if np.isnan(mean) else int(mean) for mean in means]
-
-
-def _count(found: Iterable[_Presented]) -> dict[str, int]:
-    counts = {"asked": 0, **dict.fromkeys(COUNTED_AS.values(), 0)}
-    for one in found:
-        counts[COUNTED_AS[Judgment.Status(one.status)]] += 1
-        counts["asked"] += one.status != PENDING
-    return counts
+def _one_verdict_each(here: Presented, judge: Judge) -> FloatArray:
+    """Combine each pair's presentations, in one or both orders, into a verdict; NaN where one is missing."""
+    first = np.flatnonzero(here.begins())
+    in_both = np.append(np.diff(first), len(here.pair) - first[-1:]) == 2
+    second = np.where(in_both, first + 1, first)
+    if judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY:
+        p_b = np.where(here.status == PARSED_CODE, here.p_b, np.nan)
+        return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
+    one, other = here.verdict[first], here.verdict[second]
+    missing = np.isnan(one) | np.isnan(other) | (~in_both if judge.order == Judge.OrderPolicy.BOTH else False)
+    return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,11 @@
-"""A judge as a rater of one configuration, in the same form as people."""
+"""Judges as raters of one configuration, in the same form as people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection
-from judging.models import JudgeRun
-from judging.outcomes.judgments import judgments, presentations
+from judging.models import Judge, JudgeRun
+from judging.outcomes.judgments import Judged, judgments
 from reporting.core.raters import JudgeRater, Positions, rater
 from reporting.core.votes import by_position
 
@@ -17,15 +17,22 @@ def judge_raters(
 
     A judge that was asked the question on none of these pairs is left out.
     """
-    found = (_judge_rater(selection, run, question, drop_incomplete=drop_incomplete) for run in runs)
-    return tuple(judge for judge in found if judge.status["asked"] or judge.status["pending"])
+    found = ((run.judge, judgments(selection, run, question=question)) for run in runs)
+    return raters_of_judges(found, drop_incomplete=drop_incomplete)
 
 
-def _judge_rater(selection: Selection, run: JudgeRun, question: int, *, drop_incomplete: bool) -> JudgeRater:
-    judged = judgments(selection, run, question=question)
+def raters_of_judges(found: Iterable[tuple[Judge, Judged]], *, drop_incomplete: bool) -> tuple[JudgeRater, ...]:
+    """Return judges as raters, without those that were asked nothing."""
+    return tuple(
+        _judge_rater(judge, judged, drop_incomplete=drop_incomplete)
+        for judge, judged in found
+        if judged.counts["asked"] or judged.counts["pending"]
+    )
+
+
+def _judge_rater(judge: Judge, judged: Judged, *, drop_incomplete: bool) -> JudgeRater:
     # By presentation, not by pair: a judge asked in both orders that always prefers the first text has only ties by pair.
-    shown = presentations(selection, run, question=question)
+    shown = judged.shown
     positions = Positions(shown.outcomes.instance, by_position(shown.outcomes.verdict, shown.first_is_a))
-    name = f"judge:{run.judge.name}"
-    read = rater(name, "judge", judged.rated, positions, {}, drop_incomplete=drop_incomplete)
-    return JudgeRater(read, judged.counts, run.judge.family)
+    found = rater(f"judge:{judge.name}", "judge", judged.rated, positions, {}, drop_incomplete=drop_incomplete)
+    return JudgeRater(found, judged.counts, judge.family)

@@ -1,4 +1,4 @@
-"""People as a rater of one configuration, and whose answers are left out or are a program's."""
+"""People as raters, and the answers of theirs that are left out or are a program's."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from django.db.models import Count, Q, QuerySet
 
 from annotation.models import Annotator, Assignment, Batch, Rating, Study
 from annotation.questions.questions import MAIN
-from annotation.studies.outcomes import Selection, human_ratings
+from annotation.studies.outcomes import Answers, Selection, human_answers
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.votes import by_position
 
@@ -20,31 +20,19 @@ def people_rater(
     drop_incomplete: bool = False,
 ) -> Rater:
     """Read people's counted answers to a question on a selection."""
-    rated = human_ratings(selection, batches, stage=stage, question=question)
-    positions = Positions(rated.outcomes.instance, by_position(rated.outcomes.verdict, rated.first_is_a))
-    left_out = exclusion_counts(selection, batches, stage=stage, question=question)
-    return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=drop_incomplete)
+    found = human_answers(selection, batches, stage=stage, question=question)
+    return rater_of_people(found, drop_incomplete=drop_incomplete)
 
 
-def exclusion_counts(
-    selection: Selection, batches: Iterable[Batch] | None, *, stage: str, question: int = MAIN
-) -> dict[str, int]:
-    """Count the answers to a question that `annotation.studies.outcomes.human_ratings` leaves out, each under the first reason.
-
-    withdrawn     : the annotator withdrew consent
-    check         : of a qualification or a hidden check
-    excluded      : the assignment or the annotator was excluded manually
-    not_submitted : the assignment was not submitted, or was returned
-    surplus       : another assignment had already filled the slot
-    """
-    ratings = Rating.objects.of_question(question).filter(
-        stage=stage, display__pair__matchup__in=selection.configuration.matchups().order_by()
-    )
-    return count_exclusions(ratings, batches)
+def rater_of_people(found: Answers, *, drop_incomplete: bool) -> Rater:
+    """Return people as a rater, from their answers on a selection."""
+    outcomes = found.rated.outcomes
+    positions = Positions(outcomes.instance, by_position(outcomes.verdict, found.rated.first_is_a))
+    return rater(PEOPLE, "person", found.rated, positions, found.exclusions, drop_incomplete=drop_incomplete)
 
 
 def count_exclusions(ratings: QuerySet[Rating], batches: Iterable[Batch] | None) -> dict[str, int]:
-    """Count the excluded ones of some ratings, by the reasons of `exclusion_counts`; in these batches only."""
+    """Count the excluded ones of some ratings, by the reasons of `annotation.studies.votes.EXCLUSIONS`; in these batches only."""
     if batches is not None:
         ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
     reasons = {

@@ -36,8 +36,7 @@ def units(outcomes: Outcomes, values: FloatArray | None = None) -> Units:
 
 def degrees_of(rated: RatedPairs) -> FloatArray:
     """Return verdicts refined by their strengths; NaN where a strength is not known."""
-    strength = [np.nan if one is None or one.strength is None else one.strength for one in rated.answers]
-    return degrees(rated.outcomes.verdict, np.array(strength, dtype=np.float64))
+    return degrees(rated.outcomes.verdict, rated.strength)
 
 
 def verdicts_beside(judge: Outcomes, people: Units) -> FloatArray:

@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 
 def _exclusion(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether findings leave a rating out, and the first reason that applies (see `exclusion_counts`)."""
+    """Return whether findings leave a rating out, and the first reason that applies (see `annotation.studies.votes.EXCLUSIONS`)."""
     reason = _exclusion_reason(found)
     return {"excluded": reason is not None, "exclusion_reason": reason or ""}
 

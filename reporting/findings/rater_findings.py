@@ -1,6 +1,5 @@
 """The findings on one rater in one configuration, as JSON; the same for people and judges."""
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,8 @@ import numpy as np
 from analysis.bootstrap import mean_rows
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
 from analysis.types import BoolArray
-from annotation.questions.questions import MUCH, SLIGHTLY, Answer
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.questions.questions import MUCH, SLIGHTLY
+from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs
 from reporting.core.estimates import (
     Basis,
     Estimate,
@@ -26,11 +25,6 @@ TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with votes for both system
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
 NO_RATING_SETS = "no rating set with a verdict yet"
-DEGREES = {
-    "a": {"much": Answer(-1, MUCH), "slightly": Answer(-1, SLIGHTLY), "unknown": Answer(-1)},
-    "tie": {"good": Answer(0, tie_kind="good"), "bad": Answer(0, tie_kind="bad"), "unknown": Answer(0)},
-    "b": {"much": Answer(1, MUCH), "slightly": Answer(1, SLIGHTLY), "unknown": Answer(1)},
-}
 ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
 
 
@@ -64,13 +58,15 @@ def _degrees(rated: RatedPairs) -> dict[str, Any]:
     """Count the strengths of preferences and the kinds of ties, where the question asks for them."""
     if rated.asked is None:
         return {}
-    counts = Counter(answer for answer in rated.answers if answer is not None)
-    asked = {"a": rated.asked.strength, "tie": rated.asked.tie_kinds, "b": rated.asked.strength}
-    return {
-        "degrees": {
-            side: {name: counts[answer] for name, answer in DEGREES[side].items()} for side in asked if asked[side]
-        }
-    }
+    verdict = rated.outcomes.verdict
+    found = {}
+    for side, preferred in (("a", -1), ("tie", 0), ("b", 1)):
+        degree = rated.tie_kind if side == "tie" else rated.strength
+        known = {"good": GOOD, "bad": BAD} if side == "tie" else {"much": MUCH, "slightly": SLIGHTLY}
+        if rated.asked.tie_kinds if side == "tie" else rated.asked.strength:
+            counts = {name: _count((verdict == preferred) & (degree == value)) for name, value in known.items()}
+            found[side] = {**counts, "unknown": _count(verdict == preferred) - sum(counts.values())}
+    return {"degrees": found}
 
 
 def _measures_of_sets(

@@ -1,22 +1,29 @@
 """Models → arrays: everything that findings are computed from, read by the filters."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from django.db.models.functions import Length
 
+from annotation.core.columns import number_columns, places
 from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.gold import gold_verdict
 from annotation.studies.log import shown_with_results
-from annotation.studies.outcomes import Selection, batches_for_rating, batches_named, select, separabilities
+from annotation.studies.outcomes import (
+    Selection,
+    batches_for_rating,
+    batches_named,
+    human_answers_on_each,
+    rows_on_each,
+    select_each,
+)
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, runs_by_configuration
-from judging.models import JudgeRun
-from judging.outcomes.judgments import judges_of
-from reporting.core.judge_raters import judge_raters
-from reporting.core.people import people_rater, scripted_codes
+from judging.outcomes.judgments import judges_of, judgments_on_each
+from reporting.core.judge_raters import raters_of_judges
+from reporting.core.people import rater_of_people, scripted_codes
+from reporting.core.raters import JudgeRater, Rater
 from reporting.core.selected_batches import selection_rows
 from reporting.findings.inputs import (
     Checks,
@@ -40,77 +47,96 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     batches = None if filters.batches is None else batches_named(study, filters.batches)
     known = configurations(study, checks=False)
     covered = known if batches is None else [one for one in known if any(map(_is_of(one), batches))]
-    runs, judges = runs_by_configuration(study), _judge_runs(study, batches, filters)
-    read = [_configuration(one, batches, runs.get(one.key, []), judges, filters) for one in covered]
-    data = tuple(one for one, _ in read)
-    codes = {code for one in data for code in one.people.rated.raters}
+    selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
+    pairs, separabilities = _pairs(study, selections), _separabilities(selections, runs, filters)
+    people, judges = _people(study, selections, batches, filters), _judges(study, selections, batches, filters)
     return StudyData(
         slug=study.slug,
-        configurations=data,
-        alignments=_alignments(known, runs, [selection for _, selection in read], filters.similarity),
+        configurations=tuple(
+            ConfigurationData(
+                configuration=_compared(selection.configuration),
+                selection=Selected(selection.instance_ids, pairs[place]),
+                separability=separabilities[place],
+                people=people[place],
+                judges=judges[place],
+                chosen=selection_rows(batches_for_rating(selection.configuration), batches),
+            )
+            for place, selection in enumerate(selections)
+        ),
+        alignments=_alignments(known, runs, selections, filters.similarity),
         scripted=frozenset(scripted_codes(study)),
-        checks=_checks(study, codes),
+        checks=_checks(study, {code for one in people for code in one.rated.raters}),
         amendments=shown_with_results(study),
     )
 
 
-def _is_of(one: Configuration) -> Any:
+def _is_of(one: Configuration) -> Callable[[Batch], bool]:
     return lambda batch: (batch.dataset, batch.system_a_id, batch.system_b_id) == one.key
 
 
-def _judge_runs(study: Study, batches: Sequence[Batch] | None, filters: Filters) -> list[JudgeRun]:
-    found = judges_of(study, batches, question=filters.question_number)
-    return [run for run in found if filters.judges is None or run.judge.name in filters.judges]
-
-
-def _configuration(
-    one: Configuration,
-    batches: Sequence[Batch] | None,
-    runs: list[SeparabilityRun],
-    judges: Sequence[JudgeRun],
-    filters: Filters,
-) -> tuple[ConfigurationData, Selection]:
-    selection = select(one, batches)
-    question, drop = filters.question_number, filters.drop_incomplete
-    systems = [ComparedSystem(system.name, system.family) for system in (one.system_a, one.system_b)]
-    data = ConfigurationData(
-        configuration=Compared(one.dataset, *systems),
-        selection=Selected(selection.instance_ids, _pairs(selection)),
-        separability=_separability(selection, runs, filters),
-        people=people_rater(selection, batches, stage=filters.stage, question=question, drop_incomplete=drop),
-        judges=judge_raters(selection, judges, question=question, drop_incomplete=drop),
-        chosen=selection_rows(batches_for_rating(one), batches),
-    )
-    return data, selection
-
-
-def _pairs(selection: Selection) -> Pairs:
-    """Read the pairs of a selection, with the lengths of their texts and the gold of their instances."""
-    one, codes = selection.configuration, selection.codes
-    gold = dict(one.matchups().values_list("pk", "instance__gold"))
-    stored = Pair.objects.filter(matchup__in=one.matchups().order_by()).order_by("matchup__instance__position", "index")
-    lengths = (Length("generation_a__text"), Length("generation_b__text"))
-    rows = [row for row in stored.values_list("pk", "matchup_id", "index", *lengths) if row[0] in selection.pair_ids]
-    verdicts = [gold_verdict(gold[row[1]], one.system_a.name, one.system_b.name) for row in rows]
-    return Pairs(
-        instance=np.array([codes[row[1]] for row in rows], dtype=np.int64),
-        index=np.array([row[2] for row in rows], dtype=np.int64),
-        length_a=np.array([row[3] for row in rows], dtype=np.float64),
-        length_b=np.array([row[4] for row in rows], dtype=np.float64),
-        gold=np.array([np.nan if verdict is None else verdict for verdict in verdicts], dtype=np.float64),
+def _compared(one: Configuration) -> Compared:
+    return Compared(
+        one.dataset, *(ComparedSystem(system.name, system.family) for system in (one.system_a, one.system_b))
     )
 
 
-def _separability(selection: Selection, runs: list[SeparabilityRun], filters: Filters) -> Separability:
-    """Find the run for a similarity, a label or no name (`find_run`), and bin the selection's instances."""
-    run = find_run(runs, filters.similarity)
-    if run is None:
-        under = f" with {filters.similarity}" if filters.similarity else ""
-        return Separability(None, np.full(len(selection.matchup_ids), np.nan), None, f"{NOT_COMPUTED}{under}")
-    computed = set(run.alignments.values_list("matchup_id", flat=True))
-    not_computed = len(set(selection.matchup_ids) - computed)
-    values = separabilities(selection, run)
-    return separability_of(values, _measured(run), not_computed=not_computed, bins=filters.bins)
+def _people(
+    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
+) -> list[Rater]:
+    found = human_answers_on_each(study, selections, batches, stage=filters.stage, question=filters.question_number)
+    return [rater_of_people(one, drop_incomplete=filters.drop_incomplete) for one in found]
+
+
+def _judges(
+    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
+) -> list[tuple[JudgeRater, ...]]:
+    runs = judges_of(study, batches, question=filters.question_number)
+    judges = [run.judge for run in runs if filters.judges is None or run.judge.name in filters.judges]
+    found = judgments_on_each(study, selections, judges, question=filters.question_number)
+    return [
+        raters_of_judges(
+            ((judge, each[place]) for judge, each in zip(judges, found, strict=True)),
+            drop_incomplete=filters.drop_incomplete,
+        )
+        for place in range(len(selections))
+    ]
+
+
+def _pairs(study: Study, selections: Sequence[Selection]) -> list[Pairs]:
+    """Read the selected pairs, with the lengths of their texts and the gold of their instances."""
+    stored = Pair.objects.filter(matchup__instance__study=study).order_by()
+    key, *lengths = number_columns(stored, "pk", Length("generation_a__text"), Length("generation_b__text"))
+    golden = Matchup.objects.filter(instance__study=study, instance__gold__isnull=False).order_by()
+    gold_of = dict(golden.values_list("pk", "instance__gold"))
+    found = []
+    for selection, rows in zip(selections, rows_on_each(selections, key.astype(np.int64)), strict=True):
+        chosen = rows.selected()
+        chosen = chosen.among(np.lexsort((chosen.index, chosen.instance)))
+        named = [system.name for system in (selection.configuration.system_a, selection.configuration.system_b)]
+        gold = [gold_verdict(gold_of.get(pk), *named) for pk in selection.matchup_ids]
+        of_instance = np.array([np.nan if one is None else one for one in gold], dtype=np.float64)
+        length_a, length_b = (length[chosen.at] for length in lengths)
+        found.append(Pairs(chosen.instance, chosen.index, length_a, length_b, of_instance[chosen.instance]))
+    return found
+
+
+def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, filters: Filters) -> list[Separability]:
+    """Find each configuration's run for a similarity, a label or no name (`find_run`), and bin its instances."""
+    chosen = [find_run(runs.get(one.configuration.key, []), filters.similarity) for one in selections]
+    stored = Alignment.objects.filter(run__in=[run for run in chosen if run is not None]).order_by("matchup_id")
+    key, value = number_columns(stored, "matchup_id", "separability")
+    found = []
+    for selection, run in zip(selections, chosen, strict=True):
+        # A matchup is of one configuration, and so of one run.
+        row = places(key.astype(np.int64), np.array(selection.matchup_ids, dtype=np.int64))
+        values = np.append(value, np.nan)[row]
+        if run is None:
+            under = f" with {filters.similarity}" if filters.similarity else ""
+            found.append(Separability(None, values, None, f"{NOT_COMPUTED}{under}"))
+        else:
+            missing = int((row < 0).sum())
+            found.append(separability_of(values, _measured(run), not_computed=missing, bins=filters.bins))
+    return found
 
 
 def _measured(run: SeparabilityRun) -> Measured:
@@ -128,12 +154,11 @@ def _alignments(
         return None
     compared = without_checks(Matchup.objects.order_by())
     rows = Alignment.objects.filter(run__in=chosen, matchup__in=compared).order_by("matchup_id")
-    columns = list(rows.values_list("matchup_id", "self_a", "self_b", "cross"))
-    row_of = {column[0]: row for row, column in enumerate(columns)}
+    key, *raw = number_columns(rows, "matchup_id", "self_a", "self_b", "cross")
     return StudyAlignments(
         _measured(chosen[0]),
-        np.array([column[1:] for column in columns], dtype=np.float64).reshape(-1, 3),
-        tuple(np.array([row_of.get(pk, -1) for pk in one.matchup_ids], dtype=np.int64) for one in selections),
+        np.stack(raw, axis=1),
+        tuple(places(key.astype(np.int64), np.array(one.matchup_ids, dtype=np.int64)) for one in selections),
     )
 
 

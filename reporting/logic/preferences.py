@@ -12,7 +12,7 @@ from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.outcomes import Selection, human_ratings, select
 from annotation.studies.rated_pairs import RatedPairs
 from judging.models import JudgeRun
-from judging.outcomes.judgments import judges_of, presentations
+from judging.outcomes.judgments import judges_of, judgments
 from reporting.core.votes import drop_repeats
 
 PEOPLE = "people"
@@ -128,7 +128,7 @@ def _configurations(study: Study, chosen: Chosen) -> list[Configuration]:
 
 
 def _rated(selection: Selection, runs: Sequence[JudgeRun], chosen: Chosen) -> list[RatedPairs]:
-    found = [presentations(selection, run, question=chosen.question) for run in runs]
+    found = [judgments(selection, run, question=chosen.question).shown for run in runs]
     if PEOPLE in chosen.raters:
         people = human_ratings(selection, stage=chosen.stage, question=chosen.question)
         found.append(drop_repeats(people)[0])
@@ -137,7 +137,7 @@ def _rated(selection: Selection, runs: Sequence[JudgeRun], chosen: Chosen) -> li
 
 def _texts(selection: Selection) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the two generations of each pair, by the code of its instance in the selection and its index."""
-    codes = selection.codes
+    codes = {matchup: code for code, matchup in enumerate(selection.matchup_ids)}
     pairs = Pair.objects.filter(matchup__in=selection.configuration.matchups().order_by()).order_by()
     rows = pairs.values_list("matchup_id", "index", "generation_a_id", "generation_b_id")
     return {(codes[matchup], index): (a, b) for matchup, index, a, b in rows if matchup in codes}

@@ -43,7 +43,7 @@ def values(study: Study, dataset: str = "news") -> list[float]:
     found = configuration(study, dataset=dataset, systems=("alpha", "beta"))
     run = latest_run(found)
     assert run is not None
-    return separabilities(select(found), run).tolist()
+    return separabilities(select(found).matchup_ids, run).tolist()
 
 
 def test_values_are_those_by_hand() -> None:

@@ -15,7 +15,6 @@ from judging.outcomes.judgments import (
     judges_of,
     judgment_rows,
     judgments,
-    presentations,
     verdicts_by_pair,
 )
 from tests.fakes import ScriptedClient
@@ -122,7 +121,7 @@ def test_each_question_has_verdicts_of_its_own() -> None:
     selection = selection_of(study)
     for question, verdict in enumerate((A, B)):
         assert judgments(selection, judge, question=question).rated.outcomes.verdict.tolist() == [verdict]
-        assert presentations(selection, judge, question=question).outcomes.verdict.tolist() == [verdict, verdict]
+        assert judgments(selection, judge, question=question).shown.outcomes.verdict.tolist() == [verdict, verdict]
         assert verdicts_by_pair(study, judge, question=question) == {pair.pk: verdict}
     assert (judges_of(study), judges_of(study, question=1), judges_of(study, question=2)) == ([main], [further], [])
     assert cells_of(further).verdict.tolist() == []
@@ -188,7 +187,7 @@ def test_every_presentation_counts_for_what_was_shown_first() -> None:
     [pair] = pairs_in(study)
     fill(run, pair, "ab", verdict=A)
     fill(run, pair, "ba", verdict=B)
-    found = presentations(selection_of(study), run)
+    found = judgments(selection_of(study), run).shown
     assert found.outcomes.verdict.tolist() == [A, B]
     assert found.first_is_a.tolist() == [True, False]
 
@@ -207,7 +206,7 @@ def test_pending_is_not_asked() -> None:
         "errors": 1,
         "pending": 1,
     }
-    assert len(presentations(selection_of(study), run).outcomes) == 1
+    assert len(judgments(selection_of(study), run).shown.outcomes) == 1
 
 
 def test_pairs_outside_the_selection_are_left_out() -> None:

@@ -1,0 +1,146 @@
+"""People's answers to a question as columns, over any number of configurations, each table read once."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from django.db.models import Q, QuerySet
+
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.columns import code_of, number_columns, places, places_of_two
+from annotation.models import Assignment, Hit, HitPair, Rating, Study
+from annotation.questions.questions import MAIN, Question
+from annotation.studies.rated_pairs import BAD, GOOD
+
+# Why an answer is left out, under the first that applies:
+# withdrawn     : the annotator withdrew consent
+# check         : of a qualification or a hidden check
+# excluded      : the assignment or the annotator was excluded manually
+# not_submitted : the assignment was not submitted, or was returned
+# surplus       : another assignment had already filled the slot
+EXCLUSIONS = ("withdrawn", "check", "excluded", "not_submitted", "surplus")
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """People's answers to a question, one row per pair of an answered HIT, in the order of the assignments.
+
+    codes      : of all people of the study
+    pair       : (n,) primary key of the pair
+    person     : (n,) index into `codes`
+    verdict    : (n,) -1 A, 0, +1 B; NaN for a pair of the HIT without an answer
+    first_is_a : (n,) whether A's text was shown first
+    chance     : (n,) inclusion probability that the HIT records; NaN where none is
+    seconds    : (n,) active seconds on the pair; NaN where not recorded
+    strength   : (n,) 1 slightly, 2 much; NaN where not known. Read where the question asks for more than a verdict
+    tie_kind   : (n,) `GOOD`, `BAD`; 0 where not known. Likewise
+    left_out   : (n_left,) primary keys of the pairs of answers that are left out
+    reason     : (n_left,) index into `EXCLUSIONS`
+    """
+
+    codes: tuple[str, ...]
+    pair: IntArray
+    person: IntArray
+    verdict: FloatArray
+    first_is_a: BoolArray
+    chance: FloatArray
+    seconds: FloatArray
+    strength: FloatArray
+    tie_kind: FloatArray
+    left_out: IntArray
+    reason: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Assignments:
+    """One row per assignment, by primary key; `reasons` is (len(EXCLUSIONS), n)."""
+
+    key: IntArray
+    hit: IntArray
+    person: IntArray
+    reasons: BoolArray
+    is_counted: BoolArray
+    codes: tuple[str, ...]
+
+
+def read_votes(study: Study, hits: QuerySet[Hit], batches: Collection[int], *, stage: str, question: Question) -> Votes:
+    """Read the answers on some HITs of a study, of counted assignments only (see `AssignmentQuerySet.counted`).
+
+    batches : primary keys of the batches whose answers count
+    """
+    given = _assignments(study, hits, batches)
+    kinds = code_of({GOOD: Q(tie_kind="good"), BAD: Q(tie_kind="bad")})
+    whole = ("strength", kinds) if question.strength or question.tie_kinds else ()
+    of_pair = ("display__assignment_id", "display__pair_id")
+    stored = Rating.objects.of_question(question.number).filter(stage=stage, display__assignment__hit__in=hits)
+    answers = number_columns(stored.order_by(), *of_pair, "verdict", "display__a_is_left", "active_seconds", *whole)
+    row, pair = places(given.key, answers[0]), answers[1].astype(np.int64)
+    out = ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
+
+    of, asked, chance = _asked(hits, given)
+    answer = places_of_two((row, pair), (of, asked))
+    is_answered = answer >= 0
+    kept = (np.bincount(of[is_answered], minlength=len(given.key)) > 0)[of]  # an assignment without answers has no rows
+    if stage != Rating.Stage.FIRST:
+        kept &= is_answered
+    of, asked, chance, answer = of[kept], asked[kept], chance[kept], answer[kept]
+    # The row after the last is that of pairs without an answer.
+    values = np.append(answers[2:], np.full((len(answers) - 2, 1), np.nan), axis=1)[:, answer]
+    seconds = values[2]
+    if question.number != MAIN:  # the times on a pair are kept with the main question
+        timed = Rating.objects.of_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
+        times = number_columns(timed.order_by(), *of_pair, "active_seconds")
+        found = places_of_two((places(given.key, times[0]), times[1].astype(np.int64)), (of, asked))
+        seconds = np.append(times[2], np.nan)[found]
+    return Votes(
+        codes=given.codes,
+        pair=asked,
+        person=given.person[of],
+        verdict=values[0],
+        first_is_a=values[1] != 0,
+        chance=chance,
+        seconds=seconds,
+        strength=values[3] if whole else np.full(len(of), np.nan),
+        tie_kind=values[4] if whole else np.zeros(len(of)),
+        left_out=pair[out],
+        reason=given.reasons[:, row[out]].argmax(axis=0),
+    )
+
+
+def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int]) -> _Assignments:
+    people = list(study.annotators.order_by("pk").values_list("pk", "code", "withdrawn_at", "excluded"))
+    keys = np.array([one[0] for one in people], dtype=np.int64)
+    has_withdrawn = np.array([one[2] is not None for one in people], dtype=bool)
+    is_excluded = np.array([one[3] for one in people], dtype=bool)
+    key, annotator, hit, batch, *flags = number_columns(
+        Assignment.objects.filter(hit__in=hits).order_by("pk"),
+        *("pk", "annotator_id", "hit_id", "hit__batch_id", "excluded"),
+        code_of({1: ~Q(purpose=Assignment.Purpose.RATING)}),
+        code_of({1: ~Q(state=Assignment.State.SUBMITTED)}),
+        code_of({1: Q(slot=None)}),
+    )
+    person = places(keys, annotator)
+    excluded, check, not_submitted, surplus = (flag > 0 for flag in flags)
+    reasons = np.stack([has_withdrawn[person], check, excluded | is_excluded[person], not_submitted, surplus])
+    return _Assignments(
+        key.astype(np.int64),
+        hit.astype(np.int64),
+        person,
+        reasons,
+        ~reasons.any(axis=0) & np.isin(batch, list(batches)),
+        tuple(one[1] for one in people),
+    )
+
+
+def _asked(hits: QuerySet[Hit], given: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return a row for each pair of each counted assignment: the assignment's row, the pair, the HIT's chance."""
+    on_hits = HitPair.objects.filter(hit__in=hits).order_by("hit_id", "position")
+    hit, pair, chance = number_columns(on_hits, "hit_id", "pair_id", "hit__inclusion_probability")
+    listed, start, size = np.unique(hit.astype(np.int64), return_index=True, return_counts=True)
+    counted = np.flatnonzero(given.is_counted)
+    at = places(listed, given.hit[counted])
+    counted, at = counted[at >= 0], at[at >= 0]
+    sizes = size[at]
+    first = np.cumsum(sizes) - sizes
+    place = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
+    return np.repeat(counted, sizes), pair[place].astype(np.int64), chance[place]
