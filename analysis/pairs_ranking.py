@@ -1,6 +1,6 @@
-"""PairS: ranks items with a rater as the comparator of a merge sort, greedily or with a beam inside each merge.
+"""Rankings of items with a rater as the comparator: PairS (merge sort, greedy or with a beam), Swiss pairing, and all pairs.
 
-The sort goes from the worst to the best, as published. A merge is a generator of comparisons, so that a caller with many
+PairS sorts from the worst to the best, as published. A merge is a generator of comparisons, so that a caller with many
 calls in flight can advance all merges of one level side by side.
 """
 
@@ -8,7 +8,11 @@ import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from analysis.errors import UnknownValue
+from analysis.ranking import WinMatrix, fit_win_matrices
+from analysis.types import FloatArray
 
 Compare = Callable[[int, int], float]
 Merge = Generator[tuple[int, int], float, list[int]]  # yields (i, j), is sent P(i is better), returns the worst first
@@ -60,6 +64,52 @@ def pairs_beam(compare: Compare, n: int, *, beam_size: int, prob_gap: float, cal
         return merge_beam(left, right, beam_size=beam_size, prob_gap=prob_gap)
 
     return _ranked(merge, compare, n, calibrate=calibrate)
+
+
+def all_pairs(compare: Compare, n: int, *, calibrate: bool = False) -> list[int]:
+    """Rank n items by the Bradley-Terry strengths of all n (n - 1) / 2 comparisons; each probability is a part of a win.
+
+    compare, calibrate : as for `pairs_greedy`; the lower item is shown first
+    returns            : the items, the best first; equal strengths keep the order of the items
+    """
+    better = _checked(compare, n, calibrate=calibrate)
+    points = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1, n):
+            points[i, j] = better(i, j)
+            points[j, i] = 1 - points[i, j]
+    return _by_strength(points)
+
+
+def swiss(compare: Compare, n: int, *, rounds: int | None = None, calibrate: bool = False) -> list[int]:
+    """Rank n items by rounds in which items of like score meet, none twice.
+
+    In each round the items are in the order of their points, and each meets the next one that it has not met; the one that
+    is left over rests. In the end Bradley-Terry ranks them, since points depend on whom one met.
+
+    compare, calibrate : as for `pairs_greedy`; the item that stands higher is shown first
+    rounds             : log2 n, rounded up, when left out
+    returns            : the items, the best first; equal strengths keep the order of the items
+    raises             : as `pairs_greedy`, and UnknownValue for a negative number of rounds
+    source             : the Swiss system of tournaments, as in Csató 2013, Ranking by pairwise comparisons for Swiss-system tournaments
+    """
+    if rounds is not None and rounds < 0:
+        raise UnknownValue(f"a number of rounds is at least 0, got {rounds}")
+    better = _checked(compare, n, calibrate=calibrate)
+    points = np.zeros((n, n))
+    met = np.eye(n, dtype=bool)
+    for _ in range(max(n - 1, 0).bit_length() if rounds is None else rounds):
+        waiting = np.argsort(-points.sum(axis=1), kind="stable").tolist()
+        while waiting:
+            i = waiting.pop(0)
+            j = next((other for other in waiting if not met[i, other]), None)
+            if j is None:
+                continue
+            waiting.remove(j)
+            met[i, j] = met[j, i] = True
+            points[i, j] = better(i, j)
+            points[j, i] = 1 - points[i, j]
+    return _by_strength(points)
 
 
 def merge_greedy(left: Sequence[int], right: Sequence[int]) -> Merge:
@@ -127,12 +177,7 @@ def _mean(partial: _Partial, probability: float) -> float:
 def _ranked(
     merge: Callable[[Sequence[int], Sequence[int]], Merge], compare: Compare, n: int, *, calibrate: bool
 ) -> list[int]:
-    if n < 0:
-        raise UnknownValue(f"cannot rank {n} items")
-
-    def better(i: int, j: int) -> float:
-        found = _probability(compare(i, j))
-        return (found + 1 - _probability(compare(j, i))) / 2 if calibrate else found
+    better = _checked(compare, n, calibrate=calibrate)
 
     def ascending(items: list[int]) -> list[int]:
         if len(items) < 2:
@@ -141,6 +186,24 @@ def _ranked(
         return _answered(merge(ascending(items[:middle]), ascending(items[middle:])), better)
 
     return ascending(list(range(n)))[::-1]
+
+
+def _checked(compare: Compare, n: int, *, calibrate: bool) -> Compare:
+    """Return the comparison with its probabilities checked, in both orders if it is calibrated."""
+    if n < 0:
+        raise UnknownValue(f"cannot rank {n} items")
+
+    def better(i: int, j: int) -> float:
+        found = _probability(compare(i, j))
+        return (found + 1 - _probability(compare(j, i))) / 2 if calibrate else found
+
+    return better
+
+
+def _by_strength(points: FloatArray) -> list[int]:
+    strengths = fit_win_matrices(WinMatrix(points, np.zeros_like(points))).strengths
+    best_first: list[int] = np.argsort(-np.nan_to_num(strengths).round(9), kind="stable").tolist()
+    return best_first
 
 
 def _answered(merging: Merge, better: Compare) -> list[int]:

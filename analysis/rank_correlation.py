@@ -34,6 +34,20 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return float(_of_resamples(left, right, np.ones((1, len(left)), dtype=np.int64))[0])
 
 
+def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Kendall's τ-b: pairs of rows in the same order less pairs in opposite order, over the pairs that are not tied.
+
+    x, y    : (n,); a row with NaN on either side is left out
+    returns : from -1 to 1; NaN for fewer than two rows, or where all values of one side are equal
+    raises  : ShapeError if the lengths differ; UnknownValue for infinite values
+    source  : Kendall 1948, Rank Correlation Methods, §3.4
+    """
+    left, right = _known(x, y)
+    one, other = (np.sign(values[:, np.newaxis] - values) for values in (left, right))
+    room = np.sqrt((one**2).sum() * (other**2).sum())
+    return float((one * other).sum() / room) if room else float("nan")
+
+
 def rank_correlation(
     x: npt.ArrayLike, y: npt.ArrayLike, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95
 ) -> Correlation:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import UnknownValue
-from analysis.pairs_ranking import pairs_beam, pairs_greedy
+from analysis.pairs_ranking import all_pairs, pairs_beam, pairs_greedy, swiss
 
 CASES = json.loads((Path(__file__).parent.parent / "golden" / "pairs_cases.json").read_text(encoding="utf-8"))
 RUNS = [(case["name"], case["p"], run) for case in CASES for run in case["runs"]]
@@ -47,6 +47,28 @@ def test_a_comparator_without_contradictions_is_sorted_exactly(scores: list[int]
     assert pairs_greedy(compare, n) == best_first
     assert asked <= n * math.ceil(math.log2(max(n, 2)))
     assert pairs_beam(compare, n, beam_size=beam_size, prob_gap=0.0) == best_first
+    asked = 0
+    assert all_pairs(compare, n) == best_first
+    assert asked == n * (n - 1) // 2
+    asked = 0
+    assert sorted(swiss(compare, n)) == list(range(n))
+    assert asked <= n // 2 * math.ceil(math.log2(max(n, 1)))
+
+
+def test_swiss_rounds_let_items_of_like_score_meet_once() -> None:
+    met: list[frozenset[int]] = []
+
+    def compare(i: int, j: int) -> float:
+        met.append(frozenset((i, j)))
+        return float(i < j)
+
+    assert swiss(compare, 4) == [0, 1, 2, 3]
+    # Round one: 0-1 and 2-3; round two: the winners 0-2, the losers 1-3.
+    assert met == [frozenset(pair) for pair in ((0, 1), (2, 3), (0, 2), (1, 3))]
+    met.clear()
+    swiss(compare, 5, rounds=10)  # all that can meet have met
+    assert len(met) == len(set(met)) == 10
+    assert swiss(compare, 3, rounds=0) == [0, 1, 2]
 
 
 def test_calibration_takes_out_a_preference_for_the_first_place() -> None:
@@ -77,5 +99,7 @@ def test_bad_input_is_refused() -> None:
         pairs_greedy(lambda i, j: 0.5, -1)
     with pytest.raises(UnknownValue, match="beam of at least 1"):
         pairs_beam(lambda i, j: 0.5, 2, beam_size=0, prob_gap=0.1)
+    with pytest.raises(UnknownValue, match="number of rounds"):
+        swiss(lambda i, j: 0.5, 2, rounds=-1)
     with pytest.raises(UnknownValue, match="gap of at least 0"):
         pairs_beam(lambda i, j: 0.5, 2, beam_size=1, prob_gap=math.nan)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.rank_correlation import rank_correlation, spearman
+from analysis.rank_correlation import kendall, rank_correlation, spearman
 
 
 def plain_ranks(values: list[float]) -> list[float]:
@@ -100,3 +100,13 @@ def test_equals_the_definition_is_symmetric_and_bounded(rows: list[tuple[float, 
     assert spearman([-one for one in x], y) == pytest.approx(-value, nan_ok=True)
     assert spearman([one**3 for one in x], y) == pytest.approx(value, nan_ok=True)
     assert np.isnan(value) or -1 <= value <= 1
+
+
+def test_kendall_by_hand_with_a_tie_and_a_gap() -> None:
+    # Of the six pairs of the four known rows five are untied in x and all in y: 4 agree, 1 does not. 3 / sqrt(5 * 6).
+    assert kendall([1, 2, 2, 3, 9], [1, 3, 2, 2.5, np.nan]) == pytest.approx(3 / np.sqrt(30))
+    assert kendall([1, 2, 3], [6, 4, 2]) == -1
+    assert np.isnan(kendall([1, 1], [1, 2]))
+    assert np.isnan(kendall([1], [2]))
+    with pytest.raises(ShapeError):
+        kendall([1, 2], [1])
