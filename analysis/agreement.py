@@ -57,7 +57,7 @@ def coincidences(ratings: npt.ArrayLike) -> FloatArray:
     returns : (n_units, 3, 3) over -1, 0, +1; a unit with m >= 2 ratings sums to m, any other is all 0
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
-    return _coincidences_of(_value_counts(ratings))
+    return coincidences_of_counts(_value_counts(ratings))
 
 
 def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> FloatArray:
@@ -115,7 +115,7 @@ def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
     known = units[~np.isnan(units)]
     if strangers := set(known.tolist()) - set(DEGREES.tolist()):
         raise UnknownValue(f"a degree is -2, -1, 0, 1 or 2, got {sorted(strangers)[0]}")
-    return _coincidences_of(_counts_of(units, DEGREES))
+    return coincidences_of_counts(_counts_of(units, DEGREES))
 
 
 def degree_alpha_from_coincidences(matrix: npt.ArrayLike) -> FloatArray:
@@ -195,10 +195,7 @@ def majority(people: npt.ArrayLike) -> FloatArray:
     returns : (n_units,) -1, 0 or +1; NaN where the first place is shared or without a vote
     raises  : UnknownValue, ShapeError
     """
-    counts = _value_counts(people)
-    most = counts.max(axis=1, keepdims=True)
-    alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
-    return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
+    return majority_of_counts(_value_counts(people))
 
 
 def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
@@ -249,6 +246,25 @@ def majority_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement
     return Agreement(float(ratio(sums)), int(sums[1]), int(both.sum()) - int(sums[1]))
 
 
+def coincidences_of_counts(counts: FloatArray) -> FloatArray:
+    """`coincidences` of units whose values are counted.
+
+    counts  : (n_units, n_values) votes for each value
+    returns : (n_units, n_values, n_values)
+    """
+    raters = counts.sum(axis=1)[:, np.newaxis, np.newaxis]
+    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :] - counts[:, :, np.newaxis] * np.eye(counts.shape[1])
+    shares: FloatArray = np.divide(pairs, raters - 1, out=np.zeros(pairs.shape), where=raters > 1)
+    return shares
+
+
+def majority_of_counts(counts: FloatArray) -> FloatArray:
+    """`majority` of units whose votes are counted, (n_units, 3) over -1, 0, +1."""
+    most = counts.max(axis=1, keepdims=True)
+    alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
+    return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
+
+
 def _value_counts(ratings: npt.ArrayLike) -> FloatArray:
     return _counts_of(verdict_array(ratings), VALUES)
 
@@ -257,13 +273,6 @@ def _counts_of(units: FloatArray, values: FloatArray) -> FloatArray:
     if units.ndim != 2:
         raise ShapeError(f"need (n_units, n_raters) ratings, got shape {units.shape}")
     return np.stack([(units == value).sum(axis=1) for value in values], axis=1).astype(np.float64)
-
-
-def _coincidences_of(counts: FloatArray) -> FloatArray:
-    raters = counts.sum(axis=1)[:, np.newaxis, np.newaxis]
-    pairs = counts[:, :, np.newaxis] * counts[:, np.newaxis, :] - counts[:, :, np.newaxis] * np.eye(counts.shape[1])
-    shares: FloatArray = np.divide(pairs, raters - 1, out=np.zeros(pairs.shape), where=raters > 1)
-    return shares
 
 
 def _alpha(observed: FloatArray, distance: FloatArray) -> FloatArray:

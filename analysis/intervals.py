@@ -15,6 +15,7 @@ from analysis.jackknife import (
     jackknife_variance,
     mean_bounds,
     student_quantile,
+    student_tail,
     two_way_variance,
 )
 from analysis.types import code_array
@@ -74,6 +75,20 @@ def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, l
     if spread.error == 0 and math.isinf(ceiling - floor):
         return Bounds(np.nan, np.nan, level, spread.clusters)
     return mean_bounds(spread.value, spread.error, spread.clusters, floor=floor, ceiling=ceiling, level=level)
+
+
+def two_sided_p_value(spread: Spread) -> float:
+    """p-value of H0: the mean, such as a difference in [-1, 1], is 0, by Student's t.
+
+    Where all clusters are equal, it is the level at which the interval of `mean_bounds` would reach 0.
+
+    returns : NaN below five clusters
+    """
+    if spread.clusters < MIN_CLUSTERS or math.isnan(spread.value + spread.error):
+        return np.nan
+    if spread.error > 0:
+        return min(1.0, 2 * student_tail(abs(spread.value) / spread.error, spread.clusters - 1))
+    return min(1.0, 2 * (1 + abs(spread.value)) ** -spread.clusters)
 
 
 def share_interval(spread: Spread, *, level: float = 0.95) -> Bounds:

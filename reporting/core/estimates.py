@@ -118,7 +118,7 @@ def bounded_estimate(
     """
     value, n = _value(sums, statistic), len(sums) if clusters is None else clusters
     bounds = mean_bounds(value, statistic_error(sums, statistic), n, floor=floor, ceiling=ceiling, level=settings.level)
-    return _with_bounds(value, bounds, basis, settings, n, least=MIN_CLUSTERS)
+    return estimate_with_bounds(value, bounds, basis, settings, n, least=MIN_CLUSTERS)
 
 
 def statistic_estimate(
@@ -131,7 +131,7 @@ def statistic_estimate(
     value, n = _value(sums, statistic), len(sums)
     error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
     bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level)
-    return _with_bounds(value, bounds, basis, settings, n, least=MIN_FOR_STATISTIC)
+    return estimate_with_bounds(value, bounds, basis, settings, n, least=MIN_FOR_STATISTIC)
 
 
 def build_estimate(
@@ -158,6 +158,21 @@ def build_estimate(
     elif interval.undefined:
         found["undefined_rounds"] = interval.undefined
     return found
+
+
+def estimate_with_bounds(
+    value: float, bounds: Bounds, basis: Basis, settings: IntervalSettings, instances: int, *, least: int
+) -> Estimate:
+    """Return a value with an interval that is there already as a JSON object; NaN as `null` with the reason.
+
+    instances : number of those that the interval rests on; least : how many it needs
+    """
+    found = _estimate(value, basis, settings, instances)
+    if math.isnan(value):
+        return {**found, "why": basis.why}
+    if math.isnan(bounds.low):
+        return {**found, "why": too_few("instances", least) if instances < least else NO_SPREAD}
+    return {**found, "low": number(bounds.low), "high": number(bounds.high)}
 
 
 def too_few(of: str, least: int) -> str:
@@ -197,21 +212,10 @@ def _estimate(value: float, basis: Basis, settings: IntervalSettings, instances:
 
 
 def _of_spread(spread: Spread, bounds: Bounds, basis: Basis, settings: IntervalSettings) -> Estimate:
-    found = _with_bounds(spread.value, bounds, basis, settings, spread.instances, least=MIN_CLUSTERS)
+    found = estimate_with_bounds(spread.value, bounds, basis, settings, spread.instances, least=MIN_CLUSTERS)
     if spread.raters is None:
         return found
     found |= {"over": ["instances", "raters"], "n_raters": spread.raters}
     if found["value"] is not None and spread.instances >= MIN_CLUSTERS > spread.raters:
         found["why"] = too_few("raters", MIN_CLUSTERS)
     return found
-
-
-def _with_bounds(
-    value: float, bounds: Bounds, basis: Basis, settings: IntervalSettings, instances: int, *, least: int
-) -> Estimate:
-    found = _estimate(value, basis, settings, instances)
-    if math.isnan(value):
-        return {**found, "why": basis.why}
-    if math.isnan(bounds.low):
-        return {**found, "why": too_few("instances", least) if instances < least else NO_SPREAD}
-    return {**found, "low": number(bounds.low), "high": number(bounds.high)}

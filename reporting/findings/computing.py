@@ -9,31 +9,35 @@ from reporting.findings.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.answer import answer
 from reporting.findings.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.judge_findings import judge_findings
+from reporting.findings.judges_against_people import agreement_by_bin
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.people_votes import people_votes
-from reporting.findings.pooled import pooled_findings
+from reporting.findings.pooled import pooled_bins, pooled_findings
 from reporting.findings.rankings import ranking_findings
 from reporting.findings.rater_findings import rater_findings
 from reporting.findings.raters_table import raters_table
 from reporting.findings.separability_bins import separability_findings
 from reporting.findings.study_scale import StudyScale, study_scale
+from reporting.findings.study_votes import study_votes
 from reporting.findings.weighted import weighted_findings
 
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     """Compute all findings from what was read under the same filters."""
     scale, votes = study_scale(data), people_votes(data.configurations)
+    bins = pooled_bins(scale)
+    judged = study_votes(data.configurations, bins)
     found = {
         "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
-        "pooled": _pooled(data, scale, filters),
+        "pooled": {**_pooled(data, scale, filters), "agreement_by_bin": agreement_by_bin(judged, bins, filters)},
         **ranking_findings(data.configurations, scale, filters),
         "amendments": data.amendments,
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
-        **judge_findings(data.configurations, scale, filters),
+        **judge_findings(data.configurations, judged, bins, filters),
     }
     return {**found, "answer": answer(found)}
 

@@ -4,14 +4,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from reporting.findings.inputs import ConfigurationData, Filters
-from reporting.findings.pooled import pooled_bins
+from reporting.findings.judge_tests import judge_tests
+from reporting.findings.judges_against_people import judges_against_people
+from reporting.findings.lengths import length_adjusted
 from reporting.findings.replacement import replacement
-from reporting.findings.study_scale import StudyScale
-from reporting.findings.study_votes import study_votes
+from reporting.findings.self_preference import self_preference
+from reporting.findings.separability_bins import Bins
+from reporting.findings.study_votes import StudyVotes
 
 
-def judge_findings(everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters) -> dict[str, Any]:
+def judge_findings(
+    everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+) -> dict[str, Any]:
     """Return the findings about judges, by their keys in the JSON."""
-    bins = pooled_bins(scale)
-    votes = study_votes(everything, bins)
-    return {"replacement": replacement(everything, votes, bins, filters)}
+    return {
+        "replacement": replacement(everything, votes, bins, filters),
+        "judges_against_people": judges_against_people(votes, bins, filters),
+        "judge_tests": judge_tests(votes, filters),
+        "self_preference": self_preference(everything, votes, filters),
+        "length_adjusted": length_adjusted(everything, filters),
+    }

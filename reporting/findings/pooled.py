@@ -1,49 +1,70 @@
 """Mean consistency by separability over all configurations, on one study-wide scale."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from analysis.bootstrap import mean_rows
+from analysis.bootstrap import mean_rows, mean_sums, ratio
+from analysis.consistency import distribution, possible_strengths
 from analysis.types import FloatArray, IntArray
 from annotation.core.aggregates import grouped
-from reporting.core.estimates import Basis, Estimate, mean_estimate, number
+from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.inputs import ConfigurationData, Filters
-from reporting.findings.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY
+from reporting.findings.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, TIE_IN_STRENGTH, fully_consistent
 from reporting.findings.separability_bins import Bins, bins_of
 from reporting.findings.study_scale import StudyScale
 
 POOLED_BINS = 5
+MEAN_OF_JUDGES = "judges (mean)"
 
 
 @dataclass(frozen=True, eq=False)
 class PooledSets:
-    """One rater's rating sets in all configurations: consistency, instance code and bin of each."""
+    """One rater's rating sets in all configurations.
+
+    instance, matchup : study-wide codes; configurations may share instances, never matchups
+    sizes             : numbers of ratings that a set can hold
+    """
 
     name: str
     kind: str
     consistency: FloatArray
+    strength: FloatArray
     instance: IntArray
+    matchup: IntArray
     bin: IntArray
+    sizes: tuple[int, ...]
 
 
 def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters) -> dict[str, Any]:
     """Return five equal-width bins over all configurations, or `null` with the reason."""
-    if scale.why:
-        return _undefined(scale.why)
     bins = pooled_bins(scale)
+    sets = _sets(everything, bins)
+    consistent = [
+        {"rater": one.name, "kind": one.kind, **fully_consistent(one.consistency, one.instance, filters.intervals)}
+        for one in sets
+    ]
     if bins is None:
-        return _undefined("no selected instance has a separability")
+        why = scale.why or "no selected instance has a separability"
+        return {"mean_consistency_by_bin": None, "strength_by_bin": None, "fully_consistent": consistent, "why": why}
     missing = int((bins.of_instance < 0).sum())
     return {
         **scale.described,
         "edges": bins.edges.tolist(),
         "undefined": missing,
         **({"why": f"{missing} matchups have no separability and are in no bin"} if missing else {}),
-        "mean_consistency_by_bin": _by_bin(everything, bins, filters),
+        "mean_consistency_by_bin": _by_bin(
+            bins,
+            lambda index: [
+                *(_consistency(one, index, filters) for one in sets),
+                *_mean_of_judges(sets, index, filters),
+            ],
+        ),
+        "strength_by_bin": _by_bin(bins, lambda index: [_strength(one, index, filters) for one in sets]),
+        "fully_consistent": consistent,
     }
 
 
@@ -68,35 +89,35 @@ def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tu
     return grouped((rater.name, (place, rater)) for place, data in enumerate(everything) for rater in data.raters)
 
 
-def _undefined(why: str) -> dict[str, Any]:
-    return {"mean_consistency_by_bin": None, "why": why}
-
-
-def _by_bin(everything: Sequence[ConfigurationData], bins: Bins, filters: Filters) -> list[dict[str, Any]]:
+def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[PooledSets]:
     starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
     codes = instance_codes(everything)
-    sets = [
-        PooledSets(
-            name=name,
-            kind=found[0][1].kind,
-            consistency=np.concatenate([rater.consistency for _, rater in found]),
-            instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in found]),
-            bin=np.concatenate([bins.of_instance[starts[place] + rater.sets.instance] for place, rater in found]),
+    found = []
+    for name, parts in raters_by_name(everything).items():
+        matchup = np.concatenate([starts[place] + rater.sets.instance for place, rater in parts])
+        found.append(
+            PooledSets(
+                name=name,
+                kind=parts[0][1].kind,
+                consistency=np.concatenate([rater.consistency for _, rater in parts]),
+                strength=np.concatenate([rater.strength for _, rater in parts]),
+                instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in parts]),
+                matchup=matchup,
+                bin=np.full(len(matchup), -1) if bins is None else bins.of_instance[matchup],
+                sizes=tuple(sorted({size for _, rater in parts for size in rater.sizes})),
+            )
         )
-        for name, found in raters_by_name(everything).items()
-    ]
+    return found
+
+
+def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:
     return [
-        {
-            "low": number(low),
-            "high": number(high),
-            "instances": instances,
-            "raters": [_in_bin(one, index, filters) for one in sets],
-        }
+        {"low": number(low), "high": number(high), "instances": instances, "raters": listed(index)}
         for index, (low, high, instances) in enumerate(bins.listed())
     ]
 
 
-def _in_bin(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
+def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
     chosen = sets.bin == index
     n = int(chosen.sum())
     mean: Estimate = mean_estimate(
@@ -106,3 +127,40 @@ def _in_bin(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
         filters.intervals,
     )
     return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}
+
+
+def _mean_of_judges(sets: Sequence[PooledSets], index: int, filters: Filters) -> list[dict[str, Any]]:
+    """Return the mean over matchups of the mean over judges as one more series, where there are two judges or more."""
+    judges = [one for one in sets if one.kind == "judge"]
+    if len(judges) < 2:
+        return []
+    consistency, matchup, instance, in_bin = (
+        np.concatenate([getattr(one, name) for one in judges]) for name in ("consistency", "matchup", "instance", "bin")
+    )
+    chosen = in_bin == index
+    matchups, first = np.unique(matchup[chosen], return_index=True)
+    mean = mean_estimate(
+        mean_rows(ratio(mean_sums(consistency[chosen], matchup[chosen]))),
+        instance[chosen][first],
+        Basis(len(matchups), "matchups", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
+        filters.intervals,
+    )
+    return [{"rater": MEAN_OF_JUDGES, "kind": "judges", "rating_sets": int(chosen.sum()), "mean_consistency": mean}]
+
+
+def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
+    """Return the distribution of preference strength, and the mean of its absolute value: pairs have no side in common."""
+    chosen = sets.bin == index
+    n, strength = int(chosen.sum()), sets.strength[chosen]
+    return {
+        "rater": sets.name,
+        "kind": sets.kind,
+        "rating_sets": n,
+        "mean_absolute_strength": mean_estimate(
+            mean_rows(np.abs(strength)),
+            sets.instance[chosen],
+            Basis(n, "rating sets", TIE_IN_STRENGTH, why=NO_RATING_SETS),
+            filters.intervals,
+        ),
+        "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(sets.sizes))),
+    }

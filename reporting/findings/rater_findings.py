@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.bootstrap import mean_rows
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
-from analysis.types import BoolArray
+from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.questions.questions import MUCH, SLIGHTLY
 from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs
 from reporting.core.estimates import (
@@ -49,9 +49,28 @@ def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) 
         },
         "preferred_first": _preferred_first(rater, settings),
         **_measures_of_sets(rater, all_sets, settings, why, left_out=rater.left_out),
+        "fully_consistent": fully_consistent(
+            rater.consistency, rater.sets.instance, settings, why=why, left_out=rater.left_out
+        ),
         "bins": [] if bins is None else _bins(rater, bins, settings),
         **_degrees(rater.rated),
     }
+
+
+def fully_consistent(
+    consistency: FloatArray,
+    instance: IntArray,
+    settings: IntervalSettings,
+    *,
+    why: str = NO_RATING_SETS,
+    left_out: int = 0,
+) -> Estimate:
+    """Return the share of rating sets with consistency 1: one and the same system preferred on every pair.
+
+    Source: Ghosh et al. 2024, Compare without Despair, §3.
+    """
+    basis = Basis(len(consistency), "rating sets", TIE_IN_CONSISTENCY, left_out, why)
+    return share_estimate(mean_rows((consistency == 1).astype(np.float64)), instance, basis, settings)
 
 
 def _degrees(rated: RatedPairs) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """May a judge stand in for people: tests per judge over all configurations, and win rates with the judge's help."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from analysis.jackknife import MIN_CLUSTERS
+from analysis.jackknife import MIN_CLUSTERS, Bounds
 from analysis.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
 from analysis.refusal import Refusal
 from analysis.replacement import (
@@ -17,17 +17,16 @@ from analysis.replacement import (
     win_shares,
 )
 from analysis.types import FloatArray
-from reporting.core.estimates import Estimate, number
+from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.raters import Rater
 from reporting.findings.inputs import ConfigurationData, Filters
+from reporting.findings.judges_against_people import NO_SHARED_VOTES, TIE_EQUALS_TIE, described_bins
 from reporting.findings.separability_bins import Bins
 from reporting.findings.study_votes import StudyVotes
 from reporting.findings.verdicts import shown, verdict
 
-TIE_EQUALS_TIE = "a tie agrees with a tie only"
 TIE_IS_HALF = "a tie is half a win"
 CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
-NO_VOTES = "no pair has votes of two people and a verdict"
 NO_RATED = "no instance has votes of people and a verdict"
 NO_CHANCE = "the chance of {n} rated instances is not recorded, or their HITs record different ones"
 
@@ -45,10 +44,11 @@ def _judge(
     judge, epsilon = votes.judges[name], filters.epsilon
     given = (judge, votes.votes, votes.instance)
     alternative = alternative_annotator_test(*given, epsilon=epsilon)
-    level = filters.intervals.level
-    overall = non_inferiority(*given, margin=epsilon, level=level)
+    settings = filters.intervals
+    how: dict[str, Any] = {"margin": epsilon, "level": settings.level, "two_way": settings.two_way}
+    overall = non_inferiority(*given, **how)
     listed = [] if bins is None else bins.listed()
-    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), margin=epsilon, level=level) if listed else ()
+    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
     summed = [shown(one, overall, low=low, high=high) for one, (low, high, _) in zip(by_bin, listed, strict=True)]
     return {
         "judge": name.removeprefix("judge:"),
@@ -56,14 +56,14 @@ def _judge(
         "epsilon": epsilon,
         "alternative_annotator": _alternative_annotator(alternative, votes.people),
         "non_inferiority": {
-            "overall": _non_inferiority(overall, shown(overall).needed),
+            "overall": _non_inferiority(overall, shown(overall).needed, settings),
             "bins": [
-                {"low": number(low), "high": number(high), "instances": n, **_non_inferiority(one, sums.needed)}
-                for (low, high, n), one, sums in zip(listed, by_bin, summed, strict=True)
+                {**described, **_non_inferiority(one, sums.needed, settings)}
+                for described, one, sums in zip(described_bins(bins), by_bin, summed, strict=True)
             ],
         },
         "prediction_powered": [
-            _prediction_powered(data, rater, level)
+            _prediction_powered(data, rater, settings)
             for data in everything
             for rater in data.raters
             if rater.name == name
@@ -103,17 +103,12 @@ def _alternative_annotator(found: AlternativeAnnotatorTest, people: Sequence[str
     }
 
 
-def _non_inferiority(found: NonInferiority, needed: int | None) -> dict[str, Any]:
+def _non_inferiority(found: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
+    basis = Basis(found.n_votes, "votes", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
+    bounds = Bounds(found.low, found.high, found.level, found.n_instances)
     return {
-        "difference": _estimate(
-            (found.difference, found.low, found.high),
-            n=found.n_votes,
-            of="votes",
-            n_instances=found.n_instances,
-            level=found.level,
-            tie_rule=TIE_EQUALS_TIE,
-            excluded=found.without_judge,
-            why=str(found.refusal) if found.n_votes else NO_VOTES,
+        "difference": estimate_with_bounds(
+            found.difference, bounds, basis, settings, found.n_instances, least=MIN_CLUSTERS
         ),
         "judge_agreement": number(found.judge_agreement),
         "people_agreement": number(found.people_agreement),
@@ -124,7 +119,7 @@ def _non_inferiority(found: NonInferiority, needed: int | None) -> dict[str, Any
     }
 
 
-def _prediction_powered(data: ConfigurationData, judge: Rater, level: float) -> dict[str, Any]:
+def _prediction_powered(data: ConfigurationData, judge: Rater, settings: IntervalSettings) -> dict[str, Any]:
     """Return A's win rate from people's votes with the judge's help, and from people's votes alone."""
     n = len(data.selection.instance_ids)
     people, f = (
@@ -140,29 +135,27 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, level: float) -> 
         f,
         probabilities=chances if weighted else None,
         random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
-        level=level,
+        level=settings.level,
     )
     why = str(found.refusal) if found.refusal else ""
-    values = (found.estimate, found.low, found.high)
-    if drawn_unequally and unknown and not why:
-        why, values = NO_CHANCE.format(n=unknown), (np.nan, np.nan, np.nan)
-    shared = {"n": found.n_rated, "of": "instances", "n_instances": found.n_rated, "level": level}
-    shared |= {"tie_rule": TIE_IS_HALF, "excluded": int((~np.isnan(people)).sum()) - found.n_rated}
+    if drawn_unequally and unknown:
+        why = why or NO_CHANCE.format(n=unknown)
+    left_out = int((~np.isnan(people)).sum()) - found.n_rated
+
+    def estimate(value: float, low: float, high: float, why: str) -> Estimate:
+        basis = Basis(found.n_rated, "instances", TIE_IS_HALF, left_out, why)
+        bounds = Bounds(low, high, settings.level, found.n_rated)
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_rated, least=MIN_CLUSTERS)
+
     plain = found.plain
-    undefined = bool(why)
+    numbers = {"coefficient": found.coefficient, "effective_n": found.effective_n, "saved": found.saved}
     return {
-        "dataset": data.configuration.dataset,
-        "system_a": data.configuration.system_a.name,
-        "system_b": data.configuration.system_b.name,
-        "win_rate_a": _estimate(values, **shared, why=why),
-        "plain": _estimate(
-            (plain.estimate, plain.low, plain.high),
-            **shared,
-            why=NO_RATED if not rated.any() else str(Refusal("instances", found.n_rated, MIN_CLUSTERS)),
-        ),
-        "coefficient": None if undefined else number(found.coefficient),
-        "effective_n": None if undefined else number(found.effective_n),
-        "saved": None if undefined else number(found.saved),
+        "dataset": data.dataset,
+        "system_a": data.systems[0],
+        "system_b": data.systems[1],
+        "win_rate_a": estimate(np.nan if why else found.estimate, found.low, found.high, why),
+        "plain": estimate(plain.estimate, plain.low, plain.high, NO_RATED),
+        **{name: None if why else number(value) for name, value in numbers.items()},
         "n_rated": found.n_rated,
         "n_judged": found.n_judged,
         "weighted": weighted and bool(np.ptp(chances[rated])),
@@ -178,12 +171,6 @@ def _chances(people: Rater, n_instances: int) -> FloatArray:
     np.minimum.at(least, rated.outcomes.instance, np.where(unknown, -np.inf, rated.chance))
     np.maximum.at(most, rated.outcomes.instance, np.where(unknown, np.inf, rated.chance))
     return np.where(least == most, least, np.nan)
-
-
-def _estimate(values: Iterable[float], *, why: str, **rest: Any) -> Estimate:
-    value, low, high = values
-    found = {"value": number(value), "low": number(low), "high": number(high), **rest}
-    return {**found, "why": why} if found["low"] is None and why else found
 
 
 def _why(refusal: Refusal | None) -> dict[str, str]:

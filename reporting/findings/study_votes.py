@@ -1,12 +1,12 @@
 """People's votes and judges' verdicts in all configurations, by pair, on codes of the whole study."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from analysis.leave_one_out import Votes
-from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
+from analysis.types import FloatArray, IntArray, Outcomes
 from reporting.core.raters import Rater
 from reporting.findings.inputs import ConfigurationData
 from reporting.findings.pooled import instance_codes, raters_by_name
@@ -31,26 +31,6 @@ class StudyVotes:
     votes: Votes
     people: tuple[str, ...]
     judges: dict[str, FloatArray]
-
-    def at(self, units: BoolArray) -> "StudyVotes":
-        """Return some of the pairs."""
-        code = np.cumsum(units) - 1
-        kept = units[self.votes.unit]
-        votes = replace(
-            self.votes,
-            unit=code[self.votes.unit[kept]],
-            person=self.votes.person[kept],
-            verdict=self.votes.verdict[kept],
-            n_units=int(units.sum()),
-        )
-        return StudyVotes(
-            instance=self.instance[units],
-            configuration=self.configuration[units],
-            bin=self.bin[units],
-            votes=votes,
-            people=self.people,
-            judges={name: verdict[units] for name, verdict in self.judges.items()},
-        )
 
 
 def study_votes(everything: Sequence[ConfigurationData], bins: Bins | None) -> StudyVotes:

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from analysis.bootstrap import mean_rows
-from analysis.intervals import MIN_FOR_STATISTIC, Spread, ratio_spread
-from analysis.jackknife import MIN_CLUSTERS, student_tail
+from analysis.intervals import MIN_FOR_STATISTIC, ratio_spread, two_sided_p_value
+from analysis.jackknife import MIN_CLUSTERS
 from analysis.ranking import preference_cycles
 from analysis.ranking.elo import POINTS
 from analysis.types import FloatArray, IntArray
@@ -74,15 +74,8 @@ def preference_test(
     basis = Basis(len(towards_first), "rating sets", TIE_IN_STRENGTH, left_out, NEVER_COMPARED)
     difference = mean_estimate(mean_rows(towards_first), instance, basis, filters.intervals, floor=-1)
     tested = spread.instances >= MIN_CLUSTERS
-    p_value = _p_value(spread) if tested else math.nan
+    p_value = two_sided_p_value(spread)
     return _test(about, "preference_strength", (0, 1), difference, (p_value, p_value), of=int(tested))
-
-
-def _p_value(spread: Spread) -> float:
-    """Two-sided; where all instances are equal, the level at which the interval of `mean_bounds` would reach 0."""
-    if spread.error > 0:
-        return min(1.0, 2 * student_tail(abs(spread.value) / spread.error, spread.instances - 1))
-    return min(1.0, 2 * (1 + abs(spread.value)) ** -spread.instances)
 
 
 def _test(

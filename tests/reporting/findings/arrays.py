@@ -28,7 +28,8 @@ def rater_of(name: str, kind: str, rows: Sequence[Row], chance: Mapping[int, flo
     )
     known = np.array([(chance or {}).get(row[0], np.nan) for row in rows], dtype=np.float64)
     first_is_a = np.ones(len(rows), dtype=bool)
-    rated = RatedPairs(outcomes, first_is_a, codes, known, np.full(len(rows), np.nan))
+    unknown = np.full(len(rows), np.nan)
+    rated = RatedPairs(outcomes, first_is_a, codes, known, unknown, unknown, np.zeros(len(rows), dtype=np.int64))
     return rater(name, kind, rated, Positions(column[0], outcomes.verdict), {}, drop_incomplete=False)
 
 

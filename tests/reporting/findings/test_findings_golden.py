@@ -75,6 +75,7 @@ def test_people_of_the_published_study_get_the_golden_numbers(study: Study, key:
         "second": places["second_shown"],
     }
     assert people["consistency_distribution"] == summary["consistency_distribution_counts"]
+    assert people["fully_consistent"]["value"] == pytest.approx(summary["proportion_perfectly_consistent"], abs=EXACT)
     assert people["preference_strength_distribution"] == summary["pref_strength_distribution_counts"]
     assert people["mean_consistency"]["value"] == pytest.approx(summary["mean_consistency"], abs=EXACT)
     assert people["mean_preference_strength"]["value"] == pytest.approx(summary["mean_pref_strength"], abs=EXACT)
@@ -125,6 +126,13 @@ def test_pooled_bins_use_the_study_wide_normalisation(study: Study) -> None:
         for key in GOLDEN_CONFIGURATIONS
         for value, item in zip(known[key]["poolnorm_sep_paper"], golden("human_rating_sets.json")[key], strict=True)
     ]
+    (consistent,) = pooled["fully_consistent"]
+    assert (consistent["rater"], consistent["value"], consistent["n"]) == ("people", (34 + 56) / 300, 300)
+    assert consistent["low"] < 0.3 < consistent["high"]
+    strengths = [bin_["raters"][0] for bin_ in pooled["strength_by_bin"]]
+    counts = [sum(one["preference_strength_distribution"].values()) for one in strengths]
+    assert counts == [one["rating_sets"] for one in strengths]
+    assert [bin_["raters"][0]["kappa"]["n"] for bin_ in pooled["agreement_by_bin"]] == [5 * n for n in counts]
     bins = pooled["mean_consistency_by_bin"]
     assert [bin_["instances"] for bin_ in bins] == np.histogram(pooled_values, edges)[0].tolist()
     for index, bin_ in enumerate(bins):

@@ -1,0 +1,266 @@
+"""Judges beside people, judges beside one another, their own family and lengths: from arrays to the findings' JSON."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.agreement import cohen_kappa, majority_agreement, votes_agreement
+from analysis.intervals import ratio_spread
+from analysis.jackknife import student_tail
+from analysis.leave_one_out import leave_one_out_agreement
+from analysis.length_adjusted import length_adjusted_win_rate
+from reporting.findings.inputs import ConfigurationData, Filters
+from reporting.findings.judge_tests import judge_tests
+from reporting.findings.judges_against_people import agreement_by_bin, judges_against_people
+from reporting.findings.lengths import length_adjusted
+from reporting.findings.self_preference import self_preference
+from reporting.findings.separability_bins import Bins, bins_of
+from reporting.findings.study_votes import study_votes
+from tests.reporting.findings.arrays import Row, configuration_data
+
+FILTERS = Filters()
+A, TIE, B = -1.0, 0.0, 1.0
+
+
+def bins_by(separability: Any) -> Bins:
+    return bins_of(np.asarray(separability, dtype=np.float64), 5)
+
+
+def rows_of(table: np.ndarray) -> list[Row]:
+    """Rows of a table of units (an instance of one pair each) by people."""
+    return [(unit, 0, f"p{h}", v) for unit, row in enumerate(table.tolist()) for h, v in enumerate(row) if v == v]
+
+
+def one_judge(table: np.ndarray, judge: np.ndarray) -> ConfigurationData:
+    judged = [(unit, 0, verdict) for unit, verdict in enumerate(judge.tolist()) if verdict == verdict]
+    return configuration_data(rows_of(table), {"j": judged}, instances=len(table))
+
+
+def beside(table: np.ndarray, judge: np.ndarray) -> dict[str, Any]:
+    (found,) = judges_against_people(study_votes([one_judge(table, judge)], None), None, FILTERS)
+    json.dumps(found, allow_nan=False)
+    overall: dict[str, Any] = found["overall"]
+    return overall
+
+
+def random_study(seed: int, n: int = 30, people: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    table = rng.choice([A, TIE, B, np.nan], (n, people), p=[0.3, 0.2, 0.3, 0.2])
+    return table, rng.choice([A, TIE, B, np.nan], n, p=[0.4, 0.1, 0.4, 0.1])
+
+
+def test_table_by_hand() -> None:
+    # Judge A, votes A A B: 2 of 3; others 1/2 1/2 0. Judge B, votes tie B: 1 of 2; others 0 0. A single vote stands apart.
+    found = beside(np.array([[A, A, B], [TIE, B, np.nan], [A, np.nan, np.nan]]), np.array([A, B, A]))
+    assert (found["agreement"]["value"], found["agreement"]["n"]) == (pytest.approx(3 / 5), 5)
+    assert found["people_agreement"]["value"] == pytest.approx(1 / 5)
+    assert found["difference"]["value"] == pytest.approx(2 / 5)
+    assert found["agreement"]["excluded"] == 1
+    # The second pair has no majority; the single vote of the third is one.
+    assert (found["accuracy"]["value"], found["accuracy"]["n"], found["accuracy"]["excluded"]) == (1.0, 2, 1)
+    assert found["agreement"]["low"] is None
+    assert "5" in found["agreement"]["why"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32))
+def test_numbers_are_those_of_the_measures(seed: int) -> None:
+    table, judge = random_study(seed)
+    found = beside(table, judge)
+    together = ~np.isnan(judge) & ((~np.isnan(table)).sum(axis=1) > 1)
+    assert found["agreement"]["value"] == pytest.approx(votes_agreement(judge[together], table[together]).value)
+    assert found["people_agreement"]["value"] == pytest.approx(leave_one_out_agreement(table[together]).value)
+    majority = majority_agreement(judge, table)
+    assert (found["accuracy"]["value"], found["accuracy"]["n"]) == (pytest.approx(majority.value), majority.n)
+    judge_by_vote = [(judge[u], v) for u in np.flatnonzero(together) for v in table[u] if v == v]
+    assert found["kappa"]["value"] == pytest.approx(cohen_kappa(*zip(*judge_by_vote, strict=True)))
+    gap = found["kappa"]["value"] - found["people_kappa"]["value"]
+    assert found["kappa_difference"]["value"] == pytest.approx(gap)
+
+
+def test_kappa_of_people_is_cohens_where_two_rate_with_equal_margins() -> None:
+    table = np.array([[A, A], [B, B], [A, B], [B, A], [A, A], [B, B]] * 5)
+    found = beside(table, np.full(30, A))
+    assert (
+        found["people_kappa"]["value"] == pytest.approx(cohen_kappa(table[:, 0], table[:, 1])) == pytest.approx(1 / 3)
+    )
+    assert found["people_kappa"]["low"] < 1 / 3 < found["people_kappa"]["high"]
+    assert found["kappa"]["value"] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("n", [19, 20])
+def test_kappa_has_an_interval_from_twenty_instances(n: int) -> None:
+    table, judge = random_study(3, n=80)
+    whole = ~np.isnan(judge) & (~np.isnan(table)).all(axis=1)
+    found = beside(table[whole][:n], judge[whole][:n])
+    assert (found["kappa"]["low"] is None) == (n < 20)
+    assert found["agreement"]["low"] is not None
+
+
+def test_swapping_the_systems_changes_nothing() -> None:
+    table, judge = random_study(5)
+    one, other = beside(table, judge), beside(-table, -judge)
+    for name in one:
+        assert other[name]["value"] == pytest.approx(one[name]["value"])
+        assert other[name]["high"] == pytest.approx(one[name]["high"])
+
+
+def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
+    table, judge = random_study(7)
+    data, bins = one_judge(table, judge), bins_by([0.0] * 10 + [1.0] * 20)
+    votes = study_votes([data], bins)
+    (found,) = judges_against_people(votes, bins, FILTERS)
+    assert [one["instances"] for one in found["bins"]] == [10, 0, 0, 0, 20]
+    assert sum(one["agreement"]["n"] for one in found["bins"]) == found["overall"]["agreement"]["n"]
+    assert found["bins"][0]["agreement"]["value"] == beside(table[:10], judge[:10])["agreement"]["value"]
+    assert found["bins"][2]["difference"]["why"] == "no pair has votes of two people and a verdict"
+    listed = agreement_by_bin(votes, bins, FILTERS)
+    assert listed is not None
+    assert [one["rater"] for one in listed[4]["raters"]] == ["people", "judge:j"]
+    assert listed[4]["raters"][0]["agreement"]["value"] == pytest.approx(leave_one_out_agreement(table[10:]).value)
+    assert listed[4]["raters"][1]["kappa"]["value"] == found["bins"][4]["kappa"]["value"]
+    assert agreement_by_bin(votes, None, FILTERS) is None
+
+
+@pytest.mark.parametrize("verdict", [A, TIE])
+def test_one_verdict_throughout_has_agreement_and_no_kappa(verdict: float) -> None:
+    found = beside(np.full((30, 3), verdict), np.full(30, verdict))
+    assert (found["agreement"]["value"], found["agreement"]["high"]) == (1.0, 1.0)
+    assert found["agreement"]["low"] < 1
+    assert (found["kappa"]["value"], found["difference"]["value"]) == (None, 0.0)
+    assert found["kappa"]["why"]
+
+
+def test_judges_are_compared_on_the_votes_that_both_judged() -> None:
+    table, first = random_study(11, n=60)
+    second = np.where(np.arange(60) % 3, np.nanmax(np.where(np.isnan(table), -9, table), axis=1), first)
+    second[second == -9] = np.nan
+    second[:5] = np.nan
+    judged = {
+        name: [(u, 0, v) for u, v in enumerate(one.tolist()) if v == v] for name, one in (("x", first), ("y", second))
+    }
+    data = configuration_data(rows_of(table), judged, instances=60)
+    (found,) = judge_tests(study_votes([data], None), FILTERS)
+    rows = [
+        (u, float(v == first[u]) - float(v == second[u]))
+        for u in range(60)
+        for v in table[u]
+        if v == v and first[u] == first[u] and second[u] == second[u]
+    ]
+    spread = ratio_spread([(gap, 1) for _, gap in rows], [u for u, _ in rows])
+    assert found["difference"]["value"] == pytest.approx(spread.value)
+    assert found["p_value"] == pytest.approx(2 * student_tail(abs(spread.value) / spread.error, spread.instances - 1))
+    assert (found["judge_a"], found["judge_b"], found["of"]) == ("x", "y", 1)
+    assert found["adjusted"] == found["p_value"]
+
+
+def test_several_tests_are_adjusted_and_untested_ones_do_not_count() -> None:
+    table, judge = random_study(13, n=60)
+    judged = {
+        "a": [(u, 0, A) for u in range(60)],
+        "b": [(u, 0, B) for u in range(60)],
+        "c": [(u, 0, v) for u, v in enumerate(judge.tolist()) if v == v],
+        "few": [(u, 0, A) for u in range(3)],
+    }
+    data = configuration_data(rows_of(table), judged, instances=60)
+    found = judge_tests(study_votes([data], None), FILTERS)
+    assert len(found) == 6
+    tested = [one for one in found if one["p_value"] is not None]
+    assert {one["of"] for one in found} == {3} == {len(tested)}
+    assert all(one["adjusted"] >= one["p_value"] for one in tested)
+    assert max(one["adjusted"] / one["p_value"] for one in tested) == pytest.approx(3)
+    untested = next(one for one in found if "few" in (one["judge_a"], one["judge_b"]))
+    assert untested["difference"]["low"] is None
+    assert judge_tests(study_votes([one_judge(table, judge)], None), FILTERS) == []
+
+
+def prefers(own: float, people: float, n: int = 20) -> ConfigurationData:
+    """B is of the judge's family; shares of B's wins with the judge and with two people."""
+    judged = [(u, 0, B if u < own * n else A) for u in range(n)]
+    rows = [(u, 0, code, B if u < people * n else A) for u in range(n) for code in ("p", "q")]
+    families = {"one": "Mistral", "two": " gpt", "j": "GPT"}
+    return configuration_data(rows, {"j": judged}, instances=n, families=families)
+
+
+def family_of(*everything: ConfigurationData) -> dict[str, Any]:
+    (found,) = self_preference(everything, study_votes(everything, None), FILTERS)
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def test_own_family_is_preferred_by_what_people_do_not() -> None:
+    found = family_of(prefers(0.9, 0.6))
+    values = [found[name]["value"] for name in ("with_judge", "with_people", "difference")]
+    assert values == pytest.approx([0.9, 0.6, 0.3])
+    assert found["difference"]["low"] > 0
+    assert (found["family"], found["configurations"], found["difference"]["n"]) == ("GPT", 1, 20)
+
+
+def test_family_counts_on_either_side_and_once_only() -> None:
+    mirrored = prefers(0.1, 0.4)
+    names = {"one": "gpt", "two": "Mistral", "j": "gpt"}
+    judged = [(u, 0, v) for u, v in enumerate(mirrored.judges[0].rater.rated.outcomes.verdict.tolist())]
+    people = mirrored.people.rated
+    rows = [
+        (int(u), 0, people.raters[r], v)
+        for u, r, v in zip(
+            people.outcomes.instance, people.outcomes.rater, people.outcomes.verdict.tolist(), strict=True
+        )
+    ]
+    other = configuration_data(rows, {"j": judged}, instances=20, families=names, dataset="other")
+    assert family_of(other)["difference"]["value"] == pytest.approx(0.3)
+    own = configuration_data(rows, {"j": judged}, instances=20, families=dict.fromkeys(names, "gpt"))
+    assert family_of(own)["why"] == "no configuration has exactly one system of the judge's family"
+    assert family_of(other, own)["difference"]["n"] == 20
+
+
+@pytest.mark.parametrize(
+    ("families", "why"),
+    [
+        ({"one": "gpt"}, "the family of the judge's model is not given"),
+        ({"j": "gpt"}, "the families of systems are not given"),
+        ({"j": "gpt", "one": "llama"}, "no configuration has exactly one system of the judge's family"),
+    ],
+)
+def test_missing_families_are_said(families: dict[str, str], why: str) -> None:
+    data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, A)]}, instances=1, families=families)
+    found = family_of(data)
+    assert (found["why"], found["difference"]["value"], found["with_people"]["why"]) == (why, None, why)
+
+
+def test_pairs_without_a_verdict_of_the_judge_are_left_out() -> None:
+    families = {"one": "gpt", "j": "gpt"}
+    data = configuration_data([(0, 0, "p", A)], {"j": [(0, 0, None)]}, instances=1, families=families)
+    assert family_of(data)["why"].startswith("no pair with exactly one system")
+
+
+def test_lengths_are_adjusted_for_people_and_judges() -> None:
+    rng = np.random.default_rng(1)
+    lengths = {(u, 0): (100.0, 100.0 + 60 * rng.normal()) for u in range(80)}
+    gap = np.array([b - a for a, b in lengths.values()])
+    verdict = np.where(rng.random(80) < 1 / (1 + np.exp(-0.5 - gap / 40)), B, A)
+    rows = [(u, 0, "p", v) for u, v in enumerate(verdict.tolist())] + [(0, 1, "p", B)]
+    data = configuration_data(rows, {"j": [(u, 0, TIE) for u in range(80)]}, instances=80, lengths=lengths)
+    people, judge = length_adjusted([data], FILTERS)
+    expected = length_adjusted_win_rate(np.append(-verdict, -1), np.append(-gap, 0), np.append(np.arange(80), 0))
+    (found,) = people["configurations"]
+    assert found["win_rate_a"]["value"] == pytest.approx(expected.win_rate)
+    assert (found["win_rate_a"]["low"], found["win_rate_a"]["high"]) == pytest.approx((expected.low, expected.high))
+    assert found["plain"]["value"] == pytest.approx(expected.plain)
+    assert found["length_effect"] == pytest.approx(expected.length_effect)
+    assert (judge["rater"], judge["configurations"][0]["win_rate_a"]["value"]) == ("judge:j", pytest.approx(0.5))
+    assert (people["ridge"], found["mean_length_a"]) == (0.01, 100.0)
+
+
+def test_lengths_without_verdicts_or_variation_say_why() -> None:
+    same = {(u, 0): (100.0, 150.0) for u in range(30)}
+    rows = [(u, 0, "p", A) for u in range(30)]
+    (people, judge) = length_adjusted([configuration_data(rows, {"j": []}, instances=30, lengths=same)], FILTERS)
+    assert people["configurations"][0]["win_rate_a"]["why"].startswith("all pairs have one and the same difference")
+    assert people["configurations"][0]["plain"]["value"] == 1.0
+    assert judge["configurations"][0]["win_rate_a"]["why"] == "no verdict on a pair"
+    assert judge["configurations"][0]["mean_length_a"] is None

@@ -1,0 +1,64 @@
+"""Numbers over all configurations: by bin, and the judges as one series."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reporting.findings.inputs import ConfigurationData, Filters
+from reporting.findings.pooled import MEAN_OF_JUDGES, pooled_findings
+from reporting.findings.study_scale import StudyScale
+from tests.reporting.findings.arrays import configuration_data
+
+A, TIE, B = -1.0, 0.0, 1.0
+SCALE = StudyScale(values=(np.array([0.0, 0.0, 1.0]),), described={})
+
+
+def study(**judges: list[list[float]]) -> ConfigurationData:
+    """Two pairs an instance; each judge has the verdicts of instance after instance."""
+    people = [(i, pair, code, v) for i in range(3) for pair in range(2) for code, v in (("p", A), ("q", [A, B][pair]))]
+    rows = {
+        name: [(i, pair, v) for i, verdicts in enumerate(given) for pair, v in enumerate(verdicts)]
+        for name, given in judges.items()
+    }
+    return configuration_data(people, rows, instances=3)
+
+
+def pooled(*everything: ConfigurationData, scale: StudyScale = SCALE) -> dict[str, Any]:
+    return pooled_findings(everything, scale, Filters())
+
+
+def test_judges_are_averaged_by_matchup() -> None:
+    # Bin 0: matchup 0 has 1 and 0, matchup 1 has 1 alone: (1/2 + 1) / 2, where the mean over sets is 2/3.
+    found = pooled(study(x=[[A, A], [B, B], [A, B]], y=[[A, B], [], [A, A]]))["mean_consistency_by_bin"]
+    series = [one["raters"][-1] for one in found]
+    assert {one["rater"] for one in series} == {MEAN_OF_JUDGES}
+    assert {one["kind"] for one in series} == {"judges"}
+    assert series[0]["mean_consistency"]["value"] == pytest.approx(0.75)
+    assert (series[0]["mean_consistency"]["n"], series[0]["rating_sets"]) == (2, 3)
+    assert series[4]["mean_consistency"]["value"] == pytest.approx(0.5)
+    assert series[2]["mean_consistency"]["why"]
+    assert [one["rater"] for one in found[0]["raters"]] == ["people", "judge:x", "judge:y", MEAN_OF_JUDGES]
+
+
+def test_one_judge_is_no_series_of_its_own() -> None:
+    found = pooled(study(x=[[A, A], [B, B], [A, B]]))
+    assert [one["rater"] for one in found["mean_consistency_by_bin"][0]["raters"]] == ["people", "judge:x"]
+
+
+def test_strength_by_bin_has_absolute_mean_and_distribution() -> None:
+    found = pooled(study(x=[[A, A], [B, TIE], [A, B]]))["strength_by_bin"]
+    people, judge = found[0]["raters"]
+    assert people["mean_absolute_strength"]["value"] == pytest.approx(0.5)
+    assert people["preference_strength_distribution"] == {"-1.0": 2, "-0.5": 0, "0.0": 2, "0.5": 0, "1.0": 0}
+    assert judge["mean_absolute_strength"]["value"] == pytest.approx(0.75)
+    assert judge["preference_strength_distribution"]["0.5"] == 1
+
+
+def test_fully_consistent_sets_are_counted_without_any_bins() -> None:
+    found = pooled(study(x=[[A, A], [B, TIE], [A, B]]), scale=StudyScale(why="none computed"))
+    assert (found["mean_consistency_by_bin"], found["strength_by_bin"], found["why"]) == (None, None, "none computed")
+    people, judge = found["fully_consistent"]
+    assert (people["value"], people["n"], people["of"]) == (0.5, 6, "rating sets")
+    assert judge["value"] == pytest.approx(1 / 3)
+    assert pooled(scale=StudyScale(why="nothing"))["fully_consistent"] == []
