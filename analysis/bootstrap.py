@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
+from analysis.grouping import groups
 from analysis.types import FloatArray, IntArray, code_array
 
 BLOCK_CELLS = 2**20  # most cluster counts drawn at a time: 8 MiB
@@ -43,22 +44,13 @@ def cluster_sums(values_per_row: npt.ArrayLike, cluster_codes: npt.ArrayLike) ->
         raise ShapeError(f"need one cluster code per row, got {codes.shape} codes for {rows.shape} values")
     if np.isnan(rows).any():
         raise UnknownValue(f"{np.isnan(rows).sum()} values to be summed are NaN")
-    n_clusters, index = _dense(codes)
+    clusters, index = groups(codes)
+    n_clusters = len(clusters)
     flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
     sums = np.zeros((n_clusters, flat.shape[1]))
     for column, values in enumerate(flat.T):
         sums[:, column] = np.bincount(index, weights=values, minlength=n_clusters)
     return sums.reshape(n_clusters, *rows.shape[1:])
-
-
-def _dense(codes: IntArray) -> tuple[int, IntArray]:
-    """Number of distinct codes, and the place of each code among them; without sorting where codes are small."""
-    if codes.size and codes.min() >= 0 and codes.max() <= 4 * codes.size + 1000:
-        there = np.bincount(codes) > 0
-        places: IntArray = np.cumsum(there) - 1
-        return int(there.sum()), places[codes]
-    clusters, index = np.unique(codes, return_inverse=True)
-    return len(clusters), index.astype(np.int64)
 
 
 def mean_sums(values: npt.ArrayLike, cluster_codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> FloatArray:

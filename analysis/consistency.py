@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import DuplicateRating, ShapeError, UnknownValue
+from analysis.grouping import groups_of_rows
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, code_array, verdict_array
 
 TOLERANCE = 1e-9  # values of k/n nearer than this are one; those of sets up to 30,000 pairs lie further apart
@@ -84,14 +85,13 @@ def rating_sets(outcomes: Outcomes) -> RatingSets:
 
     raises : DuplicateRating if a rater has two rows for one pair of a matchup
     """
-    keys = np.stack([outcomes.instance, outcomes.a, outcomes.b, outcomes.rater], axis=1)
-    sets, row = np.unique(keys, axis=0, return_inverse=True)
-    _refuse_duplicates(keys, row, outcomes.pair)
+    sets, row = groups_of_rows(outcomes.instance, outcomes.a, outcomes.b, outcomes.rater)
+    _refuse_duplicates(sets, row, outcomes.pair)
     width = int(outcomes.pair.max()) + 1 if len(outcomes) else 0
-    ratings = np.full((len(sets), width), np.nan)
+    instance, a, b, rater = sets
+    ratings = np.full((len(instance), width), np.nan)
     ratings[row, outcomes.pair] = outcomes.verdict
-    instance, a, b, rater = sets.T
-    return RatingSets(ratings, instance, a, b, rater, n_pairs=np.bincount(row, minlength=len(sets)))
+    return RatingSets(ratings, instance, a, b, rater, n_pairs=np.bincount(row, minlength=len(instance)))
 
 
 class MatchupMeans(NamedTuple):
@@ -113,12 +113,11 @@ def matchup_means(sets: RatingSets, values: FloatArray) -> MatchupMeans:
     """
     if np.shape(values) != (len(sets),):
         raise ShapeError(f"need one value for each of {len(sets)} rating sets, got shape {np.shape(values)}")
-    matchups, code = np.unique(np.stack([sets.instance, sets.a, sets.b], axis=1), axis=0, return_inverse=True)
+    (instance, a, b), code = groups_of_rows(sets.instance, sets.a, sets.b)
     known = ~np.isnan(values)
-    n = np.bincount(code[known], minlength=len(matchups))
-    total = np.bincount(code[known], weights=values[known], minlength=len(matchups))
-    mean = np.divide(total, n, out=np.full(len(matchups), np.nan), where=n > 0)
-    instance, a, b = matchups.T
+    n = np.bincount(code[known], minlength=len(instance))
+    total = np.bincount(code[known], weights=values[known], minlength=len(instance))
+    mean = np.divide(total, n, out=np.full(len(instance), np.nan), where=n > 0)
     return MatchupMeans(instance, a, b, mean, n)
 
 
@@ -190,12 +189,12 @@ def _mean_of_present(sets: FloatArray) -> FloatArray:
     return mean
 
 
-def _refuse_duplicates(keys: IntArray, row: IntArray, pair: IntArray) -> None:
-    cells = np.stack([row, pair], axis=1)
-    _, first, count = np.unique(cells, axis=0, return_index=True, return_counts=True)
-    if (count > 1).any():
-        at, times = first[count > 1][0], count[count > 1][0]
-        instance, a, b, rater = keys[at]
+def _refuse_duplicates(sets: tuple[IntArray, ...], row: IntArray, pair: IntArray) -> None:
+    (found, pairs), cell = groups_of_rows(row, pair)
+    if len(found) < len(row):
+        count = np.bincount(cell)
+        at = np.flatnonzero(count > 1)[0]
+        instance, a, b, rater = (column[found[at]] for column in sets)
         raise DuplicateRating(
-            f"rater {rater} rated pair {pair[at]} of instance {instance}, systems {a} and {b}, {times} times"
+            f"rater {rater} rated pair {pairs[at]} of instance {instance}, systems {a} and {b}, {count[at]} times"
         )

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.errors import AnalysisError, ShapeError
-from analysis.types import FloatArray, IntArray, code_array
+from analysis.grouping import joint_codes
+from analysis.types import FloatArray, code_array
 
 MIN_CLUSTERS = 5  # below it no interval keeps its level
 STEPS = 100_000  # of the continued fraction, which takes some ten for common arguments
@@ -142,8 +143,8 @@ def two_way_variance(rows: npt.ArrayLike, first: npt.ArrayLike, second: npt.Arra
     source        : Cameron, Gelbach and Miller 2011, Robust inference with multiway clustering, eq. 2.8
     """
     one, other = code_array("first", first), code_array("second", second)
-    cells: IntArray = np.unique(np.stack([one, other], axis=1), axis=0, return_inverse=True)[1]
-    by_one, by_other, by_cell = (jackknife_variance(cluster_sums(rows, codes)) for codes in (one, other, cells))
+    cells = (one, other, joint_codes(one, other))
+    by_one, by_other, by_cell = (jackknife_variance(cluster_sums(rows, codes)) for codes in cells)
     return float(np.max([by_one + by_other - by_cell, by_one, by_other]))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
+from analysis.grouping import groups_of_rows
 from analysis.types import FloatArray, Outcomes
 
 
@@ -57,9 +58,8 @@ def set_probabilities(outcomes: Outcomes, probabilities: npt.ArrayLike) -> Float
     chances = np.asarray(probabilities, dtype=np.float64)
     if chances.shape != (len(outcomes),):
         raise ShapeError(f"need one chance for each of {len(outcomes)} verdicts, got shape {chances.shape}")
-    keys = np.stack([outcomes.instance, outcomes.a, outcomes.b, outcomes.rater], axis=1)
-    sets, row = np.unique(keys, axis=0, return_inverse=True)
-    least, most = np.full(len(sets), np.inf), np.full(len(sets), -np.inf)
+    (instance, *_), row = groups_of_rows(outcomes.instance, outcomes.a, outcomes.b, outcomes.rater)
+    least, most = np.full(len(instance), np.inf), np.full(len(instance), -np.inf)
     unknown = np.isnan(chances)
     np.minimum.at(least, row, np.where(unknown, -np.inf, chances))  # no set with an unknown one has equal bounds
     np.maximum.at(most, row, np.where(unknown, np.inf, chances))

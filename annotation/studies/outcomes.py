@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from django.db.models import QuerySet
 
+from analysis.grouping import groups
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
 from annotation.core.columns import number_columns, places
 from annotation.core.errors import UnknownName
@@ -234,7 +235,7 @@ def _count(reasons: IntArray) -> dict[str, int]:
 
 def _rated(votes: Votes, rows: Rows) -> RatedPairs:
     at = rows.at
-    people, person = np.unique(votes.person[at], return_inverse=True)
+    people, person = groups(votes.person[at])
     codes = [votes.codes[one] for one in people.tolist()]
     by_code = sorted(range(len(codes)), key=codes.__getitem__)
     rank = np.empty(len(codes), dtype=np.int64)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 
-import numpy as np
-
+from analysis.grouping import first_rows
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
 from annotation.questions.questions import Question
 
@@ -49,8 +48,7 @@ class RatedPairs:
 
 def first_votes(outcomes: Outcomes) -> IntArray:
     """Return the rows of a rater's first vote on each pair; several batches may have the same pair."""
-    keys = np.stack([outcomes.instance, outcomes.pair, outcomes.rater], axis=1)
-    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
+    return first_rows(outcomes.instance, outcomes.pair, outcomes.rater)
 
 
 def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.agreement import degrees
+from analysis.grouping import groups_of_rows
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs, first_votes
 
@@ -24,14 +25,14 @@ class Units:
 
 def units(outcomes: Outcomes, values: FloatArray | None = None) -> Units:
     """Group verdicts, or other values of the same rows, by unit; the array is as wide as the unit with most votes."""
-    keys, row = np.unique(np.stack([outcomes.instance, outcomes.pair], axis=1), axis=0, return_inverse=True)
+    (instance, pair), row = groups_of_rows(outcomes.instance, outcomes.pair)
     by_unit = np.argsort(row, kind="stable")
-    sizes = np.bincount(row, minlength=len(keys))
+    sizes = np.bincount(row, minlength=len(instance))
     starts = np.cumsum(sizes) - sizes
     column = np.arange(len(row)) - np.repeat(starts, sizes)
-    votes = np.full((len(keys), int(sizes.max(initial=0))), np.nan)
+    votes = np.full((len(instance), int(sizes.max(initial=0))), np.nan)
     votes[row[by_unit], column] = (outcomes.verdict if values is None else values)[by_unit]
-    return Units(keys[:, 0], keys[:, 1], votes)
+    return Units(instance, pair, votes)
 
 
 def degrees_of(rated: RatedPairs) -> FloatArray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.grouping import groups_of_rows
 from analysis.ranking import WinMatrix, components, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes
 from reporting.core.raters import Rater
@@ -55,7 +56,7 @@ class Comparisons:
     def per_system(self, codes: IntArray) -> IntArray:
         """(n_systems,) how many distinct codes each system's comparisons have."""
         systems = np.concatenate([self.outcomes.a, self.outcomes.b])
-        met = np.unique(np.stack([np.tile(codes, 2), systems], axis=1), axis=0)[:, 1]
+        (_, met), _ = groups_of_rows(np.tile(codes, 2), systems)
         found: IntArray = np.bincount(met, minlength=len(self.names))
         return found
 
@@ -97,13 +98,12 @@ def _comparisons(
     lower, upper = np.minimum(a, b), np.maximum(a, b)
     order = np.lexsort((pair, rater, upper, lower, instance))
     rows = order[~np.isnan(verdict[order])]
-    keys = np.stack([instance, lower, upper], axis=1)[rows]
     return Comparisons(
         rater=raters[0].name,
         kind=raters[0].kind,
         names=names,
         outcomes=Outcomes(instance[rows], pair[rows], a[rows], b[rows], verdict[rows], rater[rows]),
-        matchup=np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1),
+        matchup=groups_of_rows(instance[rows], lower[rows], upper[rows])[1],
         delta=delta[rows],
         excluded=len(verdict) - len(rows),
     )
