@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
 
-from reporting.core.charts import Spec, to_png, to_svg
+from reporting.core.charts import Spec, to_csv, to_pdf, to_png, to_svg
 from reporting.core.themes import THEMES
 
 Picture = dict[str, str]
@@ -21,9 +21,13 @@ def theme_of(request: HttpRequest) -> str:
 
 
 def chart_response(spec: Spec, form: str) -> HttpResponse:
-    """Return a chart as svg or png, or its specification as json."""
+    """Return a chart as svg, png or pdf, its data as csv, or its specification as json."""
     if form == "png":
         response = HttpResponse(to_png(spec), content_type="image/png")
+    elif form == "pdf":
+        response = HttpResponse(to_pdf(spec), content_type="application/pdf")
+    elif form == "csv":
+        response = HttpResponse(to_csv(spec), content_type="text/csv; charset=utf-8")
     elif form == "json":
         content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
         response = HttpResponse(content, content_type="application/json")

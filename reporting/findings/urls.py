@@ -7,5 +7,9 @@ from reporting.findings import views
 urlpatterns = [
     path("studies/<slug:slug>/findings/", views.show, name="findings"),
     path("studies/<slug:slug>/findings.json", views.as_json, name="findings-json"),
-    re_path(r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png)$", views.chart, name="chart"),
+    re_path(
+        r"^studies/(?P<slug>[-\w]+)/charts/(?P<name>[a-z-]+)\.(?P<form>svg|png|pdf|csv|json)$",
+        views.chart,
+        name="chart",
+    ),
 ]

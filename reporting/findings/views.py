@@ -4,18 +4,15 @@ from dataclasses import replace
 from typing import Any, cast
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
-from annotation.studies.configurations import Configuration, configuration
 from annotation.studies.separability_runs import names_of
-from reporting.core import charts
-from reporting.core.pictures import Picture, chart_response, picture, theme_of
+from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
 from reporting.findings.answer_text import on_page
@@ -23,26 +20,10 @@ from reporting.findings.asked import chart_url, filters_of, judge_names, query_o
 from reporting.findings.inputs import Filters
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
+from reporting.findings.pictures import KINDS as PICTURES
+from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, figure
 from reporting.findings.raters_section import raters_section
 from reporting.findings.study_findings import findings_under
-
-PICTURES = {
-    "consistency-by-bin": gettext_lazy(
-        "Stacked bars for each rater: the share of rating sets at each consistency, "
-        "by separability. The numbers are in the table below."
-    ),
-    "mean-consistency": gettext_lazy(
-        "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below."
-    ),
-    "separability": gettext_lazy(
-        "Bars: how many instances each separability bin holds. The numbers are in the table below."
-    ),
-}
-POOLED_ALT = gettext_lazy(
-    "Curve for each rater: mean consistency by separability over all configurations. "
-    "The numbers are in the table below."
-)
-
 
 CONFIGURATIONS_PER_PAGE = 10
 MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
@@ -60,9 +41,11 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "found": numbers,
         "sections": [_section(study, one, filters) for one in page],
+        "figures": {
+            name.replace("-", "_"): _figure(study, name, numbers["configurations"], filters) for name in OF_STUDY
+        },
         "answer": [_sentence(one) for one in numbers["answer"]],
         "raters": raters_section(study, numbers, request.GET, query_of(filters)),
-        "pooled_picture": _picture(study, POOLED, POOLED_ALT, filters),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),
         "all_chosen": [row for one in numbers["configurations"] for row in one["chosen"]],
@@ -88,7 +71,6 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 
 def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, Any]:
     named = {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
-    pictures = {name: _picture(study, name, alt, filters, **named) for name, alt in PICTURES.items()}
     values = list(one["separability"]["values"].items()) if one["separability"] else []
     return {
         "one": one,
@@ -98,9 +80,7 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
         "people": one["raters"][0],
         "judges": one["raters"][1:],
         "weighted": [rater for rater in one["raters"] if "weighted" in rater],
-        "bars": pictures["consistency-by-bin"],
-        "curve": pictures["mean-consistency"],
-        "spread": pictures["separability"],
+        "figures": {name.replace("-", "_"): _figure(study, name, [one], filters, **named) for name in OF_CONFIGURATION},
     }
 
 
@@ -152,8 +132,13 @@ def _measures(raters: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _picture(study: Study, name: str, alt: Promise, filters: Filters, **named: str) -> Picture:
-    return picture(alt, lambda form, **more: chart_url(study, name, form, filters, **named, **more))
+def _figure(
+    study: Study, name: str, configurations: list[dict[str, Any]], filters: Filters, **named: str
+) -> dict[str, Any]:
+    def address(form: str, **more: str) -> str:
+        return chart_url(study, name, form, filters, **named, **more)
+
+    return figure(name, configurations, filters.intervals.level, address)
 
 
 def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
@@ -176,39 +161,27 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
     return steps
 
 
-POOLED = "pooled-consistency"
-OF_CONFIGURATION = {
-    "consistency-by-bin": charts.consistency_by_bin,
-    "mean-consistency": charts.mean_consistency,
-    "separability": charts.separability_histogram,
-}
-
-
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark."""
     theme = theme_of(request)
-    if name not in {POOLED, *OF_CONFIGURATION}:
+    if name not in PICTURES:
         raise Http404(f"no picture {name}")
     filters = filters_of(study, request.GET)
+    found = findings_under(study, filters)
+    if name in OF_CONFIGURATION:
+        found = _configuration_named(found, request.GET)
     about_question = {} if filters.question is None else {"question": filters.question.text}
-    if name == POOLED:
-        spec = charts.pooled_consistency({**findings_under(study, filters)["pooled"], **about_question}, theme)
-    else:
-        asked = {key: request.GET.get(key, "") for key in ("dataset", "a", "b")}
-        about = configuration(study, dataset=asked["dataset"], systems=(asked["a"], asked["b"]))
-        found = _of_configuration(findings_under(study, filters), about)
-        spec = OF_CONFIGURATION[name]({**found, **about_question}, theme)
-    return chart_response(spec, form)
+    return chart_response(PICTURES[name].draw({**found, **about_question}, theme), form)
 
 
-def _of_configuration(numbers: dict[str, Any], about: Configuration) -> dict[str, Any]:
+def _configuration_named(numbers: dict[str, Any], query: QueryDict) -> dict[str, Any]:
     """Return one configuration's part of the findings.
 
-    Raises: Http404 when the filters leave it out.
+    Raises: Http404 where there is none, or the filters leave it out.
     """
-    named = {"dataset": about.dataset, "system_a": about.system_a.name, "system_b": about.system_b.name}
+    named = {"dataset": query.get("dataset"), "system_a": query.get("a"), "system_b": query.get("b")}
     for one in numbers["configurations"]:
         if named.items() <= one.items():
             return cast("dict[str, Any]", one)
-    raise Http404("these batches have nothing of this configuration")
+    raise Http404("there is no such configuration, or these batches have nothing of it")

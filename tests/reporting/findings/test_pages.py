@@ -1,5 +1,6 @@
 """Pages, pictures and downloads: what they show and to whom."""
 
+import csv
 import json
 import re
 from typing import Any
@@ -14,6 +15,7 @@ from rest_framework.authtoken.models import Token
 
 from annotation.models import Study
 from reporting.core.scripted import SCRIPTED
+from reporting.findings.pictures import KINDS as PICTURES
 from tests.factories import make_study, make_user
 from tests.reporting.builders import (
     Built,
@@ -69,8 +71,11 @@ def test_findings_page_shows_numbers_pictures_and_downloads(built: Built) -> Non
     assert response.status_code == 200
     assert "judge:direct" in page
     assert "0.750" in page  # people's mean consistency: 0.5 and 1
-    assert page.count("<picture>") == 4  # three of the configuration, one pooled
-    assert 'media="(prefers-color-scheme: dark)"' in page
+    for name in ("preferences", "pooled-consistency", "agreement", "position", "strength-by-bin", "separability"):
+        for form in ("svg", "png", "pdf", "csv", "json"):
+            assert f"/studies/shown/charts/{name}.{form}?" in page
+    assert "People: n = 4 ratings on 2 instances." in page
+    assert 'media="screen and (prefers-color-scheme: dark)"' in page
     for kind in ("ratings", "judgments"):
         for form in ("csv", "jsonl"):
             assert f'href="/studies/shown/export/{kind}.{form}"' in page
@@ -181,7 +186,7 @@ def test_only_readers_of_the_study_get_in(built: Built) -> None:
         assert inside.post(path).status_code == 405, page
 
 
-@pytest.mark.parametrize("name", ["consistency-by-bin", "mean-consistency", "separability"])
+@pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_are_served_so_that_nothing_in_them_can_run(built: Built, name: str, theme: str) -> None:
     response = signed_in(study=built.study).get(chart_path(f"{name}.svg", theme=theme))
@@ -192,10 +197,28 @@ def test_pictures_are_served_so_that_nothing_in_them_can_run(built: Built, name:
     ElementTree.fromstring(body(response))
 
 
-def test_pictures_come_as_png_too(built: Built) -> None:
-    response = signed_in(study=built.study).get(chart_path("mean-consistency.png"))
-    assert response["Content-Type"] == "image/png"
-    assert response.content.startswith(b"\x89PNG")
+@pytest.mark.parametrize(
+    ("form", "kind", "begins"),
+    [
+        ("png", "image/png", b"\x89PNG"),
+        ("pdf", "application/pdf", b"%PDF"),
+        ("json", "application/json", b'{"$schema": "https://vega.github.io/schema/vega-lite/'),
+    ],
+)
+def test_pictures_come_in_other_forms(built: Built, form: str, kind: str, begins: bytes) -> None:
+    response = signed_in(study=built.study).get(chart_path(f"mean-consistency.{form}"))
+    assert response["Content-Type"] == kind
+    assert response.content.startswith(begins)
+
+
+def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
+    client = signed_in(study=built.study)
+    shown = csv.DictReader(body(client.get(chart_path("position.csv"))).splitlines())
+    assert [(row["name"], row["series"], row["value"]) for row in shown] == [
+        ("news", "people", "0.3333333333333333"),
+        ("news", "judge:direct", "1.0"),
+    ]
+    assert body(client.get(chart_path("ratings.csv"))).splitlines() == ["text", "Nothing to draw yet"]  # two systems
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from reporting.core import charts
 from reporting.core.scripted import SCRIPTED
 from reporting.core.themes import VIRIDIS, viridis
+from reporting.findings.charts import consistency, separability
 from reporting.findings.study_findings import findings
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 
@@ -49,7 +50,7 @@ def marks(root: ElementTree.Element, kind: str) -> list[str]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_bars_show_every_share_and_count(found: dict[str, Any], theme: str) -> None:
-    root, text = drawn(charts.consistency_by_bin(found["configurations"][0], theme))
+    root, text = drawn(consistency.consistency_by_bin(found["configurations"][0], theme))
     bars = marks(root, "bar")
     whole = [label for label in bars if re.search(r"Share of rating sets: 100%", label)]
     # In each of three bins all sets of people, and all of the judge's, have one value.
@@ -60,7 +61,7 @@ def test_bars_show_every_share_and_count(found: dict[str, Any], theme: str) -> N
 
 
 def test_curve_has_a_point_for_each_mean_and_none_for_an_empty_bin(found: dict[str, Any]) -> None:
-    root, text = drawn(charts.mean_consistency(found["configurations"][0], "light"))
+    root, text = drawn(consistency.mean_consistency(found["configurations"][0], "light"))
     points = marks(root, "point")
     assert len(points) == 6
     assert sum("Mean consistency: 0.5" in label for label in points) == 1
@@ -93,8 +94,8 @@ def test_points_of_a_bin_stay_inside_it_however_many_raters_there_are(judges: in
     found = many(judges)
 
     for spec in (
-        charts.mean_consistency(found["configurations"][0], "light"),
-        charts.pooled_consistency(found["pooled"], "light"),
+        consistency.mean_consistency(found["configurations"][0], "light"),
+        consistency.pooled_consistency(found["pooled"], "light"),
     ):
         edges = spec_edges(spec)
         places = [row["x"] for row in rows_of(spec) if row["mean"] is not None]
@@ -103,7 +104,7 @@ def test_points_of_a_bin_stay_inside_it_however_many_raters_there_are(judges: in
 
 
 def test_up_to_eight_raters_have_a_colour_and_a_shape_each() -> None:
-    spec = charts.mean_consistency(many(7)["configurations"][0], "light")
+    spec = consistency.mean_consistency(many(7)["configurations"][0], "light")
 
     points = spec["layer"][-1]["encoding"]
     assert len(points["color"]["scale"]["domain"]) == 8
@@ -111,7 +112,7 @@ def test_up_to_eight_raters_have_a_colour_and_a_shape_each() -> None:
 
 
 def test_more_raters_get_a_panel_each_beside_people() -> None:
-    root, text = drawn(charts.mean_consistency(many(9)["configurations"][0], "dark"))
+    root, text = drawn(consistency.mean_consistency(many(9)["configurations"][0], "dark"))
 
     assert all(f"judge:j{number}" in text for number in range(9))
     assert len(marks(root, "point")) == 9 * 2 * 2  # panels × two bins with ratings × people and the judge
@@ -120,8 +121,8 @@ def test_more_raters_get_a_panel_each_beside_people() -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        pytest.param(lambda found: charts.mean_consistency(found["configurations"][0], "light"), id="curve"),
-        pytest.param(lambda found: charts.pooled_consistency(found["pooled"], "light"), id="pooled curve"),
+        pytest.param(lambda found: consistency.mean_consistency(found["configurations"][0], "light"), id="curve"),
+        pytest.param(lambda found: consistency.pooled_consistency(found["pooled"], "light"), id="pooled curve"),
     ],
 )
 def test_every_panel_has_its_axis_below_with_a_title_no_wider_than_the_panel(draw: Any) -> None:
@@ -140,25 +141,27 @@ def test_pooled_curve_has_no_colour_for_a_rater_without_means() -> None:
     judge(built, "direct", [(place, pair, "ab", 1) for place in range(2) for pair in range(2)])
     found = findings(built.study, rounds=20)
 
-    spec = charts.pooled_consistency(found["pooled"], "light")
+    spec = consistency.pooled_consistency(found["pooled"], "light")
 
     assert {row["rater"] for row in rows_of(spec)} == {"judge:direct"}
     assert spec["layer"][-1]["encoding"]["color"]["scale"]["domain"] == ["judge:direct"]
 
 
 def test_pooled_curve_is_drawn(found: dict[str, Any]) -> None:
-    root, text = drawn(charts.pooled_consistency(found["pooled"], "light"))
+    root, text = drawn(consistency.pooled_consistency(found["pooled"], "light"))
     assert "All configurations" in text
     assert SCRIPTED in text
     assert marks(root, "point")
 
 
 def test_histogram_shows_each_count(found: dict[str, Any]) -> None:
-    root, _ = drawn(charts.separability_histogram(found["configurations"][0], "dark"))
+    root, _ = drawn(separability.separability_histogram(found["configurations"][0], "dark"))
     assert len(marks(root, "bar")) == 4
 
 
-@pytest.mark.parametrize("draw", [charts.consistency_by_bin, charts.mean_consistency, charts.separability_histogram])
+@pytest.mark.parametrize(
+    "draw", [consistency.consistency_by_bin, consistency.mean_consistency, separability.separability_histogram]
+)
 def test_hostile_names_are_text_and_nothing_else(found: dict[str, Any], draw: Any) -> None:
     svg = charts.to_svg(draw(found["configurations"][0], "light"))
     root, text = drawn(draw(found["configurations"][0], "light"))
@@ -177,7 +180,7 @@ def test_names_enter_a_specification_as_values_only(found: dict[str, Any]) -> No
             return set(node) | {key for value in node.values() for key in keys(value)}
         return {key for value in node for key in keys(value)} if isinstance(node, list) else set()
 
-    spec = charts.consistency_by_bin(found["configurations"][0], "light")
+    spec = consistency.consistency_by_bin(found["configurations"][0], "light")
     assert not any(HOSTILE in key for key in keys(spec))
     assert not keys(spec) & {"expr", "signal", "labelExpr", "href", "url", "calculate"}
     json.dumps(spec, allow_nan=False)
@@ -186,7 +189,7 @@ def test_names_enter_a_specification_as_values_only(found: dict[str, Any]) -> No
 def test_long_name_is_cut() -> None:
     built = build_configuration(build_study(), instances=1, pairs=1, systems=("x" * 200, "y"))
     one = findings(built.study, rounds=1)["configurations"][0]
-    _, text = drawn(charts.mean_consistency(one, "light"))
+    _, text = drawn(consistency.mean_consistency(one, "light"))
     assert "x" * 59 + "…" in text
 
 
@@ -194,11 +197,11 @@ def test_nothing_to_draw_is_a_picture_that_says_why() -> None:
     built = build_configuration(build_study(), instances=1, pairs=1)
     found = findings(built.study, rounds=1)
     one = found["configurations"][0]
-    for draw in (charts.consistency_by_bin, charts.mean_consistency, charts.separability_histogram):
+    for draw in (consistency.consistency_by_bin, consistency.mean_consistency, separability.separability_histogram):
         _, text = drawn(draw(one, "light"))
         assert charts.NO_DATA in text
         assert "separability has not been computed" in text
-    _, text = drawn(charts.pooled_consistency(found["pooled"], "light"))
+    _, text = drawn(consistency.pooled_consistency(found["pooled"], "light"))
     assert charts.NO_DATA in text
 
 
@@ -206,13 +209,18 @@ def test_bins_with_equal_edges_do_not_hide_one_another() -> None:
     built = build_configuration(build_study(), instances=2, pairs=1)
     separate(built, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
     rate(built, 0, "ann", [1])
-    root, _ = drawn(charts.separability_histogram(findings(built.study, rounds=1)["configurations"][0], "light"))
+    root, _ = drawn(separability.separability_histogram(findings(built.study, rounds=1)["configurations"][0], "light"))
     assert len(marks(root, "bar")) == 4
-    drawn(charts.mean_consistency(findings(built.study, rounds=1)["configurations"][0], "light"))
+    drawn(consistency.mean_consistency(findings(built.study, rounds=1)["configurations"][0], "light"))
 
 
 def test_png_is_a_png(found: dict[str, Any]) -> None:
-    assert charts.to_png(charts.mean_consistency(found["configurations"][0], "dark")).startswith(b"\x89PNG\r\n")
+    assert charts.to_png(consistency.mean_consistency(found["configurations"][0], "dark")).startswith(b"\x89PNG\r\n")
+
+
+def test_data_runs_no_formula_and_every_row_has_every_column() -> None:
+    rows = [{"name": "=cmd()", "value": 0.5}, {"name": "plain", "n": 3}]
+    assert charts.to_csv({"data": {"values": rows}}) == "name,value,n\r\n'=cmd(),0.5,\r\nplain,,3\r\n"
 
 
 def test_colours_run_from_dark_to_bright() -> None:
@@ -225,7 +233,7 @@ def test_colours_run_from_dark_to_bright() -> None:
 def test_a_rater_without_rating_sets_is_not_drawn(found: dict[str, Any]) -> None:
     configuration = found["configurations"][0]
     configuration["raters"][1]["rating_sets"] = 0
-    for draw in (charts.consistency_by_bin, charts.mean_consistency):
+    for draw in (consistency.consistency_by_bin, consistency.mean_consistency):
         _, text = drawn(draw(configuration, "light"))
         assert "people" in text
         assert "judge:direct" not in text

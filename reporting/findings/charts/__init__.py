@@ -1,0 +1,1 @@
+"""The pictures of findings. Each is drawn from the findings' JSON alone."""
