@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging stress ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging bench-logic stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -84,6 +84,9 @@ bench-serving: .venv/dev ## time claims and votes at up to a million pairs besid
 
 bench-judging: .venv/dev ## time judges' runs against a stand-in at 500 ms a call, on SQLite and PostgreSQL (half an hour)
 	$(PY) -m bench judging
+
+bench-logic: .venv/dev ## time transitivity beside a search for cycles in sampled sets, and the repair of a million preferences (a minute)
+	$(PY) -m bench logic
 
 stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
 	$(PY) -m tests.stress
