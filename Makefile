@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-rating bench-serving bench-judging bench-logic stress ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-analysis bench-separability bench-rating bench-serving bench-judging bench-logic stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ bench: .venv/dev ## time our measures against the reference implementations, in 
 bench-separability: .venv/dev ## time the similarities of all pairs of generations against the field's libraries, and whole studies (half an hour)
 	$(PY) -m bench separability
 	$(PY) -m bench separability_scale
+
+bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a million rows beside pandas and FastChat's ways (two minutes)
+	$(PY) -m bench analysis
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
 	$(PY) -m bench rating
