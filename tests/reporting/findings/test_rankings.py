@@ -42,7 +42,9 @@ def voter(votes: Sequence[Vote], instances: Sequence[str]) -> Rater:
         verdict=np.array([verdict for *_, verdict in votes], dtype=np.float64),
         rater=np.array([people.index(code) for _, _, code, _ in votes], dtype=np.int64),
     )
-    rated = RatedPairs(outcomes, np.ones(n, dtype=bool), people, np.full(n, np.nan), np.full(n, np.nan))
+    unknown = np.full(n, np.nan)
+    no_kind = np.zeros(n, dtype=np.int64)
+    rated = RatedPairs(outcomes, np.ones(n, dtype=bool), people, unknown, unknown, unknown, no_kind)
     positions = Positions(outcomes.instance, outcomes.verdict)
     return rater(PEOPLE, "person", rated, positions, {}, drop_incomplete=False)
 
