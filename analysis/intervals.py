@@ -47,7 +47,7 @@ class Spread:
 
 
 def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayLike | None = None) -> Spread:
-    """Return the ratio of sums with its jackknife standard error over instances, or over instances and raters.
+    """Return the ratio of sums with its jackknife standard error over instances, or over instances and raters if there are two or more.
 
     rows            : (n, 2) of numerator and denominator per unit; instance, rater : (n,) integer codes
     returns         : `Spread`; NaN for the value without a denominator, for the error with fewer than two clusters
@@ -58,9 +58,10 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     sums = cluster_sums(table, codes)
     total = sums.sum(axis=0)
     value, instances = float(ratio(total)), int((sums[:, 1] > 0).sum())
-    if rater is None:
+    counted = table[:, 1] > 0
+    who = np.zeros(len(table), dtype=np.int64) if rater is None else code_array("rater", rater)
+    if len(np.unique(who[counted])) < 2:
         return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances)
-    counted, who = table[:, 1] > 0, code_array("rater", rater)
     error = math.sqrt(two_way_variance(table[counted], codes[counted], who[counted]))
     return Spread(value, error, float(total[1]), instances, len(np.unique(who[counted])))
 

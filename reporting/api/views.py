@@ -62,6 +62,9 @@ FINDINGS_PARAMETERS = [
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
     OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
     OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
+    OpenApiParameter(
+        "two_way", bool, description="Intervals over instances and raters, where a number has several raters."
+    ),
 ]
 EFFECT_PARAMETERS = [
     OpenApiParameter("dataset", str, description="Only this data set."),

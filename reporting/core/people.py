@@ -27,7 +27,7 @@ def people_rater(
 def rater_of_people(found: Answers, *, drop_incomplete: bool) -> Rater:
     """Return people as a rater, from their answers on a selection."""
     outcomes = found.rated.outcomes
-    positions = Positions(outcomes.instance, by_position(outcomes.verdict, found.rated.first_is_a))
+    positions = Positions(outcomes.instance, by_position(outcomes.verdict, found.rated.first_is_a), outcomes.rater)
     return rater(PEOPLE, "person", found.rated, positions, found.exclusions, drop_incomplete=drop_incomplete)
 
 

@@ -15,10 +15,14 @@ PEOPLE = "people"
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Preferences by position, one row per presentation: -1 the text shown first, +1 the second, NaN failed."""
+    """Preferences by position, one row per presentation: -1 the text shown first, +1 the second, NaN failed.
+
+    rater : codes of the persons; None for a judge
+    """
 
     instance: IntArray
     preferred: FloatArray
+    rater: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,15 @@ UNDEFINED = "—"
 
 
 def estimate_text(estimate: dict[str, Any], digits: int = 3) -> str:
-    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`; an undefined one as — with its reason."""
+    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing."""
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})"
     n = f"n = {estimate['n']} {estimate['of']}"
+    if estimate.get("n_instances") is not None and estimate["of"] != "instances":
+        n += f", {estimate['n_instances']} instances"
     if estimate["low"] is None:
-        return f"{estimate['value']:z.{digits}f}, {n}"
+        why = f" ({estimate['why']})" if estimate.get("why") else ""
+        return f"{estimate['value']:z.{digits}f}, {n}{why}"
     return f"{estimate['value']:z.{digits}f} [{estimate['low']:z.{digits}f}, {estimate['high']:z.{digits}f}], {n}"
 
 

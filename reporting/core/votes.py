@@ -40,8 +40,8 @@ def degrees_of(rated: RatedPairs) -> FloatArray:
     return degrees(rated.outcomes.verdict, rated.strength)
 
 
-def verdicts_beside(judge: Outcomes, people: Units) -> FloatArray:
-    """Return the judge's verdict on each of the people's units; NaN where it has none."""
+def verdicts_beside(judge: Outcomes, people: Units | Outcomes) -> FloatArray:
+    """Return the judge's verdict on each of the people's units, or beside each of their votes; NaN where it has none."""
     width = 1 + max(int(judge.pair.max(initial=0)), int(people.pair.max(initial=0)))
     asked, first = np.unique(judge.instance * width + judge.pair, return_index=True)
     wanted = people.instance * width + people.pair

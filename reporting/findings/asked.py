@@ -81,7 +81,7 @@ def ties_named(name: str) -> Ties:
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:
-    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete`, `ties`, `question` and `epsilon`.
+    """Read `similarity`, `batch` and `judge` (repeated), `drop_incomplete`, `ties`, `question`, `epsilon` and `two_way`.
 
     Raises: UnknownName for an unknown similarity, batch, judge, way of ties or question, or another ε than 0 to 1.
     """
@@ -94,6 +94,7 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
         ties=ties_named(query.get("ties", "")),
         question=question_named(study, query.get("question", "")),
         epsilon=epsilon_named(query.get("epsilon", "")),
+        two_way=query.get("two_way", "") in ("1", "on", "true"),
     )
 
 
@@ -106,6 +107,8 @@ def query_of(filters: Filters, **more: str) -> str:
     query += [("judge", name) for name in filters.judges or ()]
     if filters.drop_incomplete:
         query.append(("drop_incomplete", "1"))
+    if filters.two_way:
+        query.append(("two_way", "1"))
     if filters.ties != "half":
         query.append(("ties", filters.ties))
     if filters.question_number != MAIN and filters.question:

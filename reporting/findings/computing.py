@@ -14,7 +14,7 @@ from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.people_votes import people_votes
 from reporting.findings.pooled import pooled_bins, pooled_findings
 from reporting.findings.rankings import ranking_findings
-from reporting.findings.rater_findings import rater_findings
+from reporting.findings.rater_findings import few_raters_note, rater_findings
 from reporting.findings.raters_table import raters_table
 from reporting.findings.separability_bins import separability_findings
 from reporting.findings.study_scale import StudyScale, study_scale
@@ -81,13 +81,14 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
 def _people(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
     people, settings = data.people, filters.intervals
     programs = len(scripted & set(people.rated.raters))
+    notes = [SCRIPTED] * bool(programs) + few_raters_note(people)
     return {
         **rater_findings(people, data.separability.bins, settings),
         **weighted_findings(people, settings),
         **_why_no_bins(data),
         "scripted": programs > 0,
         "scripted_raters": programs,
-        **({"note": SCRIPTED} if programs else {}),
+        **({"note": "; ".join(notes)} if notes else {}),
         **compute_measures(MeasureInput(people, people, settings)),
     }
 

@@ -20,6 +20,7 @@ class Filters:
 
     batches : names of batches
     epsilon : how much less than a person a judge may agree with people and still replace one
+    two_way : whether intervals are over instances and raters, where a number has several raters
     """
 
     similarity: str | None = None
@@ -33,6 +34,7 @@ class Filters:
     ties: Ties = "half"  # in Bradley-Terry strengths
     question: Question | None = None  # one of several; None where the study asks one only
     epsilon: float = DEFAULT_EPSILON
+    two_way: bool = False
 
     @property
     def question_number(self) -> int:
@@ -42,7 +44,7 @@ class Filters:
     @property
     def intervals(self) -> IntervalSettings:
         """How intervals are made."""
-        return IntervalSettings(seed=self.seed, rounds=self.rounds)
+        return IntervalSettings(two_way=self.two_way, seed=self.seed, rounds=self.rounds)
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""
@@ -59,6 +61,7 @@ class Filters:
             "rounds": self.rounds,
             "level": self.intervals.level,
             "seed": self.seed,
+            "two_way": self.two_way,
         }
 
 

@@ -25,7 +25,7 @@ MEAN_OF_JUDGES = "judges (mean)"
 class PooledSets:
     """One rater's rating sets in all configurations.
 
-    instance, matchup : study-wide codes; configurations may share instances, never matchups
+    instance, matchup, rater : study-wide codes; configurations may share instances, never matchups
     sizes             : numbers of ratings that a set can hold
     """
 
@@ -35,6 +35,7 @@ class PooledSets:
     strength: FloatArray
     instance: IntArray
     matchup: IntArray
+    rater: IntArray
     bin: IntArray
     sizes: tuple[int, ...]
 
@@ -103,11 +104,18 @@ def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[Po
                 strength=np.concatenate([rater.strength for _, rater in parts]),
                 instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in parts]),
                 matchup=matchup,
+                rater=_persons([rater for _, rater in parts]),
                 bin=np.full(len(matchup), -1) if bins is None else bins.of_instance[matchup],
                 sizes=tuple(sorted({size for _, rater in parts for size in rater.sizes})),
             )
         )
     return found
+
+
+def _persons(raters: Sequence[Rater]) -> IntArray:
+    """Return one code for a person in all configurations, for each rating set."""
+    names = sorted({name for rater in raters for name in rater.rated.raters})
+    return np.concatenate([np.searchsorted(names, rater.rated.raters)[rater.sets.rater] for rater in raters])
 
 
 def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -125,6 +133,7 @@ def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, An
         sets.instance[chosen],
         Basis(n, "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
         filters.intervals,
+        rater=sets.rater[chosen],
     )
     return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}
 
@@ -161,6 +170,7 @@ def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
             sets.instance[chosen],
             Basis(n, "rating sets", TIE_IN_STRENGTH, why=NO_RATING_SETS),
             filters.intervals,
+            rater=sets.rater[chosen],
         ),
         "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(sets.sizes))),
     }

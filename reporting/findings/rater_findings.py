@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.bootstrap import mean_rows
 from analysis.consistency import distribution, possible_consistencies, possible_strengths
+from analysis.jackknife import MIN_CLUSTERS
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.questions.questions import MUCH, SLIGHTLY
 from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs
@@ -25,6 +26,11 @@ TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with votes for both system
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
 NO_RATING_SETS = "no rating set with a verdict yet"
+FEW, FEW_GAVE = 3, 0.5
+FEW_RATERS = (
+    "{few} people gave {share:.0%} of the ratings: intervals over instances alone say nothing of other people, those over "
+    "instances and raters do"
+)
 ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
 
 
@@ -92,14 +98,16 @@ def _measures_of_sets(
     rater: Rater, chosen: BoolArray, settings: IntervalSettings, why: str, *, left_out: int = 0
 ) -> dict[str, Any]:
     """Return means and distributions of consistency and preference strength over the chosen rating sets."""
-    instance, n = rater.sets.instance[chosen], _count(chosen)
+    instance, who, n = rater.sets.instance[chosen], rater.sets.rater[chosen], _count(chosen)
     consistency, strength = rater.consistency[chosen], rater.strength[chosen]
     about_consistency = Basis(n, "rating sets", TIE_IN_CONSISTENCY, left_out, why)
     about_strength = Basis(n, "rating sets", TIE_IN_STRENGTH, left_out, why)
     return {
-        "mean_consistency": mean_estimate(mean_rows(consistency), instance, about_consistency, settings),
+        "mean_consistency": mean_estimate(mean_rows(consistency), instance, about_consistency, settings, rater=who),
         "consistency_distribution": distribution_keys(distribution(consistency, possible_consistencies(rater.sizes))),
-        "mean_preference_strength": mean_estimate(mean_rows(strength), instance, about_strength, settings, floor=-1.0),
+        "mean_preference_strength": mean_estimate(
+            mean_rows(strength), instance, about_strength, settings, floor=-1.0, rater=who
+        ),
         "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(rater.sizes))),
     }
 
@@ -140,7 +148,18 @@ def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
             "no verdict but ties",
         ),
         settings,
+        rater=rater.positions.rater,
     )
+
+
+def few_raters_note(people: Rater) -> list[str]:
+    """Return a note where three people of five or more gave over half of the ratings; else nothing."""
+    outcomes = people.rated.outcomes
+    given = np.sort(np.bincount(outcomes.rater[~np.isnan(outcomes.verdict)]))[::-1]
+    share = float(given[:FEW].sum() / max(given.sum(), 1))
+    if np.count_nonzero(given) < MIN_CLUSTERS or share <= FEW_GAVE:
+        return []
+    return [FEW_RATERS.format(few=FEW, share=share)]
 
 
 def _count(chosen: BoolArray) -> int:

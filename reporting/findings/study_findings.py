@@ -24,6 +24,7 @@ def findings(
     question: str = "",
     ties: Ties = "half",
     epsilon: float = DEFAULT_EPSILON,
+    two_way: bool = False,
 ) -> dict[str, Any]:
     """Compute all findings of a study.
 
@@ -35,6 +36,7 @@ def findings(
     question        : the key of the question that they are about; the main one when left out
     ties            : how Bradley-Terry strengths treat ties
     epsilon         : how much less than a person a judge may agree with people and still replace one
+    two_way         : whether intervals are over instances and raters, where a number has several raters
     """
     chosen = None if batches is None else tuple(batch.name for batch in batches)
     about = question_named(study, question)
@@ -49,6 +51,7 @@ def findings(
         ties=ties,
         question=about,
         epsilon=epsilon,
+        two_way=two_way,
     )
     return findings_under(study, filters)
 

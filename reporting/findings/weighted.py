@@ -48,11 +48,14 @@ def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any
 
 
 def _estimates(rater: Rater, known: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
-    sums, instance = _sums(rater)[known], rater.sets.instance[known]
+    sums, instance, who = _sums(rater)[known], rater.sets.instance[known], rater.sets.rater[known]
     drawn = ratio(sums.sum(axis=0))
     weighted = inverse_probability_weighted(sums, rater.chance[known])
     consistency, strength, a, tie, b, wins = (
-        {**mean_estimate(weighted[:, place], instance, basis, settings, floor=floor), "as_drawn": number(value)}
+        {
+            **mean_estimate(weighted[:, place], instance, basis, settings, floor=floor, rater=who),
+            "as_drawn": number(value),
+        }
         for place, (basis, floor, value) in enumerate(zip(_bases(rater, known), FLOORS, drawn.tolist(), strict=True))
     )
     shares: dict[str, Estimate] = {"a": a, "tie": tie, "b": b}

@@ -93,7 +93,9 @@ def agreement_with_people(given: MeasureInput) -> Estimate:
     verdict, people = _beside_people(given)
     found = votes_agreement(verdict, people)
     basis = Basis(found.n, "votes", TIE_EQUALS_TIE, found.left_out, NO_VERDICTS)
-    return given.share(vote_sums(verdict, people), given.people_votes.instance, basis)
+    votes = given.people.rated.outcomes
+    rows = vote_sums(verdicts_beside(given.rater.rated.outcomes, votes), votes.verdict[:, np.newaxis])
+    return given.share(rows, votes.instance, basis, rater=votes.rater)
 
 
 @measure("agreement_with_majority", _("Agrees with their majority"), kinds=(JUDGE,))

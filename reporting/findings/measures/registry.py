@@ -37,15 +37,25 @@ class MeasureInput:
         """People's votes by pair."""
         return units(self.people.rated.outcomes)
 
-    def share(self, rows: FloatArray, instance: IntArray, basis: Basis) -> Estimate:
-        """Return a share of units that are 0 or 1, from (n, 2) numerators and denominators, with its interval."""
-        return share_estimate(rows, instance, basis, self.settings)
+    def share(self, rows: FloatArray, instance: IntArray, basis: Basis, *, rater: IntArray | None = None) -> Estimate:
+        """Return a share of units that are 0 or 1, from (n, 2) numerators and denominators, with its interval.
+
+        rater : (n,) codes, where each unit has one rater: two-way intervals need them
+        """
+        return share_estimate(rows, instance, basis, self.settings, rater=rater)
 
     def mean(
-        self, rows: FloatArray, instance: IntArray, basis: Basis, *, floor: float = 0.0, ceiling: float = 1.0
+        self,
+        rows: FloatArray,
+        instance: IntArray,
+        basis: Basis,
+        *,
+        floor: float = 0.0,
+        ceiling: float = 1.0,
+        rater: IntArray | None = None,
     ) -> Estimate:
         """Return a mean or a difference in a range, from (n, 2) sums and weights, with its interval."""
-        return mean_estimate(rows, instance, basis, self.settings, floor=floor, ceiling=ceiling)
+        return mean_estimate(rows, instance, basis, self.settings, floor=floor, ceiling=ceiling, rater=rater)
 
     def statistic(
         self, rows: FloatArray, instance: IntArray, statistic: Statistic, basis: Basis, *, ceiling: float = math.inf

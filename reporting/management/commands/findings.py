@@ -32,6 +32,11 @@ class Command(TandemCommand):
             "(default), 0.15 for skilled raters, 0.2 for experts",
         ),
         argument("--ties", choices=get_args(Ties), default="half", help="how Bradley-Terry strengths treat ties"),
+        argument(
+            "--two-way",
+            action="store_true",
+            help="intervals over instances and raters, where a number has several raters",
+        ),
         argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
     )
 
@@ -49,5 +54,6 @@ class Command(TandemCommand):
             ties=options["ties"],
             seed=options["seed"],
             epsilon=epsilon_named(options["epsilon"]),
+            two_way=options["two_way"],
         )
         self.say_numbers(numbers, options["format"], as_text)

@@ -30,7 +30,7 @@ def rater_of(name: str, kind: str, rows: Sequence[Row], chance: Mapping[int, flo
     first_is_a = np.ones(len(rows), dtype=bool)
     unknown = np.full(len(rows), np.nan)
     rated = RatedPairs(outcomes, first_is_a, codes, known, unknown, unknown, np.zeros(len(rows), dtype=np.int64))
-    return rater(name, kind, rated, Positions(column[0], outcomes.verdict), {}, drop_incomplete=False)
+    return rater(name, kind, rated, Positions(column[0], outcomes.verdict, outcomes.rater), {}, drop_incomplete=False)
 
 
 def configuration_data(
