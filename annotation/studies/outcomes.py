@@ -246,6 +246,7 @@ def _rated(votes: Votes, rows: Rows) -> RatedPairs:
         raters=tuple(codes[place] for place in by_code),
         chance=votes.chance[at],
         seconds=votes.seconds[at],
+        shown=votes.shown[at],
         strength=votes.strength[at],
         tie_kind=votes.tie_kind[at].astype(np.int64),
     )

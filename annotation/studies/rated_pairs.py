@@ -19,6 +19,8 @@ class RatedPairs:
     chance        : (n,) inclusion probability of the instance, recorded by the HIT of the verdict (for a judge: by all
                     HITs of the instance); NaN where none is recorded
     seconds       : (n,) active seconds that the rater spent on the pair; NaN where not recorded, and for judges
+    shown         : (n,) ascends in the order in which a person was shown the pairs, over all configurations; NaN where not
+                    recorded, and for judges
     strength      : (n,) of preferences, 1 slightly and 2 much; NaN where not known or not asked
     tie_kind      : (n,) of ties, `GOOD` or `BAD`; 0 where not known or not asked
     asked         : of people, where it asks for strengths or kinds of ties: the question
@@ -29,6 +31,7 @@ class RatedPairs:
     raters: tuple[str, ...]
     chance: FloatArray
     seconds: FloatArray
+    shown: FloatArray
     strength: FloatArray
     tie_kind: IntArray
     asked: Question | None = None
@@ -41,6 +44,7 @@ class RatedPairs:
             first_is_a=self.first_is_a[rows],
             chance=self.chance[rows],
             seconds=self.seconds[rows],
+            shown=self.shown[rows],
             strength=self.strength[rows],
             tie_kind=self.tie_kind[rows],
         )

@@ -20,6 +20,9 @@ from annotation.studies.rated_pairs import BAD, GOOD
 # surplus       : another assignment had already filled the slot
 EXCLUSIONS = ("withdrawn", "check", "excluded", "not_submitted", "surplus")
 
+# Columns of an answer that are read; and the strength and kind of a tie where a question asks for them.
+OF_ANSWER = ("verdict", "display__a_is_left", "active_seconds", "display__position")
+
 
 @dataclass(frozen=True, eq=False)
 class Votes:
@@ -32,6 +35,7 @@ class Votes:
     first_is_a : (n,) whether A's text was shown first
     chance     : (n,) inclusion probability that the HIT records; NaN where none is
     seconds    : (n,) active seconds on the pair; NaN where not recorded
+    shown      : (n,) ascends in the order in which a person was shown the pairs; NaN for a pair without an answer
     strength   : (n,) 1 slightly, 2 much; NaN where not known. Read where the question asks for more than a verdict
     tie_kind   : (n,) `GOOD`, `BAD`; 0 where not known. Likewise
     left_out   : (n_left,) primary keys of the pairs of answers that are left out
@@ -45,6 +49,7 @@ class Votes:
     first_is_a: BoolArray
     chance: FloatArray
     seconds: FloatArray
+    shown: FloatArray
     strength: FloatArray
     tie_kind: FloatArray
     left_out: IntArray
@@ -73,7 +78,7 @@ def read_votes(study: Study, hits: QuerySet[Hit], batches: Collection[int], *, s
     whole = ("strength", kinds) if question.strength or question.tie_kinds else ()
     of_pair = ("display__assignment_id", "display__pair_id")
     stored = Rating.objects.of_question(question.number).filter(stage=stage, display__assignment__hit__in=hits)
-    answers = number_columns(stored.order_by(), *of_pair, "verdict", "display__a_is_left", "active_seconds", *whole)
+    answers = number_columns(stored.order_by(), *of_pair, *OF_ANSWER, *whole)
     row, pair = places(given.key, answers[0]), answers[1].astype(np.int64)
     out = ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
 
@@ -100,8 +105,9 @@ def read_votes(study: Study, hits: QuerySet[Hit], batches: Collection[int], *, s
         first_is_a=values[1] != 0,
         chance=chance,
         seconds=seconds,
-        strength=values[3] if whole else np.full(len(of), np.nan),
-        tie_kind=values[4] if whole else np.zeros(len(of)),
+        shown=of * (1 + np.max(values[3], initial=0, where=~np.isnan(values[3]))) + values[3],
+        strength=values[4] if whole else np.full(len(of), np.nan),
+        tie_kind=values[5] if whole else np.zeros(len(of)),
         left_out=pair[out],
         reason=given.reasons[:, row[out]].argmax(axis=0),
     )

@@ -177,6 +177,7 @@ def _rated(selection: Selection, judge: Judge, rows: Rows, verdict: FloatArray, 
         raters=(f"judge:{judge.name}",) if len(verdict) else (),
         chance=selection.chance[rows.instance],
         seconds=unknown,
+        shown=unknown,
         strength=unknown,
         tie_kind=np.zeros(len(verdict), dtype=np.int64),
     )

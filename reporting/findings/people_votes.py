@@ -96,20 +96,28 @@ def people_votes(everything: Sequence[ConfigurationData]) -> PeopleVotes:
             "on_left": np.where(rated.first_is_a, outcomes.verdict, -outcomes.verdict) + 0.0,
             "a_is_left": rated.first_is_a,
             "seconds": rated.seconds,
+            "shown": rated.shown,
             "characters": _looked_up(keys, pairs.instance * width + pairs.index, pairs.length_a + pairs.length_b)[unit],
             "unit_configuration": np.full(len(keys), number),
             "unit_instance": instances[number][keys // width],
         }
         parts.append(columns)
         units += len(keys)
-    return PeopleVotes(people, systems, **{name: np.concatenate([part[name] for part in parts]) for name in _NOTHING})
+    together = {name: np.concatenate([part[name] for part in parts]) for name in _NOTHING}
+    order = np.argsort(together.pop("shown"), kind="stable")
+    return PeopleVotes(
+        people,
+        systems,
+        **{name: values if name in _OF_UNITS else values[order] for name, values in together.items()},
+    )
 
 
+_OF_UNITS = ("unit_configuration", "unit_instance")
 _NOTHING: dict[str, np.ndarray] = {
     **{name: np.zeros(0, dtype=np.int64) for name in ("person", "configuration", "instance", "unit", "a", "b")},
-    **{name: np.zeros(0) for name in ("verdict", "on_left", "seconds", "characters")},
+    **{name: np.zeros(0) for name in ("verdict", "on_left", "seconds", "characters", "shown")},
     "a_is_left": np.zeros(0, dtype=bool),
-    **{name: np.zeros(0, dtype=np.int64) for name in ("unit_configuration", "unit_instance")},
+    **{name: np.zeros(0, dtype=np.int64) for name in _OF_UNITS},
 }
 
 

@@ -29,7 +29,9 @@ def rater_of(name: str, kind: str, rows: Sequence[Row], chance: Mapping[int, flo
     known = np.array([(chance or {}).get(row[0], np.nan) for row in rows], dtype=np.float64)
     first_is_a = np.ones(len(rows), dtype=bool)
     unknown = np.full(len(rows), np.nan)
-    rated = RatedPairs(outcomes, first_is_a, codes, known, unknown, unknown, np.zeros(len(rows), dtype=np.int64))
+    rated = RatedPairs(
+        outcomes, first_is_a, codes, known, unknown, unknown, unknown, np.zeros(len(rows), dtype=np.int64)
+    )
     return rater(name, kind, rated, Positions(column[0], outcomes.verdict, outcomes.rater), {}, drop_incomplete=False)
 
 

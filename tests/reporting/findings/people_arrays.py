@@ -42,8 +42,16 @@ def configuration_of(
         rater=np.array([people.index(vote[2]) for vote in votes], dtype=int),
         weight=np.ones(len(votes)),
     )
+    shown = np.arange(len(votes), dtype=float)
     rated = RatedPairs(
-        outcomes, first_is_a, people, np.full(len(votes), np.nan), np.array([vote[5] for vote in votes], dtype=float)
+        outcomes,
+        first_is_a,
+        people,
+        np.full(len(votes), np.nan),
+        np.array([vote[5] for vote in votes], dtype=float),
+        shown,
+        np.full(len(votes), np.nan),
+        np.zeros(len(votes), dtype=int),
     )
     half = np.full(len(instance), characters / 2)
     return ConfigurationData(
@@ -54,7 +62,12 @@ def configuration_of(
         ),
         separability=Separability(None, np.full(n, np.nan), None, "not computed"),
         people=rater(
-            "people", "person", rated, Positions(codes, by_position(verdict, first_is_a)), {}, drop_incomplete=False
+            "people",
+            "person",
+            rated,
+            Positions(codes, by_position(verdict, first_is_a), outcomes.rater),
+            {},
+            drop_incomplete=False,
         ),
         judges=(),
         chosen=[],

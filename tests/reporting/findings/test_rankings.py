@@ -44,7 +44,7 @@ def voter(votes: Sequence[Vote], instances: Sequence[str]) -> Rater:
     )
     unknown = np.full(n, np.nan)
     no_kind = np.zeros(n, dtype=np.int64)
-    rated = RatedPairs(outcomes, np.ones(n, dtype=bool), people, unknown, unknown, unknown, no_kind)
+    rated = RatedPairs(outcomes, np.ones(n, dtype=bool), people, unknown, unknown, unknown, unknown, no_kind)
     positions = Positions(outcomes.instance, outcomes.verdict)
     return rater(PEOPLE, "person", rated, positions, {}, drop_incomplete=False)
 
