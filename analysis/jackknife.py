@@ -36,7 +36,10 @@ def student_tail(t: float, df: float) -> float:
     if math.isnan(t) or not df > 0:
         raise AnalysisError(f"need a number t and df above 0, got {t} and {df}")
     square = t * t
-    tail = 0.5 * _incomplete_beta(df / (df + square), df / 2, 0.5) if math.isfinite(square) else 0.0
+    if square < df:  # the smaller argument is the exact one
+        tail = 0.5 * (1 - _incomplete_beta(square / (df + square), 0.5, df / 2))
+    else:
+        tail = 0.5 * _incomplete_beta(df / (df + square), df / 2, 0.5) if math.isfinite(square) else 0.0
     return tail if t >= 0 else 1 - tail
 
 

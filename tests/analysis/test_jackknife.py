@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analysis.bootstrap import ratio
@@ -34,6 +34,7 @@ def test_quantile_of_the_printed_table(df, quantile):
 
 
 @given(st.floats(-8, 8), st.integers(1, 400))
+@example(1e-6, 70)
 def test_tail_is_the_integral_of_the_density(t, df):
     assert student_tail(t, df) == pytest.approx(plain_tail(t, df), abs=1e-9)
 

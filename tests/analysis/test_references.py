@@ -8,7 +8,6 @@ import pytest
 from analysis.agreement import cohen_kappa, krippendorff_alpha
 from analysis.dawid_skene import dawid_skene
 from analysis.ranking import bradley_terry, elo, win_rates
-from analysis.replacement import prediction_powered_win_rate
 
 pytestmark = pytest.mark.slow  # the packages take seconds to import
 CLOSE = {"atol": 1e-6, "rtol": 0}
@@ -103,27 +102,6 @@ def test_alpha_is_evalicas(evalica, rng, level):
     units[rng.random(units.shape) < 0.3] = np.nan
     frame = evalica.pd.DataFrame(units.T)  # raters are rows there
     assert krippendorff_alpha(units, level) == pytest.approx(evalica.alpha(frame, level).alpha, abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_prediction_powered_rate_is_ppi_pythons(seed):
-    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
-
-    rng = np.random.default_rng(seed)
-    truth = rng.random(1_030)
-    people, judge = np.clip(truth + rng.normal(0, [[0.1], [0.3]], (2, 1_030)), 0, 1)
-    people[30:] = np.nan
-    found = prediction_powered_win_rate(people, judge)
-    columns = (people[:30], judge[:30], judge[30:])
-    assert 0 < found.coefficient < 1
-    assert found.estimate == pytest.approx(float(ppi_mean_pointestimate(*columns).item()), abs=1e-6)
-    # Its interval is normal and has variances by n; ours is Student's t and has them by n - 1: compared at one standard error.
-    low, high = (one.item() for one in ppi_mean_ci(*columns, alpha=0.05, lam=found.coefficient))
-    theirs = (high - low) / 2 / 1.959963984540054
-    rest, unrated = columns[0] - found.coefficient * columns[1], found.coefficient * columns[2]
-    by_n = np.sqrt(rest.var() / 30 + unrated.var() / 1_000)
-    assert theirs == pytest.approx(by_n, abs=1e-6)
-    assert found.standard_error == pytest.approx(np.sqrt(rest.var(ddof=1) / 30 + unrated.var(ddof=1) / 1_000), abs=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:The (inplace|copy) keyword")
