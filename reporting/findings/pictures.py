@@ -67,14 +67,6 @@ OF_STUDY = {
         ),
         gettext_lazy("Agreement of each judge with people, less that of people with one another."),
     ),
-    "confusion": Kind(
-        agreement.confusion,
-        gettext_lazy(
-            "Table of shaded cells for each judge: its verdicts by the majority of people's votes, as numbers of pairs."
-        ),
-        gettext_lazy("What judges say where most people say A, tie or B."),
-        bars=False,
-    ),
     "pooled-consistency": Kind(
         _pooled,
         gettext_lazy(

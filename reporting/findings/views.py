@@ -24,6 +24,7 @@ from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, figure
 from reporting.findings.raters_section import raters_section
 from reporting.findings.study_findings import findings_under
+from reporting.findings.verdicts import verdict_text
 
 CONFIGURATIONS_PER_PAGE = 10
 MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
@@ -45,6 +46,10 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
             name.replace("-", "_"): _figure(study, name, numbers["configurations"], filters) for name in OF_STUDY
         },
         "answer": [_sentence(one) for one in numbers["answer"]],
+        "judge_verdicts": [
+            {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
+            for one in numbers["replacement"]
+        ],
         "raters": raters_section(study, numbers, request.GET, query_of(filters)),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),

@@ -1,18 +1,15 @@
 """How far judges agree with people and people with one another, what judges confuse, and who prefers what is shown first."""
 
 from collections import Counter
-from typing import Any
 
-from reporting.core.charts import Findings, Spec, quantity, shorten
-from reporting.core.themes import THEMES
-from reporting.findings.charts.common import COLUMN, column_spec, nothing, study_captions
+from reporting.core.charts import Findings, Spec, shorten
+from reporting.findings.charts.common import column_spec, nothing, study_captions
 from reporting.findings.charts.dots import Row, dot_rows, first_series, point
 
 MAX_PANELS = 8
 INTERVALS = "bars: 95% intervals over instances"
 JUDGE, OTHERS = "judge with people", "people with one another, same pairs"
 NO_JUDGE = "no judge has rated pairs that two people rated"
-VERDICTS = {"a": "A", "tie": "tie", "b": "B"}
 AGREEMENT = "Share of votes that agree"
 
 
@@ -130,62 +127,3 @@ def _names(found: Findings) -> list[tuple[str, Findings]]:
         )
         for one in found["configurations"]
     ]
-
-
-def confusion(found: Findings, theme: str) -> Spec:
-    """Cells: the judge's verdicts by the majority of people's votes, over all configurations."""
-    judges = [one for one in found.get("confusion") or () if one["pairs"]]
-    if not judges:
-        return nothing("Judges' verdicts by people's majority", NO_JUDGE, theme)
-    rows: list[dict[str, Any]] = []
-    for one in judges:
-        for majority, verdicts in one["counts"].items():
-            of = sum(verdicts.values())
-            rows += [
-                {
-                    "judge": f"{shorten(one['judge'])} (n = {one['pairs']})",
-                    "majority": VERDICTS[majority],
-                    "verdict": VERDICTS[verdict],
-                    "pairs": n,
-                    "share": n / of if of else 0.0,
-                }
-                for verdict, n in verdicts.items()
-            ]
-    colours = THEMES[theme]
-    order = list(VERDICTS.values())
-    x = {"field": "verdict", "type": "nominal", "sort": order, "title": "Judge", "axis": {"labelAngle": 0}}
-    y = {"field": "majority", "type": "nominal", "sort": order, "title": "People's majority"}
-    shade = {"domain": [0, 1], "range": [colours.background, colours.raters[0]]}
-    cells = {
-        "mark": {"type": "rect", "stroke": colours.grid},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "color": quantity("share", "Share of the row", scale=shade, legend={"format": ".0%"}),
-        },
-    }
-    text = {
-        "mark": {"type": "text", "fontSize": 13},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "text": {"field": "pairs", "type": "quantitative"},
-            "color": {
-                "condition": {"test": {"field": "share", "gt": 0.55}, "value": colours.background},
-                "value": colours.ink,
-            },
-        },
-    }
-    side = COLUMN // 2 - 40
-    names = list(dict.fromkeys(row["judge"] for row in rows))
-    body = {
-        "data": {"values": rows},
-        "facet": {"field": "judge", "type": "nominal", "sort": names, "title": None},
-        "columns": 2,
-        "spec": {"width": side, "height": side, "layer": [cells, text]},
-    }
-    title = [
-        "Judges' verdicts by people's majority",
-        "pairs; shade: share of the row; pairs without a majority are left out",
-    ]
-    return column_spec(body, title, study_captions(found), theme)

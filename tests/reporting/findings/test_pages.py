@@ -86,7 +86,16 @@ def test_sections_fold_and_hold_the_targets_of_links(built: Built) -> None:
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
     # A browser opens the `details` around a link's target, so each target lies inside, not on it.
     folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
-    assert folded == ["rankings", "separability", "agreement", "position", "raters", "configuration-1", "data"]
+    assert folded == [
+        "rankings",
+        "judges",
+        "separability",
+        "agreement",
+        "position",
+        "raters",
+        "configuration-1",
+        "data",
+    ]
     assert page.count('<details class="dropdown downloads">') == 1
 
 
