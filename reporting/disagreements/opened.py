@@ -1,0 +1,127 @@
+"""The pairs of one page with their texts, all votes of people and all judgments, in a fixed number of queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Prefetch, Q
+
+from annotation.core.aggregates import grouped
+from annotation.models import Assignment, Batch, Pair, Rating, Study
+from annotation.questions.questions import MAIN
+from judging.models import Judgment
+from reporting.disagreements.pair_table import OfConfiguration
+
+RELATED = ("matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b")
+
+
+@dataclass(frozen=True)
+class PersonVotes:
+    """What one person gave on a pair: the vote of each stage, and the side that showed A."""
+
+    rater: str
+    a_is_left: bool
+    arm: str
+    first: Rating | None
+    revised: Rating | None
+
+
+@dataclass(frozen=True)
+class OpenedPair:
+    """A pair with all that was said of it."""
+
+    pair: Pair
+    people: list[PersonVotes]
+    judges: dict[str, list[Judgment]] = field(default_factory=dict)
+
+
+def opened(
+    study: Study,
+    places: Sequence[tuple[OfConfiguration, int, int]],
+    *,
+    question: int = MAIN,
+    batches: Sequence[str] | None = None,
+    judges: Sequence[str] | None = None,
+) -> list[OpenedPair | None]:
+    """Load some pairs, in the order given, with the votes that findings count on them, and their judgments; `None` for one that is gone.
+
+    places : configuration, code of the instance there, and index of the pair
+    """
+    if not places:
+        return []
+    keys = [(one.instance_ids[instance], *one.systems, index) for one, instance, index in places]
+    wanted = reduce(or_, (_is(*key) for key in keys))
+    said = (
+        Judgment.objects.of_question(question)
+        .filter(run__study=study)
+        .exclude(status=Judgment.Status.PENDING)
+        .select_related("run__judge")
+        .order_by("run__judge__name", "run__created_at", "repeat", "negated", "order")
+    )
+    if judges is not None:
+        said = said.filter(run__judge__name__in=judges)
+    pairs = (
+        Pair.objects.filter(wanted, matchup__instance__study=study)
+        .select_related(*RELATED)
+        .prefetch_related(Prefetch("judgments", said, to_attr="said"))
+    )
+    found: dict[tuple[str, str, str, int], Any] = {
+        (pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name, pair.index): pair
+        for pair in pairs
+    }
+    votes = _votes(study, [pair.pk for pair in found.values()], question, batches)
+    return [
+        pair and OpenedPair(pair, votes.get(pair.pk, []), grouped((one.run.judge.name, one) for one in pair.said))
+        for pair in map(found.get, keys)
+    ]
+
+
+def _is(instance_id: str, system_a: str, system_b: str, index: int) -> Q:
+    return Q(
+        matchup__instance__instance_id=instance_id,
+        matchup__system_a__name=system_a,
+        matchup__system_b__name=system_b,
+        index=index,
+    )
+
+
+def _votes(
+    study: Study, pairs: Sequence[int], question: int, batches: Sequence[str] | None
+) -> dict[int, list[PersonVotes]]:
+    """Return people's counted votes on each pair, by their codes."""
+    rating = Batch.objects.for_rating().filter(study=study)
+    if batches is not None:
+        rating = rating.filter(name__in=batches)
+    # Start from the few displays, not the many assignments.
+    counted = Assignment.objects.counted().filter(displays__pair__in=pairs, hit__batch__in=rating)
+    ratings = (
+        Rating.objects.of_every_question()
+        .filter(question__in=[question, MAIN], display__pair__in=pairs)
+        .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
+        .select_related("display__assignment__annotator")
+        .order_by("display__assignment__annotator__code", "display__assignment_id", "display_id", "question")
+    )
+    by_display = grouped((one.display_id, one) for one in ratings)
+    return grouped(
+        (found[0].display.pair_id, _of_person(found, question))
+        for found in by_display.values()
+        if any(one.question == question for one in found)
+    )
+
+
+def _of_person(found: list[Rating], question: int) -> PersonVotes:
+    display = found[0].display
+    by_stage = {one.stage: one for one in found if one.question == question}
+    main = {one.stage: one for one in found if one.question == MAIN}
+    for stage, one in by_stage.items():  # reasons are kept with the main question
+        if stage in main:
+            one.reason = main[stage].reason
+    return PersonVotes(
+        rater=display.assignment.annotator.code,
+        a_is_left=display.a_is_left,
+        arm=display.assignment.arm,
+        first=by_stage.get(Rating.Stage.FIRST),
+        revised=by_stage.get(Rating.Stage.REVISED),
+    )

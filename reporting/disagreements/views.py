@@ -1,0 +1,88 @@
+"""The page of disagreements."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
+
+from analysis.types import FloatArray
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Study
+from reporting.core.questions import question_choice
+from reporting.disagreements.choosing import JUDGE, PEOPLE, REVISED, Asked, asked_of, chosen, sizes
+from reporting.disagreements.opened import opened
+from reporting.disagreements.pair_table import PairTable
+from reporting.disagreements.reading import read_table
+from reporting.findings.asked import judge_names
+
+A_PAGE = 20
+KINDS = {
+    JUDGE: _("A judge against the people’s majority"),
+    PEOPLE: _("People among themselves"),
+    REVISED: _("Before and after the second stage"),
+}
+
+
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """List the pairs on which raters disagree, each with its texts, votes and rationales."""
+    asked = asked_of(study, request.GET)
+    table = read_table(study, asked.filters)
+    apart = sizes(table, asked)
+    page = Paginator(chosen(table, asked, apart).tolist(), A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "asked": asked,
+        "kinds": [(name, label) for name, label in KINDS.items() if name != REVISED or study.is_two_stage],
+        "datasets": sorted({one.dataset for one in table.configurations}),
+        "systems": sorted({name for one in table.configurations for name in one.systems}),
+        "chosen_systems": (*asked.systems, "", "")[:2],
+        "judges": judge_names(study),
+        "bins": range(1, 1 + max((len(one.edges) - 1 for one in table.configurations), default=0)),
+        "page": page,
+        "rows": _rows(study, asked, table, apart, list(page)),
+        "query": asked.query(),
+        "question": question_choice(
+            study,
+            asked.filters.question,
+            lambda one: replace(asked, filters=replace(asked.filters, question=one)).query() or "question=",
+        ),
+    }
+    return TemplateResponse(request, "reporting/disagreements/disagreements.html", context)
+
+
+def _rows(
+    study: Study, asked: Asked, table: PairTable, apart: dict[str, FloatArray], rows: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return what the page shows of each pair."""
+    filters = asked.filters
+    places = [
+        (table.configurations[table.configuration[row]], int(table.instance[row]), int(table.index[row]))
+        for row in rows
+    ]
+    found = opened(study, places, question=filters.question_number, batches=filters.batches, judges=filters.judges)
+    counts = table.counts[list(rows)].astype(int).tolist()
+    return [
+        {
+            "opened": one,
+            "votes": count,
+            "separability": _bin(table, row),
+            "kinds": [KINDS[kind] for kind, size in apart.items() if size[row] > 0],
+            "size": max(float(size[row]) for size in apart.values()),
+            "judges": {
+                name: table.judges[f"judge:{name}"][row] for name in one.judges if f"judge:{name}" in table.judges
+            },
+        }
+        for one, count, row in zip(found, counts, rows, strict=True)
+        if one is not None
+    ]
+
+
+def _bin(table: PairTable, row: int) -> tuple[float, float] | None:
+    """Return the edges of a pair's separability bin."""
+    place, edges = int(table.bin[row]), table.configurations[table.configuration[row]].edges
+    return (edges[place], edges[place + 1]) if place >= 0 else None
