@@ -17,6 +17,7 @@ FIRST = "flags"
 Row = dict[str, Any]
 # Headings, and what a column sorts by: the largest first, unknown values last.
 SORTS: dict[str, tuple[str | Promise, Callable[[Row], float | None]]] = {
+    FIRST: (_("To look at"), lambda row: len(row["flags"])),
     "ratings": (_("Ratings"), lambda row: row["ratings"]),
     "consistency": (_("Mean consistency"), lambda row: row["consistency"]["value"]),
     "agreement": (_("Agreement with others"), lambda row: row["agreement"]["value"]),
@@ -24,7 +25,6 @@ SORTS: dict[str, tuple[str | Promise, Callable[[Row], float | None]]] = {
     "seconds": (_("Seconds a pair"), lambda row: row["seconds_median"]),
     "gold": (_("Known answers"), lambda row: row["gold"]["share"]),
     "influence": (_("Moves a win rate by"), lambda row: _size(row["influence"]["win_rate"]["change"])),
-    FIRST: (_("To look at"), lambda row: len(row["flags"]) or None),
 }
 
 
