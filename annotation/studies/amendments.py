@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 
 from annotation.core.errors import AmendmentNeeded, SettingFixed
 from annotation.models import Assignment, Batch, Event, Rating, Study
@@ -19,6 +20,8 @@ FIXED_BY_VOTES = FIXED_BY_DRAWS | {
     *("ties_allowed", "pair_order"),
     *("strength", "tie_kinds", "question_key", "criteria", "first_reason"),
 }
+# The answers that have what a question asks for beside a verdict.
+ANSWERED = {"strength": Q(strength__isnull=False), "tie_kinds": ~Q(tie_kind="")}
 FOR_RESEARCHERS = frozenset({"title"})  # seen by researchers only, so no amendment
 
 
@@ -44,6 +47,7 @@ def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
         if before == after:
             changed.remove("criteria")
         _refuse_other_keys(study, [one["key"] for one in before], [one.get("key") for one in after])
+    _refuse_to_hide(study, changes)
     if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
         raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
     if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
@@ -63,6 +67,23 @@ def _refuse_other_keys(study: Study, before: Sequence[str], after: Sequence[obje
             raise SettingFixed(
                 ["criteria"], f"there are answers to {before[number - 1]}, which keeps its key and place"
             )
+
+
+def _refuse_to_hide(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
+    """Refuse to switch off strengths or kinds of ties that answers have, since exports would leave them out.
+
+    Imported ratings count too.
+    Raises: SettingFixed.
+    """
+    criteria = list(zip(*changes.get("criteria", ([], [])), strict=False))
+    for switch, answered in ANSWERED.items():
+        further = ((before.get(switch), after.get(switch)) for before, after in criteria)
+        for number, (before, after) in enumerate([changes.get(switch, (False, False)), *further]):
+            if before and not after and _ratings(study).filter(answered, question=number).exists():
+                setting = "criteria" if number else switch
+                raise SettingFixed(
+                    [setting], f"answers to {study.questions[number].key} have it (imported ones too), and would lose it"
+                )
 
 
 def needs_amendment(study: Study, changed: set[str], reason: str) -> bool:
@@ -98,7 +119,8 @@ def _storable(value: Any) -> Any:
 
 
 def _has_votes(study: Study) -> bool:
-    collected = Rating.objects.of_every_question().filter(
-        display__assignment__hit__batch__origin=Batch.Origin.COLLECTED
-    )
-    return collected.filter(display__assignment__hit__batch__study=study).exists()
+    return _ratings(study).filter(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED).exists()
+
+
+def _ratings(study: Study) -> QuerySet[Rating]:
+    return Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=study)

@@ -191,11 +191,13 @@ def _answers(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tu
 
 def _reasons(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tuple[str, ...]:
     """Return what the worker wrote on each pair; MTurk leaves out the columns without any text."""
-    found = tuple(record.get(column, "").strip() for column in asked.reason_columns)
+    found = tuple(record.get(column, "") for column in asked.reason_columns)
     for column, reason in zip(asked.reason_columns, found, strict=True):
-        if asked.least is not None and len(reason) < asked.least:
-            problems.append(f"{column} has {len(reason)} characters; this study needs {asked.least} on every pair")
-    return found
+        # Counted as the worker's browser does, which lets blanks pass: what MTurk's page took is not refused here.
+        length = len(reason.encode("utf-16-le")) // 2
+        if asked.least is not None and length < asked.least:
+            problems.append(f"{column} has {length} characters; this study needs {asked.least} on every pair")
+    return tuple(reason.strip() for reason in found)
 
 
 def _seconds(text: str, problems: list[str]) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.consistency import consistency, matchup_means, preference_strength, rating_sets
-from annotation.core.errors import BadFile
+from annotation.core.errors import BadFile, SettingFixed
 from annotation.importing.content import StoredInstances
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.mturk_results import import_mturk
@@ -17,6 +17,7 @@ from annotation.models import Annotator, Assignment, Batch, Display, HitPair, In
 from annotation.questions.questions import Answer
 from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
+from annotation.studies.services import save_settings
 from tests.factories import ask_more, criterion, csv_file, make_study, mturk_row
 
 pytestmark = pytest.mark.engine
@@ -439,6 +440,20 @@ def test_columns_of_questions_that_are_not_asked_are_refused_where_several_are()
     with pytest.raises(BadFile, match=r"column Answer\.pref1_fluence is of a question that the study does not ask"):
         load(row)
     assert load(row, slug="plain")[2].added == 2
+
+
+@pytest.mark.django_db
+def test_what_imported_answers_have_is_not_switched_off() -> None:
+    study = asking()
+    load(mturk_row(answers=[-2, 1], **{"Answer.pref1_fluency": "0good"}))
+    fluency, detail = study.criteria
+
+    with pytest.raises(SettingFixed, match="answers to overall have it"):
+        save_settings(study=study, strength=False)
+    with pytest.raises(SettingFixed, match="answers to fluency have it"):
+        save_settings(study=study, criteria=[{**fluency, "tie_kinds": False}, detail])
+    asked_more = save_settings(study=study, criteria=[fluency, {**detail, "strength": True}])
+    assert save_settings(study=asked_more, criteria=[fluency, detail]).criteria == [fluency, detail]
 
 
 @pytest.mark.django_db
