@@ -15,7 +15,9 @@ const isTyped = (form) => form.elements.reason.value.trim() !== form.dataset.rea
 // Drafts
 
 const DRAFTS = "tandem.reason.";
-const draftOf = (form) => `reason.${hit.owner}.${hit.assignment}.${form.dataset.pair}`;
+const draftsOf = (form) => `reason.${hit.owner}.${hit.assignment}.${form.dataset.pair}.`;
+// Of the version that the server had: another device may have written a newer reason, which an old draft must not replace.
+const draftOf = (form) => `${draftsOf(form)}${form.elements.version.value}`;
 const storageOf = (form) => (isSecond(form) ? "sessionStorage" : "localStorage");
 
 function forget(storage, unwanted) {
@@ -28,8 +30,9 @@ function forget(storage, unwanted) {
   }
 }
 
-const forgetDraft = (form) => forget(storageOf(form), (name) => name === `tandem.${draftOf(form)}`);
+const forgetDrafts = (form) => forget(storageOf(form), (name) => name.startsWith(`tandem.${draftsOf(form)}`));
 const draft = (form) => remembered(draftOf(form), storageOf(form));
+const keepDraft = (form) => remember(draftOf(form), form.elements.reason.value, storageOf(form));
 
 // While it is written
 
@@ -50,7 +53,7 @@ function onReason({ target }) {
   const form = target.form ?? target.closest?.("form");
   if (!form?.matches("[data-second], [data-reason]")) return;
   weigh(form);
-  remember(draftOf(form), form.elements.reason.value, storageOf(form));
+  keepDraft(form);
 }
 for (const name of ["input", "change", "restored"]) document.addEventListener(name, onReason, true);
 
@@ -80,7 +83,7 @@ document.addEventListener("overtaken", ({ target, detail }) => {
 // New parts of the page
 
 document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig: { elt }, xhr } }) => {
-  if (elt.matches("form[data-second]") && xhr.status >= 200 && xhr.status <= 299) forgetDraft(elt);
+  if (elt.matches("form[data-second]") && xhr.status >= 200 && xhr.status <= 299) forgetDrafts(elt);
 });
 
 function dress() {
@@ -90,7 +93,8 @@ function dress() {
     weigh(form);
   }
   for (const form of firsts()) {
-    if (!isTyped(form)) forgetDraft(form);
+    forgetDrafts(form);
+    if (isTyped(form)) keepDraft(form); // what was written while the version before was sent
     weigh(form);
   }
 }

@@ -136,6 +136,15 @@ def test_a_reason_is_lost_neither_before_its_choice_nor_while_it_is_written(begu
     page.wait_for_function("!Object.keys(localStorage).some(name => /^tandem[:.]reason|^tandem:/.test(name))")
     assert (stored(), reasons()) == ({(0, 0): "left-much"}, ["Not chosen yet. And more"])
 
+    # A draft that was left here is older than what another device wrote since.
+    reason(page, 0).press_sequentially("!")
+    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
+    newer = {"choice": "left-much", "reason": "Newer.", "at": timezone.now()}
+    save_vote(assignment=display.assignment, pair_key=display.pair.key, **newer)
+    page.reload()
+    expect(reason(page, 0)).to_have_value("Newer.")
+    assert reasons() == ["Newer."]
+
 
 def test_answers_wait_offline_each_by_itself_and_survive_a_reload(begun: Callable[..., Page]) -> None:
     page = begun(auto_advance=False)
