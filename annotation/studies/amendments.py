@@ -72,7 +72,7 @@ def _refuse_other_keys(study: Study, before: Sequence[str], after: Sequence[obje
 def _refuse_to_hide(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
     """Refuse to switch off strengths or kinds of ties that answers have, since exports would leave them out.
 
-    Imported ratings count too.
+    Imported answers count too.
     Raises: SettingFixed.
     """
     criteria = list(zip(*changes.get("criteria", ([], [])), strict=False))
@@ -80,10 +80,8 @@ def _refuse_to_hide(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> Non
         further = ((before.get(switch), after.get(switch)) for before, after in criteria)
         for number, (before, after) in enumerate([changes.get(switch, (False, False)), *further]):
             if before and not after and _ratings(study).filter(answered, question=number).exists():
-                setting = "criteria" if number else switch
-                raise SettingFixed(
-                    [setting], f"answers to {study.questions[number].key} have it (imported ones too), and would lose it"
-                )
+                key = study.questions[number].key
+                raise SettingFixed(["criteria" if number else switch], f"answers to {key} have it and would lose it")
 
 
 def needs_amendment(study: Study, changed: set[str], reason: str) -> bool:

@@ -642,7 +642,10 @@ def test_reasons_that_are_needed_and_answers_of_other_questions_are_checked() ->
         "line 2: Answer.pref1_fluency is '2'; it must be -1, 0, 0bad, 0good or 1"
     ]
     # A browser counts blanks, and two for a character beyond the basic plane.
-    assert read(result(rows[0], **fluent, **{**why, "Answer.reason1": " So  ", "Answer.reason2": "\U0001f600" * 3})).added == 1
+    assert (
+        read(result(rows[0], **fluent, **{**why, "Answer.reason1": " So  ", "Answer.reason2": "\U0001f600" * 3})).added
+        == 1
+    )
     assert list(Rating.objects.of_question(0).order_by("display__position").values_list("reason", flat=True)) == [
         "So",
         "\U0001f600" * 3,
