@@ -21,7 +21,7 @@ from reporting.findings.inputs import Filters
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.pictures import KINDS as PICTURES
-from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, figure
+from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, figure
 from reporting.findings.raters_section import raters_section
 from reporting.findings.study_findings import findings_under
 from reporting.findings.verdicts import verdict_text
@@ -42,9 +42,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "found": numbers,
         "sections": [_section(study, one, filters) for one in page],
-        "figures": {
-            name.replace("-", "_"): _figure(study, name, numbers["configurations"], filters) for name in OF_STUDY
-        },
+        "figures": by_section(OF_STUDY, lambda name: _figure(study, name, numbers["configurations"], filters)),
         "answer": [_sentence(one) for one in numbers["answer"]],
         "judge_verdicts": [
             {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
@@ -85,7 +83,7 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
         "people": one["raters"][0],
         "judges": one["raters"][1:],
         "weighted": [rater for rater in one["raters"] if "weighted" in rater],
-        "figures": {name.replace("-", "_"): _figure(study, name, [one], filters, **named) for name in OF_CONFIGURATION},
+        "figures": by_section(OF_CONFIGURATION, lambda name: _figure(study, name, [one], filters, **named)),
     }
 
 
