@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Max
 
 from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
@@ -90,6 +92,7 @@ def copy_study(
     group: ResearchGroup,
     title: str = "",
     with_instances: bool = False,
+    each_text: bool = False,
     by: User | None = None,
 ) -> Study:
     """Create a study with the settings of another one, a new seed and consent version 1.
@@ -97,6 +100,8 @@ def copy_study(
     Ratings, batches, raters, roles and the log are not copied.
 
     with_instances : copy systems, instances, generations, matchups, pairs and comparison tables
+    each_text      : copy instances with each text as a system of its own, named SYSTEM/1, SYSTEM/2, …, and with all pairs of
+                     texts; gold and comparison tables, which are about the systems, are left out
     by             : becomes a study admin of the copy
     Raises: AnnotationError if the slug is invalid or taken.
     """
@@ -108,6 +113,8 @@ def copy_study(
             grant_creator_role(user=by, study=copy)
         if with_instances:
             _copy_texts(study, copy)
+        elif each_text:
+            _copy_each_text(study, copy)
 
     settings = {**settings_of(study), "title": title or study.title}
     return ensure_study(slug=slug, group=group, must_be_new=True, on_made=finish, **settings)
@@ -121,6 +128,29 @@ def _copy_texts(source: Study, copy: Study) -> None:
     for instances in _chunks(source):
         store_instances(study=copy, rows=_as_rows(instances), name=source.slug)
         _copy_tables(source, copy, [instance.instance_id for instance in instances])
+
+
+def _copy_each_text(source: Study, copy: Study) -> None:
+    systems = source.systems.annotate(most=Max("generations__index")).exclude(most=None)
+    named = [(f"{one.name}/{n + 1}", one.family) for one in systems for n in range(one.most + 1)]
+    System.objects.bulk_create(
+        System(study=copy, name=name, family=family, position=position) for position, (name, family) in enumerate(named)
+    )
+    for instances in _chunks(source):
+        rows = [
+            replace(
+                row,
+                generations={
+                    f"{system}/{n}": [text]
+                    for system, texts in row.generations.items()
+                    for n, text in enumerate(texts, start=1)
+                },
+                gold=None,
+                matchups=None,
+            )
+            for row in _as_rows(instances)
+        ]
+        store_instances(study=copy, rows=rows, name=source.slug)
 
 
 def _chunks(study: Study) -> Iterator[list[Instance]]:

@@ -23,18 +23,21 @@ class PairFilter:
     systems   : the two compared, in either order
     tags      : instances with any of these
     instances : instances by id
+    off_hits  : also pairs that are on no HIT, where the others are
     """
 
     dataset: str = ""
     systems: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
+    off_hits: bool = False
 
     @property
     def stored(self) -> dict[str, Any]:
         """Its normalised form, as a run stores it."""
         named = {name: sorted(set(getattr(self, name))) for name in ("systems", "tags", "instances")}
-        return {name: value for name, value in {"dataset": self.dataset, **named}.items() if value}
+        given = {"dataset": self.dataset, **named, "off_hits": self.off_hits}
+        return {name: value for name, value in given.items() if value}
 
     @property
     def key(self) -> str:
@@ -69,6 +72,7 @@ def filter_of(stored: Mapping[str, Any]) -> PairFilter:
     """Return the filter that a run has stored."""
     return PairFilter(
         dataset=stored.get("dataset", ""),
+        off_hits=stored.get("off_hits", False),
         **{name: tuple(stored.get(name, ())) for name in ("systems", "tags", "instances")},
     )
 

@@ -198,17 +198,19 @@ def open_failed(run: JudgeRun) -> int:
 def pairs_of(study: Study, batch: Batch | None, only: PairFilter = EVERY_PAIR) -> QuerySet[Pair]:
     """Return the pairs of a run: those on the batch's HITs, or on HITs of the study's rating batches, or else all.
 
+    A filter with `off_hits` has all pairs where no batch is named.
+
     Raises: as `PairFilter.within`
     """
-    return only.within(_pairs_on(study, batch), study)
+    return only.within(_pairs_on(study, batch, off_hits=only.off_hits), study)
 
 
-def _pairs_on(study: Study, batch: Batch | None) -> QuerySet[Pair]:
+def _pairs_on(study: Study, batch: Batch | None, *, off_hits: bool) -> QuerySet[Pair]:
     pairs = Pair.objects.filter(matchup__instance__study=study)
     if batch is not None:
         return pairs.filter(pk__in=HitPair.objects.filter(hit__batch=batch).values("pair_id"))
     batches = study.batches.for_rating()
-    if batches.exists():
+    if not off_hits and batches.exists():
         return pairs.filter(pk__in=HitPair.objects.filter(hit__batch__in=batches.order_by()).values("pair_id"))
     return pairs
 

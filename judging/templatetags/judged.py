@@ -81,6 +81,8 @@ def judged_pairs(run: JudgeRun) -> str:
     parts = [only.dataset, " – ".join(only.systems), *only.tags]
     if count := len(only.instances):
         parts.append(ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count})
+    if only.off_hits:
+        on = _("all pairs of the study, on HITs or not")
     narrowed = ", ".join(filter(None, parts))
     return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
 

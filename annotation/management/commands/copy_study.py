@@ -1,9 +1,9 @@
-"""`copy_study STUDY --to SLUG [--with-instances]`."""
+"""`copy_study STUDY --to SLUG [--with-instances | --each-text]`."""
 
 from typing import Any
 
 from annotation.importing.new_studies import copy_study
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import TandemCommand, argument, one_of
 from annotation.management.commands._settings import FORMAT
 from annotation.members.groups import find_group
 from annotation.studies.services import find_study
@@ -17,7 +17,14 @@ class Command(TandemCommand):
         argument("--to", required=True, metavar="SLUG", help="short name of the copy"),
         argument("--title", default="", help="of the copy (default: the same one)"),
         argument("--group", metavar="SLUG", help="the group that it belongs to (default: the study's own)"),
-        argument("--with-instances", action="store_true", help="also systems, texts, pairs and comparison tables"),
+        one_of(
+            argument("--with-instances", action="store_true", help="also systems, texts, pairs and comparison tables"),
+            argument(
+                "--each-text",
+                action="store_true",
+                help="also texts, each as a system of its own, with all pairs of an instance's texts",
+            ),
+        ),
         FORMAT,
     )
 
@@ -29,6 +36,7 @@ class Command(TandemCommand):
             group=find_group(options["group"]) if options["group"] else study.group,
             title=options["title"],
             with_instances=options["with_instances"],
+            each_text=options["each_text"],
         )
         count = copy.instances.count()
         line = f"study {copy.slug} made with the settings of {study.slug}, {count} instances"

@@ -1,27 +1,40 @@
-"""`manage.py logic_audit`: how consistent judges and people are with themselves."""
+"""logic_audit STUDY [--judge NAME …] [--people] [--question KEY] [--list N] [--format text|json|csv], and to ask first:
+
+--judge NAME --run|--estimate [--sample N] [--seed S] [--dataset NAME] [--repeats R] [--plain]
+[--prompt NAME[:VERSION]] [--in-flight W] [--max-cost X] [--limit N] [--batch-api]
+"""
 
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.core.spreadsheet import csv_lines
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import argument, group, one_of
 from annotation.models import Study
 from annotation.studies.questions import find_question
 from annotation.studies.services import find_study
-from judging.models import Judge
+from judging.audits.services import REPEATS, Audit, auditor, estimate_audit, start_audit
+from judging.management.commands.add_judge import prompt_named
+from judging.management.commands.estimate_run import lines
+from judging.management.commands.run_judge import Command as RunJudge
+from judging.management.commands.run_judge import parse_money, summary_of
+from judging.models import Judge, JudgeRun
 from judging.outcomes.judgments import judges_of
+from judging.runs.judges import find_judge
 from reporting.core.estimates import IntervalSettings
 from reporting.logic.audit import audit
 from reporting.logic.audit_text import COLUMNS, as_rows, as_text
 from reporting.logic.contradictions import contradictions
 from reporting.logic.presentations import judge_presentations, people_presentations
 
+ONLY_WHEN_ASKING = ("sample", "dataset", "repeats", "plain", "prompt", "in_flight", "max_cost", "limit", "batch_api")
 
-class Command(TandemCommand):
+
+class Command(RunJudge):
     help = (
         "Measure how consistent judges are with themselves among the texts of each instance: transitivity, commutativity, "
-        "negation invariance, self-agreement and position. A judge with --order both, --negated and --repeats has them all."
+        "negation invariance, self-agreement and position. --run asks a judge first whatever that needs (the same command "
+        "resumes, and asks nothing twice); --estimate says what it would take."
     )
 
     arguments = (
@@ -33,6 +46,27 @@ class Command(TandemCommand):
             "--list", dest="most", type=int, default=20, metavar="N", help="contradictions listed of each kind (20)"
         ),
         argument("--format", choices=["json", "text", "csv"], default="text"),
+        group(
+            "asking a judge",
+            one_of(
+                argument(
+                    "--run", action="store_true", help="ask all pairs in both orders, plain and negated, repeatedly"
+                ),
+                argument("--estimate", action="store_true", help="say what that would take, and ask nothing"),
+            ),
+            argument("--sample", type=int, metavar="N", help="about N instances, drawn at random (default: all)"),
+            argument("--seed", type=int, default=0, metavar="S", help="draws them (default 0)"),
+            argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
+            argument(
+                "--repeats", type=int, metavar="R", help=f"of each question (default: the judge's, else {REPEATS})"
+            ),
+            argument("--plain", action="store_true", help="leave out the negated question"),
+            argument("--prompt", metavar="NAME[:VERSION]", help="in this wording, a prompt file of your own"),
+            argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
+            argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+            argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
+            argument("--batch-api", action="store_true", help="through the provider's Batch API"),
+        ),
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
@@ -40,7 +74,29 @@ class Command(TandemCommand):
         if options["most"] < 0:
             raise CommandError(f"--list {options['most']}: a number of contradictions is 0 or more")
         question = find_question(study, options["question"]).number
-        judges = _judges(study, options["judge"], question, people=options["people"])
+        if not (options["run"] or options["estimate"]):
+            if given := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name]]:
+                raise CommandError(f"{', '.join(given)}: add --run or --estimate, which these are about")
+            judges = _judges(study, options["judge"], question, people=options["people"])
+            self.show(study, judges, question, options)
+            return
+        wanted = _audit(study, question, options)
+        way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
+        cap = parse_money(options["max_cost"])
+        if options["estimate"]:
+            found = estimate_audit(wanted, limit=options["limit"], way=way)
+            values = {"study": study.slug, "judge": auditor(wanted).name, **found.as_dict()}
+            self.say_result(lines(found, cap), values, options)
+            return
+        run = start_audit(wanted, in_flight=options["in_flight"], max_cost=cap, way=way)
+        self.stderr.write(f"asking judge {run.judge.name}")
+        ended = self.work(run, options["limit"])
+        self.stderr.write(summary_of(run, ended.progress))
+        self.show(study, [*([None] if options["people"] else []), run.judge], question, options)
+        self.conclude(run, ended)
+
+    def show(self, study: Study, judges: list[Judge | None], question: int, options: dict[str, Any]) -> None:
+        """Print the audits of these judges; None stands for people."""
         settings = IntervalSettings()
         raters = []
         for judge in judges:
@@ -59,6 +115,33 @@ class Command(TandemCommand):
             self.say_numbers(found, options["format"], as_text)
 
 
+def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
+    """Return what the options ask for.
+
+    Raises: CommandError, UnknownJudge
+    """
+    if len(options["judge"]) != 1:
+        raise CommandError(
+            f"--run and --estimate are about one judge: name it with --judge, got {len(options['judge'])}"
+        )
+    if options["format"] == "csv" and options["estimate"]:
+        raise CommandError("an estimate is text or json")
+    for name, least in (("sample", 1), ("repeats", 1), ("limit", 1), ("seed", 0)):
+        if options[name] is not None and options[name] < least:
+            raise CommandError(f"--{name} must be {least} or more, got {options[name]}")
+    return Audit(
+        study=study,
+        judge=find_judge(options["judge"][0]),
+        repeats=options["repeats"],
+        negated=not options["plain"],
+        wording=prompt_named(options["prompt"]),
+        dataset=options["dataset"],
+        instances=options["sample"],
+        seed=options["seed"],
+        question=question,
+    )
+
+
 def _judges(study: Study, names: list[str], question: int, *, people: bool) -> list[Judge | None]:
     """Find the judges that were asked, all if none is named; None stands for people."""
     known = {run.judge.name: run.judge for run in judges_of(study, question=question)}
@@ -67,5 +150,5 @@ def _judges(study: Study, names: list[str], question: int, *, people: bool) -> l
         raise CommandError(f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {listed}")
     found: list[Judge | None] = [known[name] for name in dict.fromkeys(names or known)]
     if not (found or people):
-        raise CommandError(f"no judge has run on study {study.slug}; let one with manage.py run_judge, or add --people")
+        raise CommandError(f"no judge has run on study {study.slug}; let one with --judge NAME --run, or add --people")
     return [*([None] if people else []), *found]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db.models import Count
 from django.test import Client
 
 from annotation.core.errors import AnnotationError
@@ -201,3 +202,19 @@ def test_a_copy_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -
         call_command("copy_study", "study", "--to", "copy")
     with pytest.raises(CommandError, match="there is no study nope"):
         call_command("copy_study", "nope", "--to", "x")
+
+
+def test_a_copy_of_each_text_compares_all_of_an_instances_texts(study: Study) -> None:
+    most = max(study.instances.annotate(n=Count("generations")).values_list("n", flat=True))
+    copy = copied(study, each_text=True)
+    for instance in copy.instances.all():
+        original = study.instances.get(instance_id=instance.instance_id)
+        names = {f"{one.system.name}/{one.index + 1}": one.text for one in original.generations.all()}
+        assert {one.system.name: one.text for one in instance.generations.all()} == names
+        pairs = Pair.objects.filter(matchup__instance=instance)
+        assert pairs.count() == len(names) * (len(names) - 1) // 2
+        assert not pairs.filter(index__gt=0).exists()
+        assert instance.gold is None
+    assert copy.systems.count() >= most
+    assert copy.systems.first().family == study.systems.first().family  # type: ignore[union-attr]
+    assert not copy.tables.exists()

@@ -164,9 +164,44 @@ def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
         ({"judge": ["nobody"]}, "no judge nobody has run"),
         ({}, "no judge has run on study tried; let one"),
         ({"most": -1}, "0 or more"),
+        ({"sample": 2}, "--sample: add --run or --estimate"),
+        ({"run": True}, "one judge: name it with --judge, got 0"),
+        ({"run": True, "judge": ["a", "b"]}, "one judge: name it with --judge, got 2"),
+        ({"run": True, "judge": ["a"], "sample": 0}, "--sample must be 1 or more, got 0"),
+        ({"estimate": True, "judge": ["a"], "seed": -1}, "--seed must be 0 or more, got -1"),
+        ({"run": True, "judge": ["nobody"]}, "there is no judge nobody"),
+        ({"estimate": True, "judge": ["a"], "format": "csv"}, "text or json"),
     ],
 )
 def test_what_cannot_be_audited_is_said(options: dict[str, Any], message: str) -> None:
     study, _ = build_four_systems()
     with pytest.raises(CommandError, match=message):
         call_command("logic_audit", study.slug, **options)
+
+
+def test_a_run_asks_what_the_audit_needs_and_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    study, _ = build_four_systems(instances=6)
+    Judge.objects.create(name="guess", method="coin", order="random", seed=3)
+    expected = audited(study, capsys, judge=["guess"], estimate=True, sample=3, repeats=2)
+    assert (expected["judge"], expected["presentations"]) == ("guess-audit2", 3 * 6 * 2 * 2 * 2)
+    assert not JudgeRun.objects.exists()
+    (one,) = audited(study, capsys, judge=["guess"], run=True, sample=3, repeats=2)["raters"]
+    assert one["rater"] == "judge:guess-audit2"
+    assert (one["instances"], one["texts"], one["answers"]) == (3, 12, 144)
+    assert one["self_agreement"]["n"] == 72
+    assert one["negation_invariance"]["n"] == 36
+    again = audited(study, capsys, judge=["guess"], run=True, sample=3, repeats=2, people=True)["raters"]
+    assert [rater["rater"] for rater in again] == ["people", "judge:guess-audit2"]
+    assert again[1] == one
+    assert JudgeRun.objects.count() == 1
+
+
+def test_an_audit_that_is_stopped_shows_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    study, _ = build_four_systems(instances=2)
+    Judge.objects.create(name="guess", method="coin", order="random", seed=3)
+    call_command("logic_audit", study.slug, judge=["guess"], run=True, repeats=1, limit=7)
+    said = capsys.readouterr()
+    assert "7 answers (0 unread)" in said.out
+    assert "41 are open" in said.err
+    (one,) = audited(study, capsys, judge=["guess-audit1"])["raters"]
+    assert one["answers"] == 7

@@ -1,0 +1,4 @@
+"""A judge's audit as one run: all pairs of texts of an instance, in both orders, plain and negated, with repeats.
+
+May use runs and the rooms below it.
+"""
