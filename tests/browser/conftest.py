@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.contrib.auth import get_user_model
+from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from annotation.members.accounts import grant_role, login_link
@@ -14,9 +16,9 @@ from tests.browser.real_server import RealServer
 expect.set_options(timeout=walk.PATIENCE)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium(chromium_options: dict[str, Any]) -> Iterator[Browser]:
-    """One browser a file; each test opens contexts of its own.
+    """One browser for all tests of this folder; each opens contexts of its own.
 
     Not one a session: Playwright keeps an event loop in this thread, under which Django refuses other tests' queries.
     """
@@ -28,21 +30,30 @@ def chromium(chromium_options: dict[str, Any]) -> Iterator[Browser]:
 
 @pytest.fixture
 def open_at(chromium: Browser, transactional_db: None) -> Iterator[Callable[..., Page]]:
-    """Return `open_at(address, name, *roles, **context options)`: a page signed in by a one-time link.
+    """Return `open_at(address, name, *roles, **context options)`: an empty page of a browser that is signed in.
+
+    by_link : sign in on the pages of a one-time link, and stay on the page that it leads to
 
     An error that a script of any page does not catch fails the test.
     """
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def open_page(address: str, name: str, *roles: str, **options: Any) -> Page:
+    def open_page(address: str, name: str, *roles: str, by_link: bool = False, **options: Any) -> Page:
         for role in roles:
             grant_role(username=name, role=role)
         context = walk.open_context(chromium, base_url=address, **options)
         contexts.append(context)
         context.on("weberror", lambda error: errors.append(str(error.error)))
+        user = get_user_model().objects.get(username=name)
         page = context.new_page()
-        walk.sign_in(page, login_link(user=get_user_model().objects.get(username=name), base_url=address))
+        if by_link:
+            walk.sign_in(page, login_link(user=user, base_url=address))
+        else:
+            client = Client()
+            client.force_login(user, "sesame.backends.ModelBackend")
+            session = client.cookies[django_settings.SESSION_COOKIE_NAME].value
+            context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": session, "url": address}])
         return page
 
     yield open_page
@@ -62,11 +73,12 @@ def open_as(open_at: Callable[..., Page], live_server: Any, settings: Any) -> Ca
     return open_page
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def real_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    """One server a file: `config.serving` with everything that lies between Django and the wire.
+    """One server: `config.serving` with everything that lies between Django and the wire.
 
-    It works on the database of the tests, so what a test makes through services is there at once.
+    It works on the database of the tests, so what a test makes through services is there at once. The files that use it
+    are one `xdist_group`, which is one worker's.
     """
     server = RealServer(tmp_path_factory.mktemp("server"))
     server.start()

@@ -135,6 +135,7 @@ def test_before_the_first_hit(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages()
     make_batch(study, pairs=2)
     page = open_as("ann", "annotator")
+    page.goto("/rate/")
     inspection.look(page, "consent")
     post(page, f"/rate/consent/{study.key}/", answer="perhaps")
     expect(page.get_by_role("alert")).to_be_visible()

@@ -16,6 +16,7 @@ from tests.browser.recorder import Recorder
 from tests.factories import NOON, add_instances, claim, instance_rows, make_annotator, make_batch, make_study
 
 OpenAt = Callable[..., Page]
+pytestmark = pytest.mark.xdist_group("real server")
 
 PAIRS = 3
 # Words that stand nowhere else: wherever one of them turns up, it was let out.
@@ -111,8 +112,9 @@ def test_a_whole_hit_in_one_stage_tells_nothing(
     open_at: OpenAt, real_server: RealServer, recorder: Recorder, javascript: bool
 ) -> None:
     secret_study()
-    page = open_at(recorder.url, "ann", "annotator", java_script_enabled=javascript)
-    walk.begin(page)
+    page = open_at(recorder.url, "ann", "annotator", by_link=True, java_script_enabled=javascript)
+    page.get_by_role("button", name="I agree, begin").click()
+    expect(page).to_have_url(re.compile("/rate/hit/"))
     make_mistakes(page)
     if javascript:
         report_a_problem(page)

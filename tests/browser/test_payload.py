@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 from annotation.models import Batch
 from tests.browser import walk
@@ -16,6 +16,7 @@ from tests.browser.real_server import RealServer
 from tests.browser.realistic import realistic_batch
 
 OpenAt = Callable[..., Page]
+pytestmark = pytest.mark.xdist_group("real server")
 
 MOST_BYTES = 60_000
 MOST_REQUESTS = 8
@@ -53,9 +54,7 @@ class Wire:
 def begun_hit(open_at: OpenAt, server: RealServer) -> Page:
     """Sign in, consent, and land on the HIT."""
     page = open_at(server.url, "ann", "annotator")
-    page.goto("/rate/")
-    page.get_by_role("button", name="I agree, begin").click()
-    expect(page).to_have_url(re.compile("/rate/hit/"))
+    walk.begin(page)
     return page
 
 

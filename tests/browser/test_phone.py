@@ -1,6 +1,5 @@
 """What lies where on small and short screens: nothing is off the side, and nothing focused lies below something else."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -241,9 +240,7 @@ def test_what_opens_is_as_large_as_a_thumb_on_a_phone(open_as: OpenAs, transacti
 def test_without_javascript_the_source_covers_nothing(open_as: OpenAs, transactional_db: None) -> None:
     realistic_batch(pairs=3)
     page = open_as("ann", "annotator", viewport=PHONE, java_script_enabled=False)
-    page.goto("/rate/")
-    page.get_by_role("button", name="I agree, begin").click()
-    expect(page).to_have_url(re.compile("/rate/hit/"))
+    walk.begin(page)
     expect(page.locator(".source .text")).to_be_visible()
     page.locator("[data-card] input[type=radio]").last.scroll_into_view_if_needed()
     at = box(page.locator(".source"))

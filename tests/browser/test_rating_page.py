@@ -31,13 +31,6 @@ def batch(transactional_db: None, tmp_path: Path) -> Batch:
     return made
 
 
-def begin(page: Page) -> None:
-    """Consent and get the first HIT."""
-    page.goto("/rate/")
-    page.get_by_role("button", name="I agree, begin").click()
-    expect(page).to_have_url(re.compile("/rate/hit/"))
-
-
 def texts(page: Page) -> list[str]:
     """Return all texts in the order and on the sides shown."""
     return page.locator(".sides .text").all_inner_texts()
@@ -45,7 +38,7 @@ def texts(page: Page) -> list[str]:
 
 def test_reload_shows_the_same_sides_and_the_saved_choices(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     before = texts(page)
     second = page.locator("form[data-pair]").nth(1)
     second.locator("input[value=none]").check()
@@ -60,7 +53,7 @@ def test_reload_shows_the_same_sides_and_the_saved_choices(open_as: OpenAs, batc
 
 def test_a_hit_is_rated_without_javascript(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator", java_script_enabled=False)
-    begin(page)
+    walk.begin(page)
     hit = page.url
     for place in range(3):
         pair = page.locator("form[data-pair]").nth(place)
@@ -76,7 +69,7 @@ def test_a_hit_is_rated_without_javascript(open_as: OpenAs, batch: Batch) -> Non
 
 def test_an_early_submit_says_which_pairs_are_open(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     first = page.locator("form[data-pair]").first
     first.locator("input[value=left]").check()
     expect(first.locator(".saved")).to_contain_text("Saved at")
@@ -92,8 +85,9 @@ def test_an_early_submit_says_which_pairs_are_open(open_as: OpenAs, batch: Batch
 def test_no_page_is_wider_than_a_phone(open_as: OpenAs, batch: Batch, options: dict[str, Any]) -> None:
     page = open_as("ann", "annotator", viewport={"width": 360, "height": 740}, **options)
     width = "document.documentElement.scrollWidth"
+    page.goto("/rate/")
     assert page.evaluate(width) <= 360
-    begin(page)
+    walk.begin(page)
     assert page.evaluate(width) <= 360
     widths = [choice.bounding_box()["width"] for choice in page.locator(".choice").all()]
     assert min(widths) > 240  # a thumb finds them
@@ -109,7 +103,7 @@ def test_the_page_runs_under_its_content_security_policy(open_as: OpenAs, batch:
     page = open_as("ann", "annotator")
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    begin(page)
+    walk.begin(page)
     pair = page.locator("form[data-pair]").first
     pair.locator("input[value=left]").check()
     expect(pair.locator(".saved")).to_contain_text("Saved at")
@@ -118,7 +112,7 @@ def test_the_page_runs_under_its_content_security_policy(open_as: OpenAs, batch:
 
 def test_a_choice_that_did_not_reach_the_server_never_shows_as_saved(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     pair = page.locator("form[data-pair]").first
     pair.locator("input[value=left]").check()
     expect(pair.locator(".saved")).to_contain_text("Saved at")
@@ -140,7 +134,7 @@ def test_a_choice_that_did_not_reach_the_server_never_shows_as_saved(open_as: Op
 
 def test_the_foot_counts_and_offers_submission_when_all_is_rated(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     foot, button = page.locator("#hit-status"), page.locator("[data-action=submit]")
     expect(page.get_by_role("heading", level=1)).to_have_text("HIT 1 of 2")
     expect(foot.get_by_role("timer")).to_have_text("60 min left")
@@ -158,7 +152,7 @@ def test_the_foot_counts_and_offers_submission_when_all_is_rated(open_as: OpenAs
 
 def test_saving_is_announced_with_the_time_of_the_rater(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # half an hour off every hour of UTC
-    begin(page)
+    walk.begin(page)
     expect(walk.choose(page, 1, "left")).to_contain_text("Saved at")
     expect(page.locator("#announcer")).to_have_text("Pair 2: saved")
     told = walk.pair(page, 1).locator("time").inner_text()
@@ -173,7 +167,7 @@ def test_differences_are_marked_by_words_and_stay_on(open_as: OpenAs, transactio
     add_instances(study, [InstanceRow(1, "i", "news", "S.", texts)])
     make_batch(study, pairs=1)
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     before = page.locator(".sides").inner_html()
     page.get_by_role("switch", name="Show differences").check()
     assert sorted(page.locator("mark").all_inner_texts()) == ["big", "home", "small"]
@@ -196,14 +190,14 @@ def test_long_texts_are_compared_without_a_stop(open_as: OpenAs, transactional_d
     add_instances(study, [InstanceRow(1, "i", "news", "S.", texts)])
     make_batch(study, pairs=1)
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     page.get_by_role("switch", name="Show differences").check()
     expect(page.locator("mark")).to_have_text("only")
 
 
 def test_the_size_of_texts_is_set_and_remembered(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     for size, pixels in (("small", "14px"), ("normal", "16px"), ("large", "20.8px")):
         page.get_by_label("Text size").select_option(label=size)
         expect(page.locator(".text").first).to_have_css("font-size", pixels)
@@ -219,7 +213,7 @@ def test_text_from_right_to_left_is_laid_out_so(open_as: OpenAs, transactional_d
     add_instances(study, [InstanceRow(1, "i", "news", "מקור", texts)])
     make_batch(study, pairs=1)
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     expect(page.locator(".source .text")).to_have_css("direction", "rtl")
     hebrew = page.locator(".side .text", has_text="שלום")
     expect(hebrew).to_have_css("direction", "rtl")
@@ -257,7 +251,7 @@ def test_hostile_markdown_runs_and_loads_nothing(open_as: OpenAs, transactional_
     complaints: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    begin(page)
+    walk.begin(page)
     sides = page.locator(".sides")
     expect(sides.locator("strong")).to_have_text("Plain.")
     expect(sides.locator("h4")).to_have_text("Title")  # below the card's own headings
@@ -272,7 +266,7 @@ def test_hostile_markdown_runs_and_loads_nothing(open_as: OpenAs, transactional_
 
 def test_the_source_is_a_bar_on_a_phone_and_remembers_itself(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator", viewport={"width": 360, "height": 740})
-    begin(page)
+    walk.begin(page)
     source = page.locator(".source")
     expect(source.locator(".text")).to_be_hidden()
     page.locator("[data-card]").nth(2).scroll_into_view_if_needed()
@@ -291,7 +285,7 @@ def test_the_source_is_a_bar_on_a_phone_and_remembers_itself(open_as: OpenAs, ba
 
 def test_a_pair_is_reported_while_choices_stay(open_as: OpenAs, batch: Batch) -> None:
     page = open_as("ann", "annotator")
-    begin(page)
+    walk.begin(page)
     walk.rate(page, ["left"])
     report = page.locator(".report").first
     report.locator("summary").click()

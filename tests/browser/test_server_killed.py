@@ -2,25 +2,27 @@
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Assignment, Display, Rating
+from tests.browser import walk
 from tests.browser.real_server import RealServer
 from tests.factories import make_batch, make_study
 
 OpenAt = Callable[..., Page]
 
 
+pytestmark = pytest.mark.xdist_group("real server")
+
+
 @pytest.fixture
-def server(transactional_db: None, tmp_path: Path) -> Iterator[RealServer]:
-    """A server of this test's own, for it is going to be killed."""
-    server = RealServer(tmp_path)
-    server.start()
-    yield server
-    server.stop()
+def server(transactional_db: None, real_server: RealServer) -> Iterator[RealServer]:
+    """The server, which is going to be killed; it runs again for the next test."""
+    yield real_server
+    if real_server.process.poll() is not None:
+        real_server.start()
 
 
 @pytest.fixture
@@ -28,9 +30,7 @@ def page(open_at: OpenAt, server: RealServer) -> Page:
     """A HIT of four pairs, just begun."""
     make_batch(make_study(instances=1, k=4), pairs=4, raters=1)
     page = open_at(server.url, "ann", "annotator")
-    page.goto("/rate/")
-    page.get_by_role("button", name="I agree, begin").click()
-    expect(page).to_have_url(re.compile("/rate/hit/"))
+    walk.begin(page)
     return page
 
 

@@ -61,7 +61,7 @@ def rate_everything(page: Page) -> int:
 
 
 def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
-    researcher = open_as("rita", "researcher", "study-admin")
+    researcher = open_as("rita", "researcher", "study-admin", by_link=True)
     researcher.get_by_role("button", name="New study").click()
     researcher.get_by_label("Short name").fill("boats")
     researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
@@ -80,7 +80,7 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
     expect(researcher.locator("main")).to_contain_text("0 of 4 slots filled")
 
     for name in ("ann", "ben"):
-        annotator = open_as(name, "annotator")
+        annotator = open_as(name, "annotator", by_link=True)
         assert rate_everything(annotator) == 2
         expect(annotator.locator("main")).to_contain_text(re.compile("rated", re.IGNORECASE))
     assert set(Rating.objects.of_every_question().values_list("verdict", flat=True)) == {
