@@ -4,6 +4,7 @@ Names come from uploaded files, so a specification holds them as data values or 
 expression, a link or an image. The renderer may load nothing.
 """
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
@@ -18,6 +19,11 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
 MAX_NAME_LENGTH = 60
 MAX_NOTE_LENGTH, NOTE_WIDTH = 300, 90
+COLUMN_WIDTH, COLUMN_INCHES = (
+    380,
+    3.3,
+)  # pixels of a picture for a paper's column: its letters of 12 pixels have 7.5 points
+DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
 MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
 JUDGE_SERIES = "the judge"  # legend entry in a panel whose heading is the judge's name
@@ -30,19 +36,26 @@ def to_svg(spec: Spec) -> str:
 
 
 def to_png(spec: Spec) -> bytes:
-    """Render a specification as PNG at double resolution."""
-    return bytes(_renderer().vegalite_to_png(spec, vl_version=VERSION, scale=2, allowed_base_urls=[]))
+    """Render a specification as PNG at a resolution for print: 345 dots an inch in a column."""
+    return bytes(_renderer().vegalite_to_png(spec, vl_version=VERSION, scale=3, allowed_base_urls=[]))
 
 
 def to_pdf(spec: Spec) -> bytes:
-    """Render a specification as PDF, with its text as text."""
-    return bytes(_renderer().vegalite_to_pdf(spec, vl_version=VERSION, allowed_base_urls=[]))
+    """Render a specification as PDF, with its text as text, as wide as it prints: a picture for a column at 3.3 inches."""
+    scale = 72 * COLUMN_INCHES / COLUMN_WIDTH
+    svg = re.sub(
+        r'(?<=<svg )([^>]*)width="([\d.]+)" height="([\d.]+)"',
+        lambda found: f'{found[1]}width="{float(found[2]) * scale:.2f}" height="{float(found[3]) * scale:.2f}"',
+        to_svg(spec),
+        count=1,
+    )
+    return bytes(_renderer().svg_to_pdf(svg))
 
 
 def to_csv(spec: Spec) -> str:
-    """Return the rows that a specification draws as CSV."""
+    """Return the rows that a specification draws as CSV, without the columns that serve its drawing alone."""
     rows = spec["data"]["values"]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns = [name for name in dict.fromkeys(name for row in rows for name in row) if not name.startswith(DRAWN)]
     return "".join(csv_lines([{name: row.get(name) for name in columns} for row in rows], columns))
 
 

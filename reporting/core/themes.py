@@ -1,5 +1,6 @@
 """Chart themes for light and dark pages, with colour-blind safe palettes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,11 @@ class Theme:
         """Return the colour of a consistency from 0 to 1."""
         return viridis(self.darkest + (1 - self.darkest) * value)
 
+    @property
+    def opposites(self) -> tuple[str, str, str]:
+        """The colours of a scale from one side through neither to the other."""
+        return self.raters[0], self.grid, self.raters[1]
+
     def config(self) -> dict[str, Any]:
         """Return the Vega-Lite configuration."""
         text = {"labelColor": self.ink, "titleColor": self.ink, "labelFontSize": 12, "titleFontSize": 12}
@@ -45,7 +51,7 @@ class Theme:
                 "color": self.ink,
                 "subtitleColor": self.ink,
                 "fontSize": 14,
-                "subtitleFontSize": 12,
+                "subtitleFontSize": 11,
                 "anchor": "start",
                 "limit": 900,
             },
@@ -74,11 +80,23 @@ THEMES = {
 
 def viridis(share: float) -> str:
     """Return the Viridis colour at a point from 0 (dark) to 1 (bright), as #rrggbb."""
-    place = min(max(share, 0.0), 1.0) * (len(VIRIDIS) - 1)
-    below = min(int(place), len(VIRIDIS) - 2)
+    return between(VIRIDIS, share)
+
+
+def between(colours: Sequence[str], share: float) -> str:
+    """Return the colour at a point from 0 to 1 on a scale through the given ones, as #rrggbb."""
+    place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
+    below = min(int(place), len(colours) - 2)
     weight = place - below
-    channels = zip(*(_channels(VIRIDIS[index]) for index in (below, below + 1)), strict=True)
+    channels = zip(*(_channels(colours[index]) for index in (below, below + 1)), strict=True)
     return "#" + "".join(f"{round(low + (high - low) * weight):02x}" for low, high in channels)
+
+
+def ink_on(colour: str) -> str:
+    """Return black or white, whichever has the higher contrast on a colour (by WCAG's relative luminance)."""
+    linear = [(one / 255 / 12.92 if one <= 10 else ((one / 255 + 0.055) / 1.055) ** 2.4) for one in _channels(colour)]
+    luminance = sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
 
 
 def _channels(colour: str) -> tuple[int, int, int]:

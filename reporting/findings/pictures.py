@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.aggregates import grouped
+from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec
-from reporting.core.pictures import Picture, picture
-from reporting.findings.charts import agreement, consistency, rankings, separability, strength
+from reporting.core.pictures import picture
+from reporting.findings.charts import agreement, judges, rankings, separability, stacks
+from reporting.findings.charts.common import WHY, for_page, interval_note
 
 Draw = Callable[[Findings, str], Spec]
 
@@ -32,11 +34,6 @@ class Kind:
     bars: bool = True
 
 
-def _pooled(found: Findings, theme: str) -> Spec:
-    about = {"question": found["question"]} if "question" in found else {}
-    return consistency.pooled_consistency({**found["pooled"], **about}, theme)
-
-
 OF_STUDY = {
     "preferences": Kind(
         "answer",
@@ -49,7 +46,7 @@ OF_STUDY = {
     ),
     "judges-against-people": Kind(
         "answer",
-        agreement.judges_against_people,
+        judges.judges_against_people,
         gettext_lazy(
             "Two points with intervals for each judge: the share of people's votes that it agrees with, and the share that "
             "people agree on with one another. The numbers are under Judges and people."
@@ -65,23 +62,88 @@ OF_STUDY = {
         ),
         gettext_lazy("Ratings of systems by people, in different ways."),
     ),
+    "win-matrix": Kind(
+        "rankings",
+        rankings.win_matrix,
+        gettext_lazy(
+            "Table of coloured cells: the share of comparisons that each system won against each other one, in percent. "
+            "The numbers are in the CSV."
+        ),
+        gettext_lazy("Which system wins against which. Systems are in the order of people’s ratings."),
+        bars=False,
+    ),
+    "length-adjusted": Kind(
+        "rankings",
+        rankings.length_adjusted,
+        gettext_lazy(
+            "Two points with intervals for each configuration, by rater: the win rate as it is, and at equal lengths of the "
+            "texts. The numbers are in the CSV."
+        ),
+        gettext_lazy("Win rates as they are, and with what the length of the texts explains taken out."),
+    ),
     "non-inferiority": Kind(
         "judges",
-        agreement.non_inferiority,
+        judges.non_inferiority,
         gettext_lazy(
             "Points with intervals for each judge: its agreement with people less that of people with one another, over all "
             "instances and by separability, beside the margin. The numbers are in the table below."
         ),
         gettext_lazy("Agreement of each judge with people, less that of people with one another."),
     ),
+    "winning-rates": Kind(
+        "judges",
+        judges.winning_rates,
+        gettext_lazy(
+            "Curve for each judge: the share of people whom the alternative-annotator test lets it replace, by ε. "
+            "The numbers are in the CSV."
+        ),
+        gettext_lazy("Winning rate ω of each judge in the alternative-annotator test, by ε."),
+        bars=False,
+    ),
+    "agreement-by-bin": Kind(
+        "judges",
+        separability.agreement_by_bin,
+        gettext_lazy(
+            "Curve for people and for each judge: the share of people's votes that agree, by separability. "
+            "The numbers are in the table below."
+        ),
+        gettext_lazy("Agreement of people with one another and of each judge with people, over all configurations."),
+    ),
+    "self-preference": Kind(
+        "judges",
+        judges.self_preference,
+        gettext_lazy(
+            "Two points with intervals for each judge: how often it prefers the system of its own family, and how often "
+            "people do on the same pairs. The numbers are in the CSV."
+        ),
+        gettext_lazy("How often judges prefer their own model’s family, beside people on the same pairs."),
+    ),
     "pooled-consistency": Kind(
         "separability",
-        _pooled,
+        separability.pooled_consistency,
         gettext_lazy(
             "Curve for each rater: mean consistency by separability over all configurations. "
             "The numbers are in the table below."
         ),
         gettext_lazy("Mean consistency over all configurations."),
+    ),
+    "pooled-strength": Kind(
+        "separability",
+        separability.pooled_strength,
+        gettext_lazy(
+            "Curve for each rater: mean absolute preference strength by separability over all configurations. "
+            "The numbers are in the CSV."
+        ),
+        gettext_lazy("Mean absolute preference strength over all configurations."),
+    ),
+    "fully-consistent": Kind(
+        "separability",
+        separability.fully_consistent,
+        gettext_lazy(
+            "Points with intervals for each rater: the share of rating sets whose votes are all for one system. "
+            "The numbers are in the CSV."
+        ),
+        gettext_lazy("Share of fully consistent rating sets over all configurations."),
     ),
     "agreement": Kind(
         "agreement",
@@ -105,7 +167,7 @@ OF_STUDY = {
 OF_CONFIGURATION = {
     "consistency-by-bin": Kind(
         "bins",
-        consistency.consistency_by_bin,
+        stacks.consistency_by_bin,
         gettext_lazy(
             "Stacked bars for each rater: the share of rating sets at each consistency, "
             "by separability. The numbers are in the table below."
@@ -115,7 +177,7 @@ OF_CONFIGURATION = {
     ),
     "mean-consistency": Kind(
         "bins",
-        consistency.mean_consistency,
+        separability.mean_consistency,
         gettext_lazy(
             "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below."
         ),
@@ -123,7 +185,7 @@ OF_CONFIGURATION = {
     ),
     "strength-by-bin": Kind(
         "bins",
-        strength.strength_by_bin,
+        stacks.strength_by_bin,
         gettext_lazy(
             "Stacked bars for each rater: the share of rating sets at each preference strength, "
             "by separability. The numbers are in the table below."
@@ -139,7 +201,15 @@ OF_CONFIGURATION = {
         bars=False,
     ),
 }
-FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "csv": "CSV", "json": "Vega-Lite"}
+FORMS: dict[str, tuple[str, dict[str, str]]] = {
+    "SVG": ("svg", {}),
+    "PNG": ("png", {}),
+    "PDF": ("pdf", {}),
+    "PDF, 7 in": ("pdf", {"width": "page"}),
+    "CSV": ("csv", {}),
+    "Vega-Lite": ("json", {}),
+}
+WIDTHS = ("column", "page")
 KINDS = {**OF_STUDY, **OF_CONFIGURATION}
 
 
@@ -148,24 +218,50 @@ def by_section(names: Iterable[str], figures: Callable[[str], dict[str, Any]]) -
     return grouped((KINDS[name].section, figures(name)) for name in names)
 
 
-def figure(name: str, configurations: list[Findings], level: float, address: Callable[..., str]) -> dict[str, Any]:
-    """Return a picture of the page, with its caption and the addresses of its files.
+def draw(
+    name: str,
+    found: Findings,
+    theme: str = "light",
+    *,
+    configuration: Findings | None = None,
+    question: Question | None = None,
+    width: str = "column",
+) -> Spec:
+    """Return a picture of all findings, or of one of their configurations, in the reader's language.
+
+    question : that the findings are about, if the study asks several; width : one of WIDTHS
+    """
+    shown = found if configuration is None else {**configuration, "filters": found["filters"]}
+    spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
+    return for_page(spec) if width == "page" else spec
+
+
+def figure(
+    name: str, found: Findings, spec: Spec, configurations: list[Findings], address: Callable[..., str]
+) -> dict[str, Any]:
+    """Return a picture of the page with its caption and the addresses of its files, or the reason why it is empty.
 
     configurations : those that it shows; address : makes the address of a form, with further parameters in the query
     """
     kind = KINDS[name]
+    if why := spec.get("usermeta", {}).get(WHY):
+        return {"caption": str(kind.caption), "why": why}
     people = [one["raters"][0] for one in configurations]
-    parts = [str(kind.caption)]
-    if kind.bars:
-        parts.append(_("Bars: %(level)s%% intervals over instances.") % {"level": f"{level * 100:g}"})
-    parts.append(
+    left_out = sum(number for one in people for number in one["exclusions"].values())
+    parts = [
+        str(kind.caption),
+        *([_capitalized(interval_note(found))] if kind.bars else []),
         _("People: n = %(ratings)s ratings on %(instances)s instances.")
         % {
             "ratings": sum(one["ratings"] for one in people),
             "instances": sum(one["mean_consistency"].get("n_instances") or 0 for one in people),
-        }
-    )
-    if any(one.get("scripted") for one in people):
-        parts.append(_("Includes ratings by scripted raters."))
-    drawn: Picture = picture(kind.alt, address)
-    return {**drawn, "caption": " ".join(parts), "links": {FORMS[form]: address(form) for form in FORMS}}
+        },
+        *([_("Left out: %(number)s ratings.") % {"number": left_out}] if left_out else []),
+        *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
+    ]
+    links = {label: address(form, **query) for label, (form, query) in FORMS.items()}
+    return {**picture(kind.alt, address), "caption": " ".join(parts), "links": links}
+
+
+def _capitalized(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}."

@@ -1,5 +1,6 @@
 """The findings page, its charts, and the same numbers as JSON."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -7,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, override
 
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
@@ -21,7 +22,7 @@ from reporting.findings.inputs import Filters
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.pictures import KINDS as PICTURES
-from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, figure
+from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, WIDTHS, by_section, draw, figure
 from reporting.findings.raters_section import raters_section
 from reporting.findings.study_findings import findings_under
 from reporting.findings.verdicts import verdict_text
@@ -41,8 +42,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "page": page,
         "study": study,
         "found": numbers,
-        "sections": [_section(study, one, filters) for one in page],
-        "figures": by_section(OF_STUDY, lambda name: _figure(study, name, numbers["configurations"], filters)),
+        "sections": [_section(study, numbers, one, filters) for one in page],
+        "figures": by_section(OF_STUDY, lambda name: _figure(study, name, numbers, filters)),
         "answer": [_sentence(one) for one in numbers["answer"]],
         "judge_verdicts": [
             {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
@@ -72,8 +73,7 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
     return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
 
 
-def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, Any]:
-    named = {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+def _section(study: Study, numbers: dict[str, Any], one: dict[str, Any], filters: Filters) -> dict[str, Any]:
     values = list(one["separability"]["values"].items()) if one["separability"] else []
     return {
         "one": one,
@@ -83,7 +83,7 @@ def _section(study: Study, one: dict[str, Any], filters: Filters) -> dict[str, A
         "people": one["raters"][0],
         "judges": one["raters"][1:],
         "weighted": [rater for rater in one["raters"] if "weighted" in rater],
-        "figures": by_section(OF_CONFIGURATION, lambda name: _figure(study, name, [one], filters, **named)),
+        "figures": by_section(OF_CONFIGURATION, lambda name: _figure(study, name, numbers, filters, one)),
     }
 
 
@@ -136,12 +136,16 @@ def _measures(raters: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _figure(
-    study: Study, name: str, configurations: list[dict[str, Any]], filters: Filters, **named: str
+    study: Study, name: str, numbers: dict[str, Any], filters: Filters, one: dict[str, Any] | None = None
 ) -> dict[str, Any]:
+    """Return a picture of the study, or of one configuration."""
+    named = {} if one is None else {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+
     def address(form: str, **more: str) -> str:
         return chart_url(study, name, form, filters, **named, **more)
 
-    return figure(name, configurations, filters.intervals.level, address)
+    spec = draw(name, numbers, configuration=one)
+    return figure(name, numbers, spec, numbers["configurations"] if one is None else [one], address)
 
 
 def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
@@ -166,16 +170,17 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
-    """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark."""
-    theme = theme_of(request)
-    if name not in PICTURES:
-        raise Http404(f"no picture {name}")
+    """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark, `width` column or page."""
+    theme, width = theme_of(request), request.GET.get("width", "column")
+    if name not in PICTURES or width not in WIDTHS:
+        raise Http404(f"no picture {name}, or none {width} wide")
     filters = filters_of(study, request.GET)
     found = findings_under(study, filters)
-    if name in OF_CONFIGURATION:
-        found = _configuration_named(found, request.GET)
-    about_question = {} if filters.question is None else {"question": filters.question.text}
-    return chart_response(PICTURES[name].draw({**found, **about_question}, theme), form)
+    one = _configuration_named(found, request.GET) if name in OF_CONFIGURATION else None
+    # Columns of data have the same words for every reader.
+    with override("en") if form == "csv" else nullcontext():
+        spec = draw(name, found, theme, configuration=one, question=filters.question, width=width)
+    return chart_response(spec, form)
 
 
 def _configuration_named(numbers: dict[str, Any], query: QueryDict) -> dict[str, Any]:

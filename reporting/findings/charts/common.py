@@ -1,21 +1,27 @@
-"""What the pictures of findings share: titles, captions, labels of bins, and their form for a paper's column."""
+"""What the pictures of findings share: notes below their title, labels of bins and rows, and their form for a paper."""
 
 import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
 
 from reporting.core.charts import (
+    COLUMN_WIDTH,
     MAX_NOTE_LENGTH,
+    MAX_SERIES,
     Findings,
     Spec,
     build_spec,
     empty_chart,
-    question_lines,
     shorten,
 )
 from reporting.core.scripted import SCRIPTED
 
-COLUMN = 320  # pixels inside the axes, so that two pictures fit beside each other and one a column of print
-TITLE_WIDTH, LINE_WIDTH = 46, 64  # characters
-ALL_CONFIGURATIONS = "All configurations"
+PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
+PANEL = (146, 120)  # two beside each other in a column
+TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 24  # characters of a line, of a name in a legend of two columns
+WHY = "why"  # of a picture without data, in its `usermeta`
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -23,45 +29,79 @@ def wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def column_spec(body: Spec, title: list[str], captions: list[str], theme: str) -> Spec:
-    """Return a complete specification with its lines wrapped and its legend below, so that it stays narrow."""
-    lines = [part for line in (*title[1:], *captions) for part in wrapped(line, LINE_WIDTH)]
+def column_spec(body: Spec, title: list[str], notes: list[str], theme: str, *, legend: Sequence[str] = ()) -> Spec:
+    """Return a complete specification for a paper's column: lines wrapped, legend below, as wide as a column in all.
+
+    title  : what is drawn, then what it means; notes : what else a reader must know
+    legend : names in the legend, which decide whether it has two columns
+    """
+    lines = [part for line in (*title[1:], "; ".join(notes)) for part in wrapped(line, LINE_WIDTH)]
     spec = build_spec(body, [title[0], *lines], [], theme)
-    spec["title"]["text"] = wrapped(title[0], TITLE_WIDTH)
-    spec["config"]["legend"] |= {"orient": "bottom", "columns": 2, "labelLimit": 180}
+    spec["title"] |= {"text": wrapped(title[0], TITLE_WIDTH), "limit": COLUMN_WIDTH, "offset": 12}
+    columns = 2 if all(len(name) <= LEGEND_WIDTH for name in legend) else 1
+    spec["config"]["legend"] |= {
+        "orient": "bottom",
+        "columns": columns,
+        "labelLimit": 340 // columns,
+        "titleLimit": 340,
+    }
+    if "facet" not in body:
+        spec |= {"width": COLUMN_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
     return spec
+
+
+def for_page(spec: Spec) -> Spec:
+    """Return a picture for a paper's column as one for the width of a page."""
+    wide = {**spec, "title": {**spec["title"], "limit": PAGE_WIDTH}}
+    if "facet" not in spec:
+        return {**wide, "width": PAGE_WIDTH}
+    width = spec["spec"]["width"]
+    if isinstance(width, dict):  # of cells, which have their size
+        return wide
+    if "columns" in spec:
+        return {**wide, "columns": 2 * spec["columns"], "spec": {**spec["spec"], "width": width + 20}}
+    return {**wide, "spec": {**spec["spec"], "width": width + PAGE_WIDTH - COLUMN_WIDTH}}
 
 
 def nothing(title: str, why: str, theme: str) -> Spec:
     """Return a picture that holds only the reason why there is nothing to draw."""
     spec = empty_chart(title, why, theme)
     spec["title"] = {"text": wrapped(title, TITLE_WIDTH), "subtitle": wrapped(why, LINE_WIDTH)}
-    return {**spec, "width": COLUMN}
+    return {**spec, "width": COLUMN_WIDTH - 10, "usermeta": {WHY: why}}
 
 
-def study_captions(found: Findings) -> list[str]:
+def interval_note(found: Findings) -> str:
+    """Say what bars are."""
+    level = {"level": f"{found['filters']['level'] * 100:g}"}
+    if found["filters"]["two_way"]:
+        return _("bars: %(level)s%% intervals, over instances and raters where a number has several raters") % level
+    return _("bars: %(level)s%% intervals over instances") % level
+
+
+def counted_note() -> str:
+    """Say what n counts beside a name."""
+    return _("n: instances")
+
+
+def study_notes(found: Findings) -> list[str]:
     """Return what pictures over all configurations say below their title."""
-    return [
-        *question_lines(found),
-        *([SCRIPTED] if found["pooled"]["scripted"] else []),
-        *note_lines(found["pooled"]),
-    ]
+    return _notes(found, found["pooled"]["scripted"], found["pooled"])
+
+
+def configuration_notes(found: Findings) -> list[str]:
+    """Return what a configuration's pictures say below their title."""
+    return _notes(found, any(rater.get("scripted") for rater in found["raters"]), found)
+
+
+def _notes(found: Findings, scripted: bool, chosen: Findings) -> list[str]:
+    note = [shorten(chosen["chosen_note"], MAX_NOTE_LENGTH)] if "chosen_note" in chosen else []
+    question = [shorten(found["question"], MAX_NOTE_LENGTH)] if "question" in found else []
+    return [*question, *([SCRIPTED] if scripted else []), *note]
 
 
 def reason(found: Findings) -> str:
     """Say why a configuration has nothing to draw."""
-    return str(found.get("why") or (found["separability"] or {}).get("why") or "no rating set yet")
-
-
-def captions_of(found: Findings) -> list[str]:
-    """Return what a configuration's pictures say below their title."""
-    scripted = [SCRIPTED] if any(rater.get("scripted") for rater in found["raters"]) else []
-    return [*question_lines(found), *scripted, *note_lines(found)]
-
-
-def note_lines(found: Findings) -> list[str]:
-    """Return the note on how instances were selected, where they were."""
-    return [shorten(found["chosen_note"], MAX_NOTE_LENGTH)] if "chosen_note" in found else []
+    return str(found.get("why") or (found["separability"] or {}).get("why") or _("no rating set yet"))
 
 
 def title_of(found: Findings) -> str:
@@ -70,8 +110,47 @@ def title_of(found: Findings) -> str:
 
 
 def bin_labels(bins: list[Findings]) -> list[str]:
-    """Label the bins by their edges, and by number too where edges coincide, since labels must be unique."""
-    labels = [f"{bin_['low']:.3f} – {bin_['high']:.3f}" for bin_ in bins]
+    """Label the bins by their edges."""
+    return unique([f"{bin_['low']:.3f} – {bin_['high']:.3f}" for bin_ in bins])
+
+
+def unique(labels: Sequence[str]) -> list[str]:
+    """Number labels where two are equal, since they are places on an axis."""
     if len(set(labels)) == len(labels):
-        return labels
+        return list(labels)
     return [f"{place}: {label}" for place, label in enumerate(labels, start=1)]
+
+
+def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
+    """Return a name of at most so many characters for each name, cut in the middle; different ones for different names."""
+    clean = {name: shorten(name, len(name)) for name in names}
+    tail = longest // 2
+    cut = [
+        name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[len(name) - tail :]}"
+        for name in clean.values()
+    ]
+    return dict(zip(clean, unique(cut), strict=True))
+
+
+def interval_notes(found: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say what bars are, and why a value of these has none."""
+    missing = any(row["value"] is not None and row["low"] is None for row in rows)
+    return [interval_note(found), *([_("without a bar: too few instances for an interval")] if missing else [])]
+
+
+def separability_axis() -> Spec:
+    """Return the encoding of bins of separability on the horizontal axis."""
+    title = _("Separability")
+    return {"field": "bin", "type": "ordinal", "sort": None, "title": title, "axis": {"labelAngle": -40}}
+
+
+def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return as many names as there are colours, and a note that says how many are left out."""
+    return first_of(names, MAX_SERIES)
+
+
+def first_of(names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
+    """Return the first names, and a note that says how many are left out."""
+    left_out = len(names) - most
+    note = [_("%(number)s more are in the findings’ JSON") % {"number": left_out}] if left_out > 0 else []
+    return list(names[:most]), note

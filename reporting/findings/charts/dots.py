@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from reporting.core.charts import MAX_SERIES, Spec, quantity, series_encoding
-from reporting.core.themes import THEMES
-from reporting.findings.charts.common import COLUMN
+from reporting.core.charts import COLUMN_WIDTH, Spec, quantity, series_encoding
+from reporting.core.themes import THEMES, Theme
+from reporting.findings.charts.common import counted_note, first_of, short_names
 
-ROW, GAP = 16, 10  # pixels a point, and between rows
+POINT, GAP = 14, 10  # pixels a point, and between rows
+MAX_ROWS, MAX_NAME, BESIDE = 40, 44, 20  # rows, characters of a label, and of one that stands beside its row
+LETTER = 6.8  # pixels, of 12
 Row = dict[str, Any]
 
 
@@ -20,52 +22,41 @@ def dot_rows(
     domain: tuple[float, float] | None = None,
     marks: Sequence[tuple[float, bool]] = (),
     panel: bool = False,
-) -> Spec:
-    """Return the body of a picture of rows {name, series, value, low, high}; a point without interval has null ends.
+) -> tuple[Spec, list[str]]:
+    """Return the body of a picture of rows made by `point`, and notes on what n counts and on rows that are left out.
 
     series : in the order of their colours
     title  : of the axis of values; domain : its ends, those of the data by default
     marks  : values to mark by a line, and whether it is dashed
     panel  : whether rows have a `panel`, each of which is drawn by itself
+
+    The name of a row stands beside it, or above it where names are long, with the number of instances.
     """
-    colours = THEMES[theme]
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    scale = {"zero": False, "nice": True} if domain is None else {"domain": list(domain)}
-    x = quantity("value", title, scale=scale, axis={"tickCount": 6})
-    y = {"field": "name", "type": "nominal", "sort": names, "title": None, "axis": {"labelLimit": 190, "grid": True}}
-    place = {"y": y}
-    if len(series) > 1:
-        place["yOffset"] = {"field": "series", "type": "nominal", "sort": list(series)}
-    encoded = series_encoding("series", None, series, colours)
-    if len(series) == 1:
-        encoded = {channel: {**one, "legend": None} for channel, one in encoded.items()}
-    lines = [
-        {
-            "mark": {"type": "rule", "color": colours.ink, **({"strokeDash": [4, 4]} if dashed else {})},
-            "encoding": {"x": {"datum": value, "type": "quantitative"}},
-        }
-        for value, dashed in marks
-    ]
-    interval = {
-        "transform": [{"filter": {"field": "low", "valid": True}}],
-        "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
-    }
-    points = {
-        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-        "encoding": {**place, "x": x, **encoded},
-    }
-    layers = [*lines, interval, points]
-    size = {"width": COLUMN, "height": {"step": max(ROW * len(series), ROW) + GAP, "for": "position"}}
-    data = {"data": {"values": list(rows)}}
+    names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), MAX_ROWS)
+    notes = [counted_note(), *more]
+    drawn = [row for row in rows if row["name"] in names]
+    labels = _labels(drawn, panel)
+    drawn = [{**row, "_label": labels[row.get("panel"), row["name"]]} for row in drawn]
+    longest = max(map(len, labels.values()), default=0)
+    above = longest > BESIDE
+    step = POINT * len(series) + GAP + (POINT if above else 0)
+    layers = _layers(series, title, THEMES[theme], domain, marks)
+    for layer in layers[len(marks) :]:
+        layer["encoding"]["y"] |= {"sort": list(dict.fromkeys(labels.values())), "axis": _names_axis(above, step)}
+        layer["encoding"]["yOffset"]["scale"] = {"range": [POINT + GAP if above else GAP, step - GAP]}
+    for layer in layers[: len(marks)]:
+        layer["mark"]["opacity"] = 0.4 if above else 1  # it crosses the names
+    size = {"width": COLUMN_WIDTH, "height": {"step": step, "for": "position"}}
     if not panel:
-        return {**data, **size, "layer": layers}
+        return {"data": {"values": drawn}, **size, "layer": layers}, notes
+    panels = list(dict.fromkeys(row["panel"] for row in drawn))
+    size["width"] = round(COLUMN_WIDTH - 20 - (0 if above else longest * LETTER))
     return {
-        **data,
-        "facet": {"row": {"field": "panel", "type": "nominal", "sort": None, "title": None, "header": PANEL_HEADER}},
+        "data": {"values": drawn},
+        "facet": {"row": {"field": "panel", "type": "nominal", "sort": panels, "title": None, "header": PANEL_HEADER}},
         "spec": {**size, "layer": layers},
         "resolve": {"scale": {"y": "independent"}},
-    }
+    }, notes
 
 
 PANEL_HEADER = {"labelOrient": "top", "labelAnchor": "start", "labelAngle": 0}
@@ -77,8 +68,56 @@ def point(name: str, series: str, estimate: dict[str, Any], **more: Any) -> Row:
     return {"name": name, "series": series, **{key: estimate.get(key) for key in kept}, **more}
 
 
-def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return as many names as there are colours, and a caption that says how many are left out."""
-    left_out = len(names) - MAX_SERIES
-    shown = list(names[:MAX_SERIES])
-    return shown, [f"{left_out} more raters are in the table"] if left_out > 0 else []
+def _labels(rows: Sequence[Row], panel: bool) -> dict[tuple[str | None, str], str]:
+    """Return the label of each row by its panel and name: a short name, and the number of instances."""
+    short = short_names((row["name"] for row in rows), MAX_NAME)
+    instances: dict[tuple[str | None, str], list[int]] = {}
+    for row in rows:
+        instances.setdefault((row.get("panel"), row["name"]), []).append(row["n_instances"] or 0)
+    spans = {key: (min(found), max(found)) for key, found in instances.items()}
+    return {
+        key: f"{short[key[1]]} (n = {low if low == high else f'{low}–{high}'})" for key, (low, high) in spans.items()
+    }
+
+
+def _names_axis(above: bool, step: int) -> Spec:
+    axis: Spec = {"labelLimit": COLUMN_WIDTH, "grid": False, "ticks": False, "domain": False, "title": None}
+    if above:
+        axis |= {"labelAlign": "left", "labelPadding": -4, "labelOffset": -(step // 2) + POINT // 2 + 2}
+    return axis
+
+
+def _layers(
+    series: Sequence[str],
+    title: str,
+    theme: Theme,
+    domain: tuple[float, float] | None,
+    marks: Sequence[tuple[float, bool]],
+) -> list[Spec]:
+    scale = {"zero": False, "nice": True} if domain is None else {"domain": list(domain)}
+    x = quantity("value", title, scale=scale, axis={"tickCount": 6})
+
+    def place() -> Spec:
+        y = {"field": "_label", "type": "nominal", "scale": {"padding": 0}}
+        return {"y": y, "yOffset": {"field": "series", "type": "nominal", "sort": list(series)}}
+
+    encoded = series_encoding("series", None, series, theme)
+    if len(series) == 1:
+        encoded = {channel: {**one, "legend": None} for channel, one in encoded.items()}
+    lines = [
+        {
+            "mark": {"type": "rule", "color": theme.ink, **({"strokeDash": [4, 4]} if dashed else {})},
+            "encoding": {"x": {"datum": value, "type": "quantitative"}},
+        }
+        for value, dashed in marks
+    ]
+    interval = {
+        "transform": [{"filter": {"field": "low", "valid": True}}],
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {**place(), "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
+    }
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+        "encoding": {**place(), "x": x, **encoded},
+    }
+    return [*lines, interval, points]

@@ -1,22 +1,31 @@
-"""Which system is preferred: win rates of two systems, ratings of more, and how the ways of rating differ."""
+"""Which system is preferred: win rates, ratings, the matrix of wins, and rates at equal lengths."""
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from reporting.core.charts import Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
-from reporting.findings.charts.common import column_spec, nothing, study_captions
-from reporting.findings.charts.dots import Row, dot_rows, first_series, point
+from reporting.core.themes import THEMES
+from reporting.findings.charts.cells import Cell, cells_body
+from reporting.findings.charts.common import (
+    column_spec,
+    first_of,
+    first_series,
+    interval_notes,
+    nothing,
+    short_names,
+    study_notes,
+)
+from reporting.findings.charts.dots import MAX_ROWS, Row, dot_rows, point
 
-WIN_RATE = "Share of comparisons won, a tie as half"
-RATING = "Rating on Elo's scale"
 WAYS = {
     "bradley_terry": "Bradley–Terry",
     "sep_bradley_terry": "SEP-Bradley–Terry",
     "elo": "Elo",
     "sep_elo": "SEP-Elo",
 }
-NO_RATING = "no comparison yet"
-INTERVALS = "bars: 95% intervals over instances"
+MAX_PANELS, FEW_SYSTEMS, MAX_SYSTEMS = 8, 4, 14  # few systems leave room for several raters and for names of columns
 
 
 def preferences(found: Findings, theme: str) -> Spec:
@@ -24,55 +33,137 @@ def preferences(found: Findings, theme: str) -> Spec:
     measure = "bradley_terry" if _of(found, "bradley_terry") else "win_rate"
     rankings = [one for one in _of(found, measure) if any(row["value"] is not None for row in one["systems"])]
     if not rankings:
-        return nothing("Preference", NO_RATING, theme)
+        return nothing(_("Preference"), _("no comparison yet"), theme)
     systems = [row["system"] for row in rankings[0]["systems"]]
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
+        kinds = {"person": _("people"), "judge": _("judge")}
         rows = [
-            point(_with_n(one["rater"], row), "people" if one["kind"] == "person" else "judge", row)
+            point(one["rater"], kinds[one["kind"]], row)
             for one in rankings
             for row in one["systems"]
             if row["system"] == systems[0] and row["value"] is not None
         ]
         series = list(dict.fromkeys(row["series"] for row in rows))
-        title = [f"How often {first} is preferred to {second}", f"{INTERVALS}; dashed: no preference"]
-        body = dot_rows(rows, series, WIN_RATE, theme, domain=(0, 1), marks=[(0.5, True)])
-        return column_spec(body, title, study_captions(found), theme)
+        title = _("How often %(first)s is preferred to %(second)s") % {"first": first, "second": second}
+        axis = _("Share of comparisons won, a tie as half")
+        body, about_rows = dot_rows(rows, series, axis, theme, domain=(0, 1), marks=[(0.5, True)])
+        notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
+        return column_spec(body, [title], notes, theme, legend=series)
     raters, more = first_series([one["rater"] for one in rankings])
+    names = short_names(raters, 40)
     rows = [
-        point(shorten(row["system"]), shorten(one["rater"]), row)
+        point(system, names[one["rater"]], row)
         for system in systems
         for one in rankings
         for row in one["systems"]
         if row["system"] == system and row["value"] is not None and one["rater"] in raters
     ]
-    title = ["Ratings of systems (Bradley–Terry)", f"{INTERVALS}, from 20 instances of a system"]
-    body = dot_rows(rows, [shorten(name) for name in raters], RATING, theme)
-    return column_spec(body, title, [*more, *study_captions(found)], theme)
+    body, about_rows = dot_rows(rows, list(names.values()), _("Rating on Elo’s scale"), theme)
+    notes = [*interval_notes(found, rows), _("from 20 instances of a system"), *more, *about_rows, *study_notes(found)]
+    title = _("Ratings of systems (Bradley–Terry)")
+    return column_spec(body, [title], notes, theme, legend=list(names.values()))
 
 
 def ratings(found: Findings, theme: str) -> Spec:
     """Points: ratings of systems by people, plain and weighted by separability (paper 004, figure 9)."""
+    title = _("Ratings of systems by people")
     named = {one["measure"]: one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] in WAYS}
     if not named:
-        return nothing("Ratings of systems by people", "two systems have no ratings but their win rate", theme)
-    systems = [row["system"] for row in named["bradley_terry"]["systems"]]
+        return nothing(title, _("two systems have no ratings but their win rate"), theme)
     rows: list[Row] = [
-        point(shorten(system), WAYS[measure], row)
-        for system in systems
+        point(one["system"], WAYS[measure], row)
+        for one in named["bradley_terry"]["systems"]
         for measure in WAYS
         for row in named[measure]["systems"]
-        if row["system"] == system and row["value"] is not None
+        if row["system"] == one["system"] and row["value"] is not None
     ]
     if not rows:
-        return nothing("Ratings of systems by people", NO_RATING, theme)
-    title = ["Ratings of systems by people", f"{INTERVALS}; SEP: weighted by separability"]
-    return column_spec(dot_rows(rows, list(WAYS.values()), RATING, theme), title, study_captions(found), theme)
+        return nothing(title, _("no comparison yet"), theme)
+    body, about_rows = dot_rows(rows, list(WAYS.values()), _("Rating on Elo’s scale"), theme)
+    notes = [*interval_notes(found, rows), _("SEP: weighted by separability"), *about_rows, *study_notes(found)]
+    return column_spec(body, [title], notes, theme, legend=list(WAYS.values()))
+
+
+def win_matrix(found: Findings, theme: str) -> Spec:
+    """Heat map: the share of comparisons that each system won against each other one, by rater."""
+    title = _("Who wins against whom")
+    matrices = [one for one in found["win_matrices"] if any(map(any, one["comparisons"]))]
+    if not matrices:
+        return nothing(title, _("no comparison yet"), theme)
+    ranked = [
+        row["system"]
+        for row in _of(found, "bradley_terry" if _of(found, "bradley_terry") else "win_rate")[0]["systems"]
+    ]
+    few = len(ranked) <= FEW_SYSTEMS
+    raters, more = first_of([one["rater"] for one in matrices], MAX_PANELS if few else 1)
+    systems, more_systems = first_of(ranked, MAX_SYSTEMS)
+    names = short_names(systems, 30 if few else 16)
+    numbers = {name: names[name] if few else str(place) for place, name in enumerate(systems, start=1)}
+    rows = {name: names[name] if few else f"{numbers[name]}  {names[name]}" for name in systems}
+    cells = [
+        _meeting(one, (system, other), (rows[system], numbers[other]), theme)
+        for one in matrices
+        if one["rater"] in raters
+        for system in systems
+        for other in systems
+    ]
+    body = cells_body(
+        [cell for cell in cells if cell],
+        rows=list(rows.values()),
+        columns=list(numbers.values()),
+        axis=_("against"),
+        panels=list(short_names(raters, 30).values()),
+    )
+    meaning = _(
+        "share of comparisons that the system of the row won, in percent, a tie as half; below it, in how many they met"
+    )
+    plain = _(
+        "share of comparisons that the system of the row won against that of the column, in percent, a tie as half"
+    )
+    notes = [_("empty: never compared"), *more, *more_systems, *study_notes(found)]
+    return column_spec(body, [title, meaning if few else plain], notes, theme)
+
+
+def length_adjusted(found: Findings, theme: str) -> Spec:
+    """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
+    title = _("Win rates at equal lengths")
+    raters, more = first_of(
+        [one["rater"] for one in found["length_adjusted"]], max(1, MAX_ROWS // max(1, len(found["configurations"])))
+    )
+    plain, adjusted = _("as it is"), _("at equal lengths")
+    rows = [
+        point(
+            f"{one['system_a']} / {one['system_b']}, {one['dataset']}", series, one[key], panel=shorten(rater["rater"])
+        )
+        for rater in found["length_adjusted"]
+        if rater["rater"] in raters
+        for one in rater["configurations"]
+        for series, key in ((plain, "plain"), (adjusted, "win_rate_a"))
+        if one[key]["value"] is not None
+    ]
+    if not rows:
+        return nothing(title, _("no comparison yet"), theme)
+    axis = _("Win rate of the first system, a tie as half")
+    body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, domain=(0, 1), marks=[(0.5, True)], panel=True)
+    notes = [*interval_notes(found, rows), _("dashed: no preference"), *more, *about_rows, *study_notes(found)]
+    return column_spec(body, [title], notes, theme, legend=[plain, adjusted])
+
+
+def _meeting(matrix: dict[str, Any], systems: tuple[str, str], places: tuple[str, str], theme: str) -> Cell | None:
+    row, column = (matrix["systems"].index(name) for name in systems)
+    n = matrix["comparisons"][row][column]
+    if not n:
+        return None
+    wins = matrix["wins"][row][column]
+    return Cell(
+        shorten(matrix["rater"], 30),
+        *places,
+        wins / n,
+        THEMES[theme].opposites[::-1],
+        {"system": systems[0], "against": systems[1], "wins": wins, "ties": matrix["ties"][row][column], "n": n},
+    )
 
 
 def _of(found: Findings, measure: str) -> list[dict[str, Any]]:
     return [one for one in found["rankings"] if one["measure"] == measure]
-
-
-def _with_n(rater: str, estimate: Findings) -> str:
-    return f"{shorten(rater, 40)} (n = {estimate['n_instances']})"

@@ -1,27 +1,101 @@
-"""How many instances each bin of separability holds."""
+"""How many instances each bin of separability holds, and consistency by separability of raters and of all together."""
+
+from django.utils.translation import gettext as _
 
 from reporting.core.charts import Findings, Spec, shorten
 from reporting.core.themes import THEMES
-from reporting.findings.charts.common import COLUMN, bin_labels, column_spec, nothing, reason, title_of
+from reporting.findings.charts.common import (
+    bin_labels,
+    column_spec,
+    configuration_notes,
+    interval_notes,
+    nothing,
+    reason,
+    separability_axis,
+    study_notes,
+    title_of,
+)
+from reporting.findings.charts.curves import Curve, curves
+from reporting.findings.charts.dots import dot_rows, point
+from reporting.findings.charts.stacks import with_sets
 
 
 def separability_histogram(found: Findings, theme: str) -> Spec:
-    """Bars: how many instances each separability bin holds."""
+    """Bars: how many instances each separability bin holds (paper 004, figure 3)."""
     separability = found["separability"]
     if not separability or not separability["bins"]:
         return nothing(title_of(found), reason(found), theme)
-    labels = bin_labels(separability["bins"])
     rows = [
-        {"bin": label, "instances": bin_["instances"]} for label, bin_ in zip(labels, separability["bins"], strict=True)
+        {"bin": label, "bin_low": bin_["low"], "bin_high": bin_["high"], "instances": bin_["instances"]}
+        for label, bin_ in zip(bin_labels(separability["bins"]), separability["bins"], strict=True)
     ]
-    x = {"field": "bin", "type": "ordinal", "sort": None, "title": "Separability", "axis": {"labelAngle": -30}}
-    y = {"field": "instances", "type": "quantitative", "title": "Instances", "axis": {"tickMinStep": 1}}
+    x = separability_axis()
+    y = {"field": "instances", "type": "quantitative", "title": _("Instances"), "axis": {"tickMinStep": 1}}
     bars = {"mark": {"type": "bar", "color": THEMES[theme].raters[0]}, "encoding": {"x": x, "y": y}}
     text = {
         "mark": {"type": "text", "baseline": "bottom", "dy": -3, "color": THEMES[theme].ink},
         "encoding": {"x": x, "y": y, "text": {"field": "instances", "type": "quantitative"}},
     }
-    spec = {"data": {"values": rows}, "width": COLUMN, "height": 200, "layer": [bars, text]}
-    return column_spec(
-        spec, [title_of(found), f"Instances by separability ({shorten(separability['similarity'])})"], [], theme
+    spec = {"data": {"values": rows}, "height": 180, "layer": [bars, text]}
+    measured = _("Instances by separability (%(similarity)s)") % {"similarity": shorten(separability["similarity"])}
+    undefined = separability["undefined"]
+    left_out = [_("left out: %(number)s without a separability") % {"number": undefined}] if undefined else []
+    return column_spec(spec, [title_of(found), measured], [*left_out, *configuration_notes(found)], theme)
+
+
+def mean_consistency(found: Findings, theme: str) -> Spec:
+    """Curve: each rater's mean consistency by separability, with its interval."""
+    lines: list[Curve] = [
+        (rater["rater"], [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]]) for rater in with_sets(found)
+    ]
+    title, notes = [title_of(found), _mean_consistency()], configuration_notes(found)
+    drawn = curves(found, lines, _("Mean consistency"), title, notes, theme)
+    return drawn or nothing(title_of(found), reason(found), theme)
+
+
+def pooled_consistency(found: Findings, theme: str) -> Spec:
+    """Curve: mean consistency over all configurations, on one scale of separability (paper 004, figure 8)."""
+    return _pooled(
+        found, "mean_consistency_by_bin", "mean_consistency", _("Mean consistency"), _mean_consistency(), theme
     )
+
+
+def pooled_strength(found: Findings, theme: str) -> Spec:
+    """Curve: mean absolute preference strength over all configurations, on one scale of separability."""
+    axis, meaning = _("Mean |preference strength|"), _("How strongly either system is preferred, by separability")
+    return _pooled(found, "strength_by_bin", "mean_absolute_strength", axis, meaning, theme)
+
+
+def agreement_by_bin(found: Findings, theme: str) -> Spec:
+    """Curve: agreement of people with one another, and of each judge with them, on one scale of separability."""
+    axis, meaning = _("Share of votes that agree"), _("Agreement with people, by separability")
+    why = _("no pair has votes of two people")
+    return _pooled(found, "agreement_by_bin", "agreement", axis, meaning, theme, why=why)
+
+
+def fully_consistent(found: Findings, theme: str) -> Spec:
+    """Points: the share of rating sets that are fully consistent, by rater."""
+    rows = [point(one["rater"], "", one) for one in found["pooled"]["fully_consistent"] if one["value"] is not None]
+    title = _("Fully consistent rating sets")
+    if not rows:
+        return nothing(title, _("no rating set yet"), theme)
+    body, about_rows = dot_rows(rows, [""], _("Share of rating sets"), theme, domain=(0, 1))
+    return column_spec(body, [title], [*interval_notes(found, rows), *about_rows, *study_notes(found)], theme)
+
+
+def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
+    bins, name = found["pooled"][key], _("All configurations")
+    if bins is None:
+        return nothing(name, found["pooled"]["why"], theme)
+    lines: list[Curve] = [
+        (rater["rater"], [(bin_, bin_["raters"][place][estimate]) for bin_ in bins])
+        for place, rater in enumerate(bins[0]["raters"])
+    ]
+    notes = study_notes(found)
+    return curves(found, lines, axis, [name, meaning], notes, theme) or nothing(
+        name, why or _("no rating set yet"), theme
+    )
+
+
+def _mean_consistency() -> str:
+    return _("Mean consistency by separability")

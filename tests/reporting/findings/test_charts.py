@@ -1,87 +1,86 @@
-"""Pictures as they are really drawn."""
+"""Pictures of findings: what they draw equals the findings, in a form that prints, and nothing in them can run."""
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from django.utils import translation
 
 from reporting.core import charts
 from reporting.core.scripted import SCRIPTED
-from reporting.core.themes import VIRIDIS, viridis
-from reporting.findings.charts import consistency, separability
-from reporting.findings.study_findings import findings
-from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+from reporting.core.themes import VIRIDIS, between, ink_on, viridis
+from reporting.findings.charts.common import for_page, short_names
+from reporting.findings.computing import compute_findings
+from reporting.findings.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
+from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw
+from reporting.findings.separability_bins import Measured, separability_of
+from tests.reporting.findings.arrays import configuration_data
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script>"
+MEASURED = Measured("rouge1")
+A, TIE, B = -1.0, 0.0, 1.0
+Found = dict[str, Any]
 
 
-@pytest.fixture
-def found(db: None) -> dict[str, Any]:
-    """Four instances in four bins, the second without a rating; a judge; a scripted rater; hostile names."""
-    built = build_configuration(
-        build_study(), instances=4, pairs=2, systems=(HOSTILE, "=cmd()\x01\"&'"), dataset="{expr: 1}"
+def configuration(
+    systems: tuple[str, str],
+    votes: list[list[float]],
+    judges: dict[str, list[float]],
+    values: list[float],
+    dataset: str = "news",
+    **more: Any,
+) -> ConfigurationData:
+    """One pair of votes by each person on each instance: rows are instances, columns people; a judge has one verdict each."""
+    people = [(i, p, f"r{who}", v) for i, row in enumerate(votes) for who, v in enumerate(row) for p in range(2)]
+    given = {name: [(i, p, v) for i, v in enumerate(verdicts) for p in range(2)] for name, verdicts in judges.items()}
+    made = configuration_data(people, given, instances=len(values), systems=systems, dataset=dataset, **more)
+    return replace(made, separability=separability_of(np.array(values), MEASURED, not_computed=0, bins=4))
+
+
+def study(*configurations: ConfigurationData, scripted: frozenset[str] = frozenset(), **filters: Any) -> Found:
+    rows, start = [], 0
+    for one in configurations:
+        rows.append(np.arange(start, start + len(one.separability.values)))
+        start += len(one.separability.values)
+    values = np.concatenate([np.empty(0), *(one.separability.values for one in configurations)])
+    raw = np.stack([np.full(len(values), 1.0), np.full(len(values), 1.0), 1 - values], axis=1)
+    alignments = StudyAlignments(MEASURED, raw, tuple(rows)) if configurations else None
+    return compute_findings(StudyData("tried", configurations, alignments, scripted, {}, []), Filters(**filters))
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """Three systems in two configurations; six instances each; three people, two judges, one of a system's family."""
+    votes = [[A, B, A], [A, A, A], [B, B, A], [B, TIE, B], [B, B, B], [A, A, B]]
+    judges = {"direct": [A, A, B, B, B, B], "other": [B, A, TIE, B, A, A]}
+    values = [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]
+    lengths = {(i, p): (100 + 20 * i, 90 + 31 * p) for i in range(6) for p in range(2)}
+    families = {"one": "gpt", "direct": "gpt"}
+    return study(
+        configuration(("one", "two"), votes, judges, values, lengths=lengths, families=families),
+        configuration(("two", "three"), votes[::-1], judges, values, "talks", lengths=lengths, families=families),
+        scripted=frozenset({"r1"}),
     )
-    separate(built, [(0.5, 0.5, 0.1 * n) for n in range(4)], [0.1, 0.4, 0.7, 1.0])
-    for place, votes in ((0, [1, -1]), (2, [0, 1]), (3, [1, 1])):
-        rate(built, place, "robot", votes, kind="scripted")
-        judge(built, "direct", [(place, 0, "ab", 1), (place, 1, "ab", 1)])
-    return findings(built.study, rounds=20)
 
 
-def drawn(spec: charts.Spec) -> tuple[ElementTree.Element, str]:
-    """The picture as XML, which must be well-formed, and the text in it."""
-    root = ElementTree.fromstring(charts.to_svg(spec))
-    assert root.tag == f"{SVG}svg"
-    return root, " ".join(part for element in root.iter(f"{SVG}text") for part in element.itertext())
+@pytest.fixture(scope="module")
+def empty() -> Found:
+    """A study with a configuration, but no rating, no judge and no separability."""
+    return compute_findings(
+        StudyData("tried", (configuration_data([], {}, instances=2),), None, frozenset(), {}, []), Filters()
+    )
 
 
-def marks(root: ElementTree.Element, kind: str) -> list[str]:
-    """Labels of the marks that stand for data."""
-    return [
-        element.attrib["aria-label"]
-        for element in root.iter()
-        if element.attrib.get("aria-roledescription") == kind and "aria-label" in element.attrib
-    ]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_bars_show_every_share_and_count(found: dict[str, Any], theme: str) -> None:
-    root, text = drawn(consistency.consistency_by_bin(found["configurations"][0], theme))
-    bars = marks(root, "bar")
-    whole = [label for label in bars if re.search(r"Share of rating sets: 100%", label)]
-    # In each of three bins all sets of people, and all of the judge's, have one value.
-    assert len(whole) == 6
-    assert sum("Consistency: 0.5" in label for label in whole) == 1
-    for expected in ("people", "judge:direct", "n = 0", "n = 1", "0.100 – 0.325", SCRIPTED):
-        assert expected in text
-
-
-def test_curve_has_a_point_for_each_mean_and_none_for_an_empty_bin(found: dict[str, Any]) -> None:
-    root, text = drawn(consistency.mean_consistency(found["configurations"][0], "light"))
-    points = marks(root, "point")
-    assert len(points) == 6
-    assert sum("Mean consistency: 0.5" in label for label in points) == 1
-    assert SCRIPTED in text
-
-
-def many(judges: int) -> dict[str, Any]:
-    """Two instances in two of four bins, rated by people and by so many judges."""
-    built = build_configuration(build_study(), instances=2, pairs=2)
-    separate(built, [(0.5, 0.5, 0.1), (0.5, 0.5, 0.2)], [0.0, 1.0])
-    for place in (0, 1):
-        rate(built, place, "ann", [1, 1])
-        for number in range(judges):
-            judge(built, f"j{number}", [(place, 0, "ab", 1), (place, 1, "ab", 1)])
-    return findings(built.study, rounds=20)
-
-
-def spec_edges(spec: charts.Spec) -> list[float]:
-    edges: list[float] = spec.get("spec", spec)["layer"][0]["encoding"]["x"]["axis"]["values"]
-    return edges
+def spec_of(name: str, found: Found, theme: str = "light", **more: Any) -> charts.Spec:
+    one = found["configurations"][0] if name in OF_CONFIGURATION else None
+    return draw(name, found, theme, configuration=one, **more)
 
 
 def rows_of(spec: charts.Spec) -> list[dict[str, Any]]:
@@ -89,84 +88,163 @@ def rows_of(spec: charts.Spec) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("judges", [1, 7, 24])
-def test_points_of_a_bin_stay_inside_it_however_many_raters_there_are(judges: int) -> None:
-    found = many(judges)
-
-    for spec in (
-        consistency.mean_consistency(found["configurations"][0], "light"),
-        consistency.pooled_consistency(found["pooled"], "light"),
-    ):
-        edges = spec_edges(spec)
-        places = [row["x"] for row in rows_of(spec) if row["mean"] is not None]
-        assert len(places) >= 2 * (judges + 1)
-        assert all(edges[0] < x < edges[1] or edges[-2] < x < edges[-1] for x in places)
+def estimates(rows: Iterator[Found] | list[Found]) -> list[tuple[Any, ...]]:
+    keys = ("value", "low", "high", "n", "n_instances")
+    return sorted((tuple(row[key] for key in keys) for row in rows if row["value"] is not None), key=repr)
 
 
-def test_up_to_eight_raters_have_a_colour_and_a_shape_each() -> None:
-    spec = consistency.mean_consistency(many(7)["configurations"][0], "light")
-
-    points = spec["layer"][-1]["encoding"]
-    assert len(points["color"]["scale"]["domain"]) == 8
-    assert len(set(points["color"]["scale"]["range"])) == len(set(points["shape"]["scale"]["range"])) == 8
+def in_bins(bins: list[Found], name: str) -> Iterator[Found]:
+    return (rater[name] for bin_ in bins for rater in bin_["raters"])
 
 
-def test_more_raters_get_a_panel_each_beside_people() -> None:
-    root, text = drawn(consistency.mean_consistency(many(9)["configurations"][0], "dark"))
-
-    assert all(f"judge:j{number}" in text for number in range(9))
-    assert len(marks(root, "point")) == 9 * 2 * 2  # panels × two bins with ratings × people and the judge
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        pytest.param(lambda found: consistency.mean_consistency(found["configurations"][0], "light"), id="curve"),
-        pytest.param(lambda found: consistency.pooled_consistency(found["pooled"], "light"), id="pooled curve"),
-    ],
-)
-def test_every_panel_has_its_axis_below_with_a_title_no_wider_than_the_panel(draw: Any) -> None:
-    spec = draw(many(9))
-    root, _ = drawn(spec)
-
-    axes = [label for label in marks(root, "axis") if label.startswith("X-axis")]
-    titles = [re.search(r"titled '([^']*)'", label) for label in axes]
-    assert len(axes) >= 9
-    assert all(title and 8 * len(title[1]) < spec["spec"]["width"] for title in titles)
-
-
-def test_pooled_curve_has_no_colour_for_a_rater_without_means() -> None:
-    built = build_configuration(build_study(), instances=2, pairs=2)
-    separate(built, [(0.5, 0.5, 0.1 * n) for n in range(2)], [0.1, 0.9])
-    judge(built, "direct", [(place, pair, "ab", 1) for place in range(2) for pair in range(2)])
-    found = findings(built.study, rounds=20)
-
-    spec = consistency.pooled_consistency(found["pooled"], "light")
-
-    assert {row["rater"] for row in rows_of(spec)} == {"judge:direct"}
-    assert spec["layer"][-1]["encoding"]["color"]["scale"]["domain"] == ["judge:direct"]
-
-
-def test_pooled_curve_is_drawn(found: dict[str, Any]) -> None:
-    root, text = drawn(consistency.pooled_consistency(found["pooled"], "light"))
-    assert "All configurations" in text
-    assert SCRIPTED in text
-    assert marks(root, "point")
+SOURCES: dict[str, Callable[[Found], Iterator[Found]]] = {
+    "preferences": lambda f: (
+        row for one in f["rankings"] if one["measure"] == "bradley_terry" for row in one["systems"]
+    ),
+    "judges-against-people": lambda f: (
+        one["overall"][key] for one in f["judges_against_people"] for key in ("agreement", "people_agreement")
+    ),
+    "ratings": lambda f: (
+        row
+        for one in f["rankings"]
+        if one["rater"] == "people" and one["measure"] in ("bradley_terry", "sep_bradley_terry", "elo", "sep_elo")
+        for row in one["systems"]
+    ),
+    "length-adjusted": lambda f: (
+        one[key] for rater in f["length_adjusted"] for one in rater["configurations"] for key in ("plain", "win_rate_a")
+    ),
+    "non-inferiority": lambda f: (
+        one["difference"]
+        for judge in f["replacement"]
+        for one in (judge["non_inferiority"]["overall"], *judge["non_inferiority"]["bins"])
+    ),
+    "self-preference": lambda f: (one[key] for one in f["self_preference"] for key in ("with_judge", "with_people")),
+    "agreement-by-bin": lambda f: in_bins(f["pooled"]["agreement_by_bin"], "agreement"),
+    "pooled-consistency": lambda f: in_bins(f["pooled"]["mean_consistency_by_bin"], "mean_consistency"),
+    "pooled-strength": lambda f: in_bins(f["pooled"]["strength_by_bin"], "mean_absolute_strength"),
+    "fully-consistent": lambda f: iter(f["pooled"]["fully_consistent"]),
+    "agreement": lambda f: (
+        estimate
+        for one in f["configurations"]
+        for estimate in (one["raters"][0]["raw_agreement"], one["raters"][0]["krippendorff_alpha"]["ordinal"])
+    ),
+    "position": lambda f: (rater["preferred_first"] for one in f["configurations"] for rater in one["raters"]),
+    "mean-consistency": lambda f: (
+        bin_["mean_consistency"] for rater in f["configurations"][0]["raters"] for bin_ in rater["bins"]
+    ),
+}
 
 
-def test_histogram_shows_each_count(found: dict[str, Any]) -> None:
-    root, _ = drawn(separability.separability_histogram(found["configurations"][0], "dark"))
-    assert len(marks(root, "bar")) == 4
+@pytest.mark.parametrize("name", SOURCES)
+def test_points_and_intervals_are_those_of_the_findings(found: Found, name: str) -> None:
+    spec = spec_of(name, found)
+
+    assert estimates(SOURCES[name](found))
+    assert estimates(rows_of(spec)) == estimates(SOURCES[name](found))
+    kinds = [layer["mark"]["type"] for layer in spec.get("spec", spec)["layer"]]
+    assert {"rule", "point"} <= set(kinds)
+    said = " ".join(spec["title"]["subtitle"])
+    for expected in ("95% intervals over instances", "n: instances", "scripted"):
+        assert expected in said
 
 
-@pytest.mark.parametrize(
-    "draw", [consistency.consistency_by_bin, consistency.mean_consistency, separability.separability_histogram]
-)
-def test_hostile_names_are_text_and_nothing_else(found: dict[str, Any], draw: Any) -> None:
-    svg = charts.to_svg(draw(found["configurations"][0], "light"))
-    root, text = drawn(draw(found["configurations"][0], "light"))
-    assert HOSTILE in text
-    assert "{expr: 1}" in text
+def test_two_way_intervals_are_said_to_be(found: Found) -> None:
+    spec = draw("position", {**found, "filters": {**found["filters"], "two_way": True}})
+    assert "over instances and raters" in " ".join(spec["title"]["subtitle"])
+
+
+@pytest.mark.parametrize("measure", ["consistency", "preference_strength"])
+def test_stacks_are_the_distributions(found: Found, measure: str) -> None:
+    one = found["configurations"][0]
+    spec = spec_of({"consistency": "consistency-by-bin", "preference_strength": "strength-by-bin"}[measure], found)
+
+    drawn = [(row["rater"], row[measure], row["rating_sets"], row["n"], row["share"]) for row in rows_of(spec)]
+    expected = [
+        (rater["rater"], float(value), count, bin_["rating_sets"], count / bin_["rating_sets"] if count else 0.0)
+        for rater in one["raters"]
+        for bin_ in rater["bins"]
+        for value, count in (bin_[f"{measure}_distribution"] or {"0.0": 0}).items()
+    ]
+    assert drawn == expected
+    assert {row["n"] for row in rows_of(spec) if row["bin"].startswith("0.500")} == {0}
+
+
+def test_histogram_holds_every_bin(found: Found) -> None:
+    bins = found["configurations"][0]["separability"]["bins"]
+    rows = rows_of(spec_of("separability", found))
+    assert [(row["bin_low"], row["bin_high"], row["instances"]) for row in rows] == [
+        (one["low"], one["high"], one["instances"]) for one in bins
+    ]
+
+
+def test_win_matrix_has_a_cell_for_systems_that_met_and_none_for_others(found: Found) -> None:
+    rows = rows_of(spec_of("win-matrix", found))
+    people = {(row["system"], row["against"]): (row["share"], row["n"]) for row in rows if row["panel"] == "people"}
+    # One/two: of 36 votes 18 are for each but for 2 ties; two/three likewise, with the instances in reverse.
+    assert people == {
+        ("one", "two"): (17 / 36, 36),
+        ("two", "one"): (19 / 36, 36),
+        ("two", "three"): (17 / 36, 36),
+        ("three", "two"): (19 / 36, 36),
+    }
+    assert {row["panel"] for row in rows} == {"people", "judge:direct", "judge:other"}
+
+
+def test_winning_rates_are_the_curves_of_the_tests(found: Found) -> None:
+    tested = {
+        "winning_rate": 0.5,
+        "tested": 4,
+        "epsilon": 0.1,
+        "curve": [{"epsilon": 0.0, "winning_rate": 0.25}, {"epsilon": 0.1, "winning_rate": 0.5}],
+    }
+    one = {**found["replacement"][0], "alternative_annotator": tested}
+    spec = draw("winning-rates", {**found, "replacement": [one]})
+    assert [(row["judge"], row["epsilon"], row["winning_rate"]) for row in rows_of(spec)] == [
+        ("direct (4 people)", 0.0, 0.25),
+        ("direct (4 people)", 0.1, 0.5),
+    ]
+    assert "needed" in draw("winning-rates", found)["usermeta"]["why"]  # six instances are too few
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_nothing_to_draw_is_a_picture_that_says_why(empty: Found, name: str) -> None:
+    spec = spec_of(name, empty, "dark")
+    assert rows_of(spec) == [{"text": charts.NO_DATA}]
+    assert spec["usermeta"]["why"]
+    assert " ".join(spec["title"]["subtitle"]) == spec["usermeta"]["why"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_study_without_configurations_has_its_pictures_too(name: str) -> None:
+    if name in OF_STUDY:
+        assert draw(name, study())["usermeta"]["why"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_names_enter_a_specification_as_values_only(name: str) -> None:
+    def keys(node: Any) -> set[str]:
+        if isinstance(node, dict):
+            return set(node) | {key for value in node.values() for key in keys(value)}
+        return {key for value in node for key in keys(value)} if isinstance(node, list) else set()
+
+    found = study(
+        configuration((HOSTILE, "=cmd()\x01\"&'"), [[A, B]] * 3, {HOSTILE: [A, B, A]}, [0.1, 0.5, 0.9], HOSTILE)
+    )
+    spec = spec_of(name, found)
+    assert not any(HOSTILE in key for key in keys(spec))
+    assert not keys(spec) & {"expr", "signal", "labelExpr", "href", "url", "calculate", "test"}
+    json.dumps(spec, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["position", "pooled-consistency", "strength-by-bin", "win-matrix"])
+def test_hostile_names_are_drawn_as_text(name: str) -> None:
+    found = study(
+        configuration((HOSTILE, "=cmd()\x01\"&'"), [[A, B]] * 3, {HOSTILE: [A, B, A]}, [0.1, 0.5, 0.9], "{expr: 1}")
+    )
+    svg = charts.to_svg(spec_of(name, found))
+    root = ElementTree.fromstring(svg)
+    text = " ".join(part for element in root.iter(f"{SVG}text") for part in element.itertext())
+    assert "judge:<scr" in text
     assert "<script" not in svg
     tags = {element.tag for element in root.iter()}
     assert not tags & {f"{SVG}{name}" for name in ("script", "a", "image", "foreignObject", "use", "animate")}
@@ -174,66 +252,85 @@ def test_hostile_names_are_text_and_nothing_else(found: dict[str, Any], draw: An
     assert not any("href" in name or name.startswith("on") for name in attributes)
 
 
-def test_names_enter_a_specification_as_values_only(found: dict[str, Any]) -> None:
-    def keys(node: Any) -> set[str]:
-        if isinstance(node, dict):
-            return set(node) | {key for value in node.values() for key in keys(value)}
-        return {key for value in node for key in keys(value)} if isinstance(node, list) else set()
-
-    spec = consistency.consistency_by_bin(found["configurations"][0], "light")
-    assert not any(HOSTILE in key for key in keys(spec))
-    assert not keys(spec) & {"expr", "signal", "labelExpr", "href", "url", "calculate"}
-    json.dumps(spec, allow_nan=False)
+def test_pictures_are_as_wide_as_a_column_and_as_a_page(found: Found) -> None:
+    column = spec_of("mean-consistency", found)
+    box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", charts.to_pdf(column))
+    assert box
+    assert float(box[1]) == pytest.approx(3.3 * 72, abs=1)
+    assert for_page(column)["width"] * charts.COLUMN_INCHES / charts.COLUMN_WIDTH == pytest.approx(7, abs=0.01)
+    assert charts.to_png(column).startswith(b"\x89PNG\r\n")
 
 
-def test_long_name_is_cut() -> None:
-    built = build_configuration(build_study(), instances=1, pairs=1, systems=("x" * 200, "y"))
-    one = findings(built.study, rounds=1)["configurations"][0]
-    _, text = drawn(consistency.mean_consistency(one, "light"))
-    assert "x" * 59 + "…" in text
+@pytest.mark.parametrize("name", KINDS)
+def test_a_wide_picture_shows_the_same(found: Found, name: str) -> None:
+    column, page = spec_of(name, found), spec_of(name, found, width="page")
+    assert rows_of(page) == rows_of(column)
+    fixed = "text" in rows_of(column)[0] or name == "win-matrix"  # its cells don't grow
+    assert fixed or {**page, "title": 0} != {**column, "title": 0}
 
 
-def test_nothing_to_draw_is_a_picture_that_says_why() -> None:
-    built = build_configuration(build_study(), instances=1, pairs=1)
-    found = findings(built.study, rounds=1)
-    one = found["configurations"][0]
-    for draw in (consistency.consistency_by_bin, consistency.mean_consistency, separability.separability_histogram):
-        _, text = drawn(draw(one, "light"))
-        assert charts.NO_DATA in text
-        assert "separability has not been computed" in text
-    _, text = drawn(consistency.pooled_consistency(found["pooled"], "light"))
-    assert charts.NO_DATA in text
+def test_pictures_speak_the_readers_language(found: Found) -> None:
+    with translation.override("de"):
+        spec = spec_of("position", found)
+    assert spec["layer"][-1]["encoding"]["x"]["title"] == "Anteil für den zuerst gezeigten Text"
+    assert SCRIPTED in " ".join(spec["title"]["subtitle"])  # a note of the findings, the same for every reader
 
 
-def test_bins_with_equal_edges_do_not_hide_one_another() -> None:
-    built = build_configuration(build_study(), instances=2, pairs=1)
-    separate(built, [(0.5, 0.5, 0.5)] * 2, [0.3, 0.3])
-    rate(built, 0, "ann", [1])
-    root, _ = drawn(separability.separability_histogram(findings(built.study, rounds=1)["configurations"][0], "light"))
-    assert len(marks(root, "bar")) == 4
-    drawn(consistency.mean_consistency(findings(built.study, rounds=1)["configurations"][0], "light"))
+def test_question_stands_below_the_title(found: Found) -> None:
+    spec = draw("position", {**found, "question": "Which is shorter?"})
+    assert "Which is shorter?" in " ".join(spec["title"]["subtitle"])
 
 
-def test_png_is_a_png(found: dict[str, Any]) -> None:
-    assert charts.to_png(consistency.mean_consistency(found["configurations"][0], "dark")).startswith(b"\x89PNG\r\n")
+@pytest.mark.parametrize("judges", [1, 7, 24])
+def test_points_of_a_bin_stay_inside_it_however_many_raters_there_are(judges: int) -> None:
+    found = study(configuration(("x", "y"), [[A], [B]], {f"j{n}": [A, B] for n in range(judges)}, [0.1, 0.9]))
+    for name in ("mean-consistency", "pooled-consistency"):
+        spec = spec_of(name, found)
+        layer = spec.get("spec", spec)["layer"][0]
+        edges = layer["encoding"]["x"]["axis"]["values"]
+        places = [row["_x"] for row in rows_of(spec) if row["value"] is not None]
+        assert len(places) >= 2 * (judges + 1)
+        assert all(edges[0] < x < edges[1] or edges[-2] < x < edges[-1] for x in places)
+        if "layer" in spec:
+            series = spec["layer"][-1]["encoding"]
+            raters = len({row["rater"] for row in rows_of(spec)})
+            assert len(set(series["color"]["scale"]["range"])) == len(set(series["shape"]["scale"]["range"])) == raters
+        else:
+            assert {row["rater"] for row in rows_of(spec)} == {"people", charts.JUDGE_SERIES}
+            assert len({row["panel"] for row in rows_of(spec)}) == len(rows_of(spec)) / 2 / len(edges[1:])
 
 
-def test_data_runs_no_formula_and_every_row_has_every_column() -> None:
-    rows = [{"name": "=cmd()", "value": 0.5}, {"name": "plain", "n": 3}]
+def test_equal_edges_and_long_names_do_not_hide_one_another() -> None:
+    names = ["x" * 100 + end for end in "ab"]
+    found = study(configuration((names[0], names[1]), [[A], [B]], {one: [A, B] for one in names}, [0.3, 0.3]))
+    assert len({row["bin"] for row in rows_of(spec_of("separability", found))}) == 4
+    assert len({row["_label"] for row in rows_of(spec_of("fully-consistent", found))}) == 3
+    assert short_names(["ab", "x" * 9], 5) == {"ab": "ab", "x" * 9: "xx…xx"}
+    assert short_names(["aaXbb", "aaYbb"], 4) == {"aaXbb": "1: a…bb", "aaYbb": "2: a…bb"}
+
+
+def test_data_runs_no_formula_has_every_column_and_nothing_that_serves_drawing() -> None:
+    rows = [{"name": "=cmd()", "value": 0.5, "_x": 1}, {"name": "plain", "n": 3}]
     assert charts.to_csv({"data": {"values": rows}}) == "name,value,n\r\n'=cmd(),0.5,\r\nplain,,3\r\n"
 
 
 def test_colours_run_from_dark_to_bright() -> None:
-    assert (viridis(0), viridis(1)) == (VIRIDIS[0], VIRIDIS[-1])
-    assert viridis(-1) == VIRIDIS[0]
+    assert (viridis(0), viridis(1), viridis(-1)) == (VIRIDIS[0], VIRIDIS[-1], VIRIDIS[0])
     brightness = [sum(int(viridis(n / 20)[place : place + 2], 16) for place in (1, 3, 5)) for n in range(21)]
     assert brightness[0] < brightness[10] < brightness[20]
+    assert between(("#000000", "#ffffff"), 0.5) == "#808080"
+    assert [ink_on(colour) for colour in ("#ffffff", "#0072b2", "#56b4e9", "#000000")] == [
+        *("#000000", "#ffffff", "#000000", "#ffffff")
+    ]
 
 
-def test_a_rater_without_rating_sets_is_not_drawn(found: dict[str, Any]) -> None:
-    configuration = found["configurations"][0]
-    configuration["raters"][1]["rating_sets"] = 0
-    for draw in (consistency.consistency_by_bin, consistency.mean_consistency):
-        _, text = drawn(draw(configuration, "light"))
-        assert "people" in text
-        assert "judge:direct" not in text
+def test_a_rater_without_rating_sets_is_not_drawn(found: Found) -> None:
+    one = found["configurations"][0]
+    shown = {**one, "raters": [one["raters"][0], {**one["raters"][1], "rating_sets": 0}]}
+    for name in ("consistency-by-bin", "mean-consistency"):
+        assert {row["rater"].split()[0] for row in rows_of(draw(name, found, configuration=shown))} == {"people"}
+
+
+def test_every_picture_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs/howto/use_pictures.md").read_text(encoding="utf-8")
+    assert [name for name in KINDS if f"`{name}`" not in page] == []

@@ -1,0 +1,119 @@
+"""Tables of coloured cells: shares in percent, with their n where there is room."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reporting.core.charts import COLUMN_WIDTH, Spec
+from reporting.core.themes import between, ink_on
+
+LARGE, SMALL = (44, 34), (23, 20)  # greatest width and height of a cell, with its n and without
+LETTER = 6.8  # pixels, of 12
+MANY = 8  # columns, of which a cell has no room for n
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A share in its place.
+
+    colours : from that of 0 to that of 1
+    data    : further columns of the picture's data, with its `n`
+    """
+
+    panel: str
+    row: str
+    column: str
+    share: float
+    colours: Sequence[str]
+    data: dict[str, Any]
+
+
+def cells_body(
+    cells: Sequence[Cell],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    axis: str | None,
+    panels: Sequence[str],
+    beside: bool = False,
+    counted: bool | None = None,
+) -> Spec:
+    """Return the body of a picture of cells in panels, one below the other or `beside` each other.
+
+    axis    : title of the columns
+    counted : whether cells say their n; by default where there is room
+    """
+    across = len(columns) * (len(panels) if beside else 1)
+    counted = across <= MANY if counted is None else counted
+    room = COLUMN_WIDTH - 30 - max(map(len, rows)) * LETTER - (20 * (len(panels) - 1) if beside else 0)
+    width, height = (
+        min(most, size) for most, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
+    )
+    x = {
+        "field": "column",
+        "type": "nominal",
+        "sort": list(columns),
+        "title": axis,
+        "axis": {
+            "orient": "top",
+            "labelAngle": -35 if max(map(len, columns)) > 6 else 0,
+            "domain": False,
+            "ticks": False,
+        },
+        "scale": {"domain": list(columns)},
+    }
+    y = {
+        "field": "row",
+        "type": "nominal",
+        "sort": list(rows),
+        "title": None,
+        "axis": {"labelLimit": COLUMN_WIDTH, "domain": False, "ticks": False},
+        "scale": {"domain": list(rows)},
+    }
+    place = {"x": x, "y": y}
+    colour = {"type": "nominal", "scale": None, "legend": None}
+    layers = [
+        {"mark": {"type": "rect"}, "encoding": {**place, "color": {"field": "_fill", **colour}}},
+        {
+            "mark": {"type": "text", "fontSize": 11 if counted else 10, "dy": -6 if counted else 0},
+            "encoding": {
+                **place,
+                "text": {"field": "_percent", "type": "nominal"},
+                "color": {"field": "_ink", **colour},
+            },
+        },
+    ]
+    if counted:
+        layers.append(
+            {
+                "mark": {"type": "text", "fontSize": 10, "dy": 7},
+                "encoding": {
+                    **place,
+                    "text": {"field": "n", "type": "quantitative"},
+                    "color": {"field": "_ink", **colour},
+                },
+            }
+        )
+    data = {"data": {"values": [_row(cell) for cell in cells]}}
+    size = {"width": {"step": round(width)}, "height": {"step": height}}
+    header = {"labelAnchor": "start", "labelAngle": 0, "labelOrient": "top"}
+    facet = {"field": "panel", "type": "nominal", "sort": list(panels), "title": None, "header": header}
+    return {
+        **data,
+        "facet": {"column" if beside else "row": facet},
+        "spec": {**size, "layer": layers},
+    }
+
+
+def _row(cell: Cell) -> dict[str, Any]:
+    fill = between(cell.colours, cell.share)
+    return {
+        "panel": cell.panel,
+        "row": cell.row,
+        "column": cell.column,
+        **cell.data,
+        "share": cell.share,
+        "_percent": f"{100 * cell.share:.0f}",
+        "_fill": fill,
+        "_ink": ink_on(fill),
+    }

@@ -1,0 +1,150 @@
+"""May a judge be believed: its agreement with people, tests of replacement, what it confuses, and its own family."""
+
+from django.utils.translation import gettext as _
+
+from reporting.core.charts import Findings, Spec, quantity, series_encoding
+from reporting.core.themes import THEMES
+from reporting.findings.charts.common import (
+    column_spec,
+    first_of,
+    first_series,
+    interval_notes,
+    nothing,
+    short_names,
+    study_notes,
+)
+from reporting.findings.charts.dots import Row, dot_rows, point
+
+MAX_PANELS = 8
+
+
+def judges_against_people(found: Findings, theme: str) -> Spec:
+    """Points: each judge's agreement with people, beside that of people with one another on the same pairs."""
+    series = [_("judge with people"), _("people with one another, same pairs")]
+    rows = [
+        row
+        for judge in found["judges_against_people"]
+        for row in (
+            point(judge["judge"], series[0], judge["overall"]["agreement"]),
+            point(judge["judge"], series[1], judge["overall"]["people_agreement"]),
+        )
+        if row["value"] is not None
+    ]
+    title = _("Judges against people")
+    if not rows:
+        return nothing(title, _no_judge(), theme)
+    body, about_rows = dot_rows(rows, series, _("Share of votes that agree"), theme, domain=(0, 1))
+    notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
+    return column_spec(body, [title], notes, theme, legend=series)
+
+
+def non_inferiority(found: Findings, theme: str) -> Spec:
+    """Points: each judge's agreement with people less that of people, overall and by separability, beside the margin."""
+    title = _("May a judge replace a person?")
+    everyone = {one["judge"]: one for one in found["replacement"]}
+    judges, more = first_of(
+        [
+            name
+            for name, one in everyone.items()
+            if one["non_inferiority"]["overall"]["difference"]["value"] is not None
+        ],
+        MAX_PANELS,
+    )
+    if not judges:
+        return nothing(title, _no_judge(), theme)
+    names, rows = short_names(judges, 40), list[Row]()
+    for judge in judges:
+        tests = everyone[judge]["non_inferiority"]
+        parts = [(_("all"), tests["overall"])]
+        parts += [(f"{one['low']:.2f}–{one['high']:.2f}", one) for one in reversed(tests["bins"])]
+        rows += [
+            point(name, "", one["difference"], panel=names[judge])
+            for name, one in parts
+            if one["difference"]["value"] is not None
+        ]
+    margin = everyone[judges[0]]["epsilon"]
+    said = _(
+        "dashed: the margin −ε = %(margin)s; an interval to its right shows that the judge may replace a person there"
+    )
+    meaning = _("a judge’s agreement with people less that of people, by separability")
+    axis = _("Difference of agreement")
+    body, about_rows = dot_rows(rows, [""], axis, theme, marks=[(0, False), (-margin, True)], panel=True)
+    notes = [*interval_notes(found, rows), said % {"margin": f"−{margin:g}"}, *more, *about_rows, *study_notes(found)]
+    return column_spec(body, [title, meaning], notes, theme)
+
+
+def winning_rates(found: Findings, theme: str) -> Spec:
+    """Curves: the winning rate of the alternative-annotator test by ε, for each judge."""
+    title = _("Alternative-annotator test")
+    tests = {one["judge"]: one["alternative_annotator"] for one in found["replacement"]}
+    tested = [name for name, one in tests.items() if one["winning_rate"] is not None]
+    if not tested:
+        why = next((str(one["why"]) for one in tests.values() if "why" in one), _no_judge())
+        return nothing(title, why, theme)
+    judges, more = first_series(tested)
+    names = short_names(judges, 30)
+    labels = {
+        name: _("%(judge)s (%(number)s people)") % {"judge": short, "number": tests[name]["tested"]}
+        for name, short in names.items()
+    }
+    chosen = tests[judges[0]]["epsilon"]
+    rows = [
+        {
+            "judge": labels[name],
+            "epsilon": one["epsilon"],
+            "winning_rate": one["winning_rate"],
+            "people_tested": tests[name]["tested"],
+            "_marked": place % 5 == 0,
+        }
+        for name in judges
+        for place, one in enumerate(tests[name]["curve"])
+        if one["winning_rate"] is not None
+    ]
+    x, y = quantity("epsilon", "ε"), quantity("winning_rate", _("Winning rate ω"), scale={"domain": [0, 1]})
+    series = series_encoding("judge", None, list(labels.values()), THEMES[theme])
+    dashed = {"type": "rule", "color": THEMES[theme].ink, "strokeDash": [4, 4]}
+    layers = [
+        {"mark": dashed, "encoding": {"y": {"datum": 0.5, "type": "quantitative"}}},
+        {"mark": {**dashed, "strokeDash": [1, 3]}, "encoding": {"x": {"datum": chosen, "type": "quantitative"}}},
+        {
+            "mark": {"type": "line", "interpolate": "step-after"},
+            "encoding": {"x": x, "y": y, "color": series["color"]},
+        },
+        {
+            "transform": [{"filter": {"field": "_marked", "equal": True}}],
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {"x": x, "y": y, **series},
+        },
+    ]
+    meaning = _("share of the people whom the judge can replace, by ε, what the judge may lack")
+    notes = [
+        _("dashed: ω = 0.5, from which it passes; dotted: the ε chosen, %(epsilon)s") % {"epsilon": f"{chosen:g}"},
+        _("no intervals: each person is one test"),
+        *more,
+        *study_notes(found),
+    ]
+    body = {"data": {"values": rows}, "height": 200, "layer": layers}
+    return column_spec(body, [title, meaning], notes, theme, legend=list(labels.values()))
+
+
+def self_preference(found: Findings, theme: str) -> Spec:
+    """Points: how often each judge prefers its own family's system, beside people on the same pairs."""
+    title = _("Do judges prefer their own family?")
+    judges = found["self_preference"]
+    series = [_("judge"), _("people, same pairs")]
+    rows = [
+        point(f"{one['judge']} ({one['family']})", name, one[key])
+        for one in judges
+        for name, key in zip(series, ("with_judge", "with_people"), strict=True)
+        if one[key]["value"] is not None
+    ]
+    if not rows:
+        return nothing(title, next((str(one["why"]) for one in judges if "why" in one), _no_judge()), theme)
+    axis = _("Win rate of the family’s system, a tie as half")
+    body, about_rows = dot_rows(rows, series, axis, theme, domain=(0, 1), marks=[(0.5, True)])
+    notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
+    return column_spec(body, [title], notes, theme, legend=series)
+
+
+def _no_judge() -> str:
+    return _("no judge has rated pairs that two people rated")

@@ -1,0 +1,107 @@
+"""Stacked bars by separability bin, a panel for each rater (paper 004, figures 6, 7, 11 and 12)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from reporting.core.charts import Findings, Spec, panels, quantity
+from reporting.core.themes import THEMES
+from reporting.findings.charts.common import (
+    PANEL,
+    bin_labels,
+    column_spec,
+    configuration_notes,
+    nothing,
+    reason,
+    separability_axis,
+    short_names,
+    title_of,
+)
+
+
+def consistency_by_bin(found: Findings, theme: str) -> Spec:
+    """Stacked bars: the share of rating sets at each consistency, per separability bin and rater."""
+    values = sorted({float(value) for one in with_sets(found) for value in _values(one, "consistency_distribution")})
+    colour = {
+        "field": "consistency",
+        "type": "ordinal",
+        "title": _("Consistency"),
+        "sort": values,
+        "scale": {"domain": values, "range": [THEMES[theme].consistency(value) for value in values]},
+        "legend": {"columns": min(len(values), 7), "format": ".2~f"},
+    }
+    return _stacks(found, "consistency", colour, _("How consistent rating sets are, by separability"), theme)
+
+
+def strength_by_bin(found: Findings, theme: str) -> Spec:
+    """Stacked bars: the share of rating sets at each preference strength, per separability bin and rater."""
+    colours = THEMES[theme]
+    colour = {
+        "field": "preference_strength",
+        "type": "quantitative",
+        "title": _("Preference strength (−1: A, 1: B)"),
+        "scale": {"domain": [-1, 0, 1], "range": list(colours.opposites), "interpolate": "lab"},
+        "legend": {"gradientLength": 200, "direction": "horizontal", "values": [-1, -0.5, 0, 0.5, 1]},
+    }
+    title = _("How strongly a system is preferred, by separability; A at the bottom, B at the top")
+    return _stacks(found, "preference_strength", colour, title, theme)
+
+
+def with_sets(found: Findings) -> list[dict[str, Any]]:
+    """Return the raters that have rating sets; the page lists the others with the reason."""
+    return [rater for rater in found["raters"] if rater["rating_sets"]]
+
+
+def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: str) -> Spec:
+    drawn = with_sets(found)
+    short = short_names((rater["rater"] for rater in drawn), 22)
+    rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
+    if not rows:
+        return nothing(title_of(found), reason(found), theme)
+    x, y = separability_axis(), quantity("share", _("Share of rating sets"), scale={"domain": [0, 1]})
+    bars = {
+        "mark": {"type": "bar", "stroke": THEMES[theme].background, "strokeWidth": 0.5},
+        "encoding": {
+            "x": x,
+            "y": {**y, "axis": {"format": ".0%"}},
+            "color": colour,
+            "order": {"field": measure, "type": "quantitative"},
+        },
+    }
+    counts = {
+        "transform": [{"filter": {"field": "_first", "equal": True}}],
+        "mark": {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 11, "color": THEMES[theme].ink},
+        "encoding": {"x": x, "y": {"datum": 1}, "text": {"field": "n", "type": "quantitative"}},
+    }
+    spec = {"data": {"values": rows}, **panels("rater", list(short.values()), [bars, counts], PANEL, columns=2)}
+    notes = [_("above the bars: number of rating sets"), *configuration_notes(found)]
+    return column_spec(spec, [title_of(found), meaning], notes, theme)
+
+
+def _stacked(rater: Findings, name: str, measure: str) -> list[dict[str, Any]]:
+    """Return one row per bin and value; a bin without rating sets has a row of 0."""
+    rows = []
+    for label, bin_ in zip(bin_labels(rater["bins"]), rater["bins"], strict=True):
+        n = bin_["rating_sets"]
+        counts: Mapping[str, int] = bin_[f"{measure}_distribution"] or {"0.0": 0}
+        rows += [
+            {
+                "rater": name,
+                "bin": label,
+                "bin_low": bin_["low"],
+                "bin_high": bin_["high"],
+                measure: float(value),
+                "share": count / n if n else 0.0,
+                "rating_sets": count,
+                "n": n,
+                "instances": bin_["instances"],
+                "_first": place == 0,
+            }
+            for place, (value, count) in enumerate(counts.items())
+        ]
+    return rows
+
+
+def _values(rater: Findings, name: str) -> set[str]:
+    return {value for bin_ in rater["bins"] for value in bin_[name] or {"0.0": 0}}
