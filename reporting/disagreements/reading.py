@@ -1,24 +1,14 @@
 """The table of a study's pairs, kept in memory while what it is made from stays the same."""
 
-import time
-from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import replace
-from threading import Lock
 
-from django.db.models import Count, Max, Q
-
-from annotation.models import Annotator, Assignment, Event, Rating, Study, VoteChange
-from judging.models import Judgment
+from annotation.models import Rating, Study
+from reporting.core.kept import Kept, version_of
 from reporting.disagreements.pair_table import PairTable, pair_table
 from reporting.findings.inputs import Filters
 from reporting.findings.reading import read_study
 
-MOST_KEPT = 2  # tables in a process: each takes 32 bytes a vote
-LONGEST = 60.0  # seconds: a judge's answers that are read again by a new parser leave no trace in the version
-
-_kept: OrderedDict[Hashable, tuple[float, Hashable, PairTable]] = OrderedDict()
-_lock = Lock()
+_kept: Kept[PairTable] = Kept(2)  # each takes 32 bytes a vote
 
 
 def read_table(study: Study, filters: Filters) -> PairTable:
@@ -27,16 +17,7 @@ def read_table(study: Study, filters: Filters) -> PairTable:
     Raises: UnknownName for an unknown batch.
     """
     filters = replace(filters, judges=None)
-    key, version = (study.key, filters), _version(study)
-    with _lock:  # readers who come together wait for one table
-        made, of_version, table = _kept.get(key, (0.0, None, None))
-        if table is None or of_version != version or time.monotonic() - made > LONGEST:
-            table = _read(study, filters)
-            _kept[key] = time.monotonic(), version, table
-        _kept.move_to_end(key)
-        while len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
-    return table
+    return _kept.get((study.key, filters), version_of(study), lambda: _read(study, filters))
 
 
 def _read(study: Study, filters: Filters) -> PairTable:
@@ -44,18 +25,3 @@ def _read(study: Study, filters: Filters) -> PairTable:
     if not study.is_two_stage:
         return pair_table(first)
     return pair_table(first, read_study(study, replace(filters, stage=Rating.Stage.REVISED, judges=())).configurations)
-
-
-def _version(study: Study) -> Hashable:
-    """Return what changes with a study's votes, verdicts, exclusions and separability."""
-    rows = (Rating.objects.of_every_question(), VoteChange.objects.of_every_question(), Event.objects.all())
-    latest = [found.order_by("-pk").values_list("pk", flat=True).first() for found in rows]
-    people = Annotator.objects.filter(study=study).aggregate(
-        withdrawn=Count("pk", filter=Q(withdrawn_at__isnull=False)),
-        excluded=Count("pk", filter=Q(excluded=True)),
-    )
-    work = Assignment.objects.filter(annotator__study=study, state=Assignment.State.SUBMITTED).count()
-    judged = Judgment.objects.of_every_question().filter(run__study=study).order_by()
-    answers = judged.values_list("run", "status").annotate(n=Count("pk")).order_by("run", "status")
-    separability = study.separability_runs.aggregate(at=Max("computed_at"))
-    return (*latest, *people.values(), work, tuple(answers), separability["at"])

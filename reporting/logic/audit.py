@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from analysis.logic import cyclic_triples, first_sums, self_agreement_sums, transitivity_curve
+from analysis.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
 from reporting.logic.presentations import Presentations
@@ -40,16 +41,27 @@ def audit(asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[i
 
 
 def preference_graphs(asked: Presentations) -> Graphs:
-    """Return (items, preferences among them) of each instance, from the presentations with the lower item first."""
-    starts = np.searchsorted(asked.instance, np.arange(len(asked.instances) + 1)).tolist()
-    sizes = np.diff(starts).tolist()
-    graphs = [np.zeros((size, size), dtype=bool) for size in sizes]
-    for (one, other), says in majorities(asked, ~asked.negated).items():
-        if one < other and says:
-            instance = int(asked.instance[one])
+    """Return (items, preferences among them) of each set of texts that comparisons connect, within their instances.
+
+    One presentation of each pair makes the graph: that with the lower item first, the other one where it alone was asked. Of
+    people, whose sides are drawn for each vote, both orders are taken together.
+    """
+    said = _balances(asked, ~asked.negated)
+    pairs = np.array([*{(min(pair), max(pair)) for pair in said}], dtype=np.int64).reshape(-1, 2)
+    component = connected_items(pairs[:, 0], pairs[:, 1], n_items=len(asked.generation))
+    order = np.argsort(component, kind="stable")
+    sets = np.split(order, np.flatnonzero(np.diff(component[order])) + 1) if len(order) else []
+    place = np.empty(len(order), dtype=np.int64)
+    for items in sets:
+        place[items] = np.arange(len(items))
+    graphs = {int(component[items[0]]): np.zeros((len(items), len(items)), dtype=bool) for items in sets}
+    for one, other in pairs.tolist():
+        here, turned = said.get((one, other)), said.get((other, one))
+        says = (here or 0) - (turned or 0) if asked.pooled or here is None else here
+        if says:
             better, worse = (one, other) if says < 0 else (other, one)
-            graphs[instance][better - starts[instance], worse - starts[instance]] = True
-    return [(np.arange(start, start + size), graph) for start, size, graph in zip(starts, sizes, graphs, strict=False)]
+            graphs[int(component[one])][place[better], place[worse]] = True
+    return [(items, graphs[int(component[items[0]])]) for items in sets]
 
 
 def cycles(graphs: Graphs) -> list[list[int]]:
@@ -65,11 +77,16 @@ def order_effects(asked: Presentations) -> list[list[int]]:
 
 def majorities(asked: Presentations, chosen: BoolArray) -> Verdicts:
     """Return the majority of the chosen answers to each presentation; an even split is a tie."""
+    return {shown: float(np.sign(balance)) for shown, balance in _balances(asked, chosen).items()}
+
+
+def _balances(asked: Presentations, chosen: BoolArray) -> Verdicts:
+    """Return the sum of the chosen answers to each presentation."""
     known = chosen & ~np.isnan(asked.verdict)
     shown = np.stack([asked.first[known], asked.second[known]], axis=1)
     units, row = np.unique(shown, axis=0, return_inverse=True)
     balance = np.bincount(row.reshape(-1), weights=asked.verdict[known], minlength=len(units))
-    return {(one, other): says for (one, other), says in zip(units.tolist(), np.sign(balance).tolist(), strict=True)}
+    return {(one, other): says for (one, other), says in zip(units.tolist(), balance.tolist(), strict=True)}
 
 
 def _both_orders(said: Verdicts) -> list[tuple[int, int]]:
@@ -84,7 +101,7 @@ def _measures(
     plain, negated = (majorities(asked, here & chosen) for chosen in (~asked.negated, asked.negated))
     return {
         "human_agreement": _human_agreement(asked, here, settings),
-        "transitivity": _transitivity(graphs, wanted, sizes, settings),
+        "transitivity": _transitivity(asked, graphs, wanted, sizes, settings),
         "commutativity": _commutativity(asked, plain, settings),
         "negation_invariance": _negation(asked, plain, negated, settings),
         "self_agreement": _self_agreement(asked, here, settings),
@@ -93,22 +110,24 @@ def _measures(
 
 
 def _transitivity(
-    graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
+    asked: Presentations, graphs: Graphs, wanted: BoolArray, sizes: Sequence[int], settings: IntervalSettings
 ) -> dict[str, Estimate]:
+    """Return the means over sets of compared texts; an instance has one set, or several that nothing compares."""
     by_size: dict[int, list[int]] = {}
-    for instance, (items, _) in enumerate(graphs):
-        by_size.setdefault(len(items), []).append(instance)
+    for number, (items, _) in enumerate(graphs):
+        by_size.setdefault(len(items), []).append(number)
     values = np.full((len(graphs), len(sizes)), np.nan)
     for listed in by_size.values():
         values[listed] = transitivity_curve(np.stack([graphs[one][1] for one in listed]), sizes)
+    instance = asked.instance[[int(items[0]) for items, _ in graphs]]
     found = {}
     for column, k in enumerate(sizes):
-        known = wanted & ~np.isnan(values[:, column])
-        n = int(known.sum())
-        rows = np.stack([values[known, column], np.ones(n)], axis=1)
+        known = wanted[instance] & ~np.isnan(values[:, column])
+        n = len(np.unique(instance[known]))
+        rows = np.stack([values[known, column], np.ones(int(known.sum()))], axis=1)
         why = f"no instance has {k} texts that were compared"
         basis = Basis(n, "instances", TIE_IS_NO_EDGE, int(wanted.sum()) - n, why)
-        found[str(k)] = mean_estimate(rows, np.flatnonzero(known), basis, settings)
+        found[str(k)] = mean_estimate(rows, instance[known], basis, settings)
     return found
 
 

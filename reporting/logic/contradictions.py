@@ -26,7 +26,8 @@ def contradictions(
     listed = {kind: rows[:most] for kind, rows in found.items()}
     texts = _texts(asked, {item for rows in listed.values() for row in rows for item in row})
     steps = {kind: [_steps(kind, row) for row in rows] for kind, rows in listed.items()}
-    said = _answers(study, judge, asked, {step for rows in steps.values() for row in rows for step in row}, question)
+    presented = {step for rows in steps.values() for row in rows for step in row}
+    said = _answers(study, judge, asked, presented, question)
     return {
         kind: {
             "count": len(found[kind]),
@@ -34,7 +35,7 @@ def contradictions(
                 {
                     "instance_id": texts[row[0]]["instance_id"],
                     "texts": [{key: texts[item][key] for key in ("system", "index", "text")} for item in row],
-                    "answers": [said[step] for step in shown if step in said],
+                    "answers": [said[step] for step in _given(kind, shown, said)],
                 }
                 for row, shown in zip(rows, steps[kind], strict=True)
             ],
@@ -48,6 +49,12 @@ def _steps(kind: str, items: list[int]) -> list[tuple[int, int]]:
     if kind == "order_effects":
         return [(items[0], items[1]), (items[1], items[0])]
     return [(min(pair), max(pair)) for pair in pairwise([*items, items[0]])]
+
+
+def _given(kind: str, shown: list[tuple[int, int]], said: dict[tuple[int, int], Answer]) -> list[tuple[int, int]]:
+    """Return the presentations that have an answer; a cycle's may have it in the other order only."""
+    wanted = [step if step in said or kind == "order_effects" else step[::-1] for step in shown]
+    return [step for step in wanted if step in said]
 
 
 def _texts(asked: Presentations, items: Iterable[int]) -> dict[int, dict[str, Any]]:

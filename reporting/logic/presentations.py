@@ -25,6 +25,7 @@ class Presentations:
     verdict                         : (n,) -1 the first is preferred, 0 a tie, +1 the second (also by a negated question);
                                       NaN where there is none
     target                          : (n,) the same by gold, else by the majority of the people; NaN where there is neither
+    pooled                          : whether they are votes of several people, whose sides were drawn for each
     """
 
     generation: IntArray
@@ -38,9 +39,15 @@ class Presentations:
     negated: BoolArray
     verdict: FloatArray
     target: FloatArray
+    pooled: bool
 
 
-def judge_presentations(study: Study, judge: Judge, *, question: int = 0) -> Presentations:
+def targets(study: Study, *, question: int = 0) -> Target:
+    """Return what judges are compared with: gold, else the majority of people's first votes, by two generations in order."""
+    return _majority(read_preferences(study, Chosen(question=question))) | _gold(study)
+
+
+def judge_presentations(study: Study, judge: Judge, target: Target, *, question: int = 0) -> Presentations:
     """Read all answers of a judge on a study; of several runs the latest answer to the same presentation."""
     stored = (
         Judgment.objects.of_question(question)
@@ -57,8 +64,7 @@ def judge_presentations(study: Study, judge: Judge, *, question: int = 0) -> Pre
         a, b = texts[pair]
         place = np.nan if verdict is None else verdict
         rows.append((a, b, repeat, negated, place) if order == Judgment.Order.AB else (b, a, repeat, negated, -place))
-    target = _majority(read_preferences(study, Chosen(question=question))) | _gold(study)
-    return _presentations(study, np.array(rows, dtype=np.float64).reshape(-1, 5), target)
+    return _presentations(study, np.array(rows, dtype=np.float64).reshape(-1, 5), target, pooled=False)
 
 
 def people_presentations(study: Study, *, question: int = 0) -> Presentations:
@@ -70,10 +76,10 @@ def people_presentations(study: Study, *, question: int = 0) -> Presentations:
     repeat = np.zeros(len(shown), dtype=np.int64)
     repeat[order] = np.arange(len(shown)) - np.repeat(starts, np.diff([*starts.tolist(), len(shown)]))
     rows = np.column_stack([shown, repeat, np.zeros(len(shown)), given.verdict])
-    return _presentations(study, rows.reshape(-1, 5), _gold(study))
+    return _presentations(study, rows.reshape(-1, 5), _gold(study), pooled=True)
 
 
-def _presentations(study: Study, rows: FloatArray, target: Target) -> Presentations:
+def _presentations(study: Study, rows: FloatArray, target: Target, *, pooled: bool) -> Presentations:
     """Build the arrays from (n, 5) rows of two generations, repeat, negated, verdict."""
     shown = rows[:, :2].astype(np.int64)
     generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
@@ -94,6 +100,7 @@ def _presentations(study: Study, rows: FloatArray, target: Target) -> Presentati
         negated=rows[:, 3].astype(bool),
         verdict=rows[:, 4] + 0.0,
         target=np.array([target.get((one, other), np.nan) for one, other in shown.tolist()], dtype=np.float64),
+        pooled=pooled,
     )
 
 

@@ -19,13 +19,9 @@ from judging.management.commands.estimate_run import lines
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.management.commands.run_judge import parse_money, summary_of
 from judging.models import Judge, JudgeRun
-from judging.outcomes.judgments import judges_of
 from judging.runs.judges import find_judge
-from reporting.core.estimates import IntervalSettings
-from reporting.logic.audit import audit
 from reporting.logic.audit_text import COLUMNS, as_rows, as_text
-from reporting.logic.contradictions import contradictions
-from reporting.logic.presentations import judge_presentations, people_presentations
+from reporting.logic.study_audit import audit_study, judges_audited
 
 ONLY_WHEN_ASKING = ("sample", "dataset", "repeats", "plain", "prompt", "in_flight", "max_cost", "limit", "batch_api")
 
@@ -97,18 +93,7 @@ class Command(RunJudge):
 
     def show(self, study: Study, judges: list[Judge | None], question: int, options: dict[str, Any]) -> None:
         """Print the audits of these judges; None stands for people."""
-        settings = IntervalSettings()
-        raters = []
-        for judge in judges:
-            asked = (
-                people_presentations(study, question=question)
-                if judge is None
-                else judge_presentations(study, judge, question=question)
-            )
-            listed = contradictions(study, judge, asked, most=options["most"], question=question)
-            name = "people" if judge is None else f"judge:{judge.name}"
-            raters.append({"rater": name, **audit(asked, settings), "contradictions": listed})
-        found = {"study": study.slug, "level": settings.level, "raters": raters}
+        found = audit_study(study, judges, question=question, most=options["most"])
         if options["format"] == "csv":
             self.stdout.write("".join(csv_lines(as_rows(found), COLUMNS)), ending="")
         else:
@@ -144,7 +129,7 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
 
 def _judges(study: Study, names: list[str], question: int, *, people: bool) -> list[Judge | None]:
     """Find the judges that were asked, all if none is named; None stands for people."""
-    known = {run.judge.name: run.judge for run in judges_of(study, question=question)}
+    known = judges_audited(study, question)
     if strangers := [name for name in names if name not in known]:
         listed = ", ".join(known) or "none"
         raise CommandError(f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {listed}")

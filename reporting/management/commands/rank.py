@@ -12,7 +12,7 @@ from annotation.studies.services import find_study
 from judging.outcomes.judgments import judges_of
 from reporting.core.charts import to_png, to_svg
 from reporting.core.estimates import IntervalSettings
-from reporting.logic.presentations import judge_presentations
+from reporting.logic.presentations import judge_presentations, targets
 from reporting.logic.ranking import METHODS, as_text, rank_instances, ranking_chart
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
@@ -48,7 +48,9 @@ class Command(TandemCommand):
         if options["judge"] not in judges:
             known = ", ".join(judges) or "none"
             raise CommandError(f"no judge {options['judge']} has run on study {slug}; those that have: {known}")
-        asked = judge_presentations(study, judges[options["judge"]], question=question)
+        asked = judge_presentations(
+            study, judges[options["judge"]], targets(study, question=question), question=question
+        )
         names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
         found = {
             "study": study.slug,

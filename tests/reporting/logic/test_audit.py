@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from annotation.models import Study
+from annotation.models import Generation, Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
 from tests.reporting.builders import Built, rate
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
@@ -43,7 +43,8 @@ def let_judge(
         )
         for said, is_negated in ((answers, False), (negated or {}, True))
         for (a, b), answer in said.items()
-        for (pair,) in built[a, b].pairs
+        for row in built[a, b].pairs
+        for pair in row
         for order in ("ab", "ba")
         for repeat in range(repeats)
     ]
@@ -134,13 +135,49 @@ def test_people_are_audited_on_their_partial_graph_and_judges_beside_them(capsys
     for (a, b), verdict in {("one", "two"): -1, ("two", "three"): -1, ("one", "three"): 1, ("one", "four"): 0}.items():
         rate(built[a, b], 0, "p", [verdict])
     rate(built["one", "two"], 0, "q", [1], a_is_left=[False])
+    rate(built["one", "two"], 0, "r", [-1], a_is_left=[False])
+    rate(built["one", "two"], 0, "s", [-1], a_is_left=[False])
+    rate(built["one", "two"], 0, "t", [1], a_is_left=[False])
     let_judge(study, built, in_order())
     people, judge = audited(study, capsys, people=True)["raters"]
     assert people["rater"] == "people"
+    # Three of five votes are for one over two, in whichever order: one > two > three > one.
     assert people["transitivity"]["3"]["value"] == 0.75
     assert people["commutativity"] == people["commutativity"] | {"value": 0, "n": 1}
-    # With people's majorities: two over three agrees, three over one does not; one and two is even, one and four a tie.
-    assert judge["human_agreement"] == judge["human_agreement"] | {"value": 0.5, "n": 4, "excluded": 4}
+    # One over two and two over three agree with the majorities, three over one does not; one and four is a tie.
+    assert judge["human_agreement"] == judge["human_agreement"] | {"value": pytest.approx(4 / 6), "n": 6, "excluded": 2}
+
+
+def test_a_judge_asked_in_one_order_of_its_choice_has_the_whole_graph(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    let_judge(study, built, in_order() | {("one", "three"): "three"})
+    Judgment.objects.of_question(0).filter(order="ab", pair__in=built["one", "three"].pairs[0]).delete()
+    Judgment.objects.of_question(0).filter(order="ba").exclude(pair__in=built["one", "three"].pairs[0]).delete()
+    (one,) = audited(study, capsys)["raters"]
+    assert one["transitivity"]["3"]["value"] == 0.75
+    assert one["commutativity"]["excluded"] == 6
+    (cycle,) = one["contradictions"]["cycles"]["listed"]
+    assert [answer["preferred"] for answer in cycle["answers"]] == ["one", "two", "three"]
+
+
+def test_texts_that_nothing_compares_are_sets_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    study, built = build_four_systems()
+    for (a, b), one in built.items():  # each system's second text meets the other systems' second texts only
+        (instance,) = study.instances.all()
+        texts = [
+            Generation.objects.get_or_create(instance=instance, system=system, index=1, defaults={"text": "more"})[0]
+            for system in (one.system_a, one.system_b)
+        ]
+        one.pairs[0].append(
+            Pair.objects.create(matchup=one.matchups[0], index=1, generation_a=texts[0], generation_b=texts[1])
+        )
+        assert (a, b) == (texts[0].system.name, texts[1].system.name)
+    let_judge(study, built, in_order() | {("one", "three"): "three"})
+    (found,) = audited(study, capsys)["raters"]
+    # Each set of four has one cycle in its four sets of three. Of all 56 sets of three of the eight texts, two would be it.
+    assert found["transitivity"]["3"]["value"] == 0.75
+    assert found["contradictions"]["cycles"]["count"] == 2
+    assert found["transitivity"]["5"]["why"] == "no instance has 5 texts that were compared"
 
 
 def test_the_table_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:

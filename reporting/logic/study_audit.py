@@ -1,0 +1,118 @@
+"""The audits of a study's raters side by side, and how far a judge's numbers depend on its wording."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.rank_correlation import spearman
+from annotation.core.aggregates import grouped
+from annotation.models import Study
+from judging.models import Judge
+from judging.outcomes.judgments import judges_of
+from reporting.core.estimates import IntervalSettings
+from reporting.core.kept import Kept, version_of
+from reporting.core.raters import PEOPLE
+from reporting.logic.audit import audit
+from reporting.logic.contradictions import contradictions
+from reporting.logic.presentations import judge_presentations, people_presentations, targets
+
+OVER_WORDINGS = ("human_agreement", "transitivity_5", "commutativity", "negation_invariance")
+Found = dict[str, Any]
+_kept: Kept[Found] = Kept(8)
+
+
+def judges_audited(study: Study, question: int) -> dict[str, Judge]:
+    """Return the judges that have a run on the study, by name."""
+    return {run.judge.name: run.judge for run in judges_of(study, question=question)}
+
+
+def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int = 0, most: int = 0) -> Found:
+    """Audit these judges; None stands for people.
+
+    most : how many contradictions of each kind are listed with their texts
+    """
+    settings = IntervalSettings()
+    target = targets(study, question=question)
+    raters = []
+    for judge in judges:
+        asked = (
+            people_presentations(study, question=question)
+            if judge is None
+            else judge_presentations(study, judge, target, question=question)
+        )
+        listed = contradictions(study, judge, asked, most=most, question=question)
+        raters.append({**_named(judge), **audit(asked, settings), "contradictions": listed})
+    return {"study": study.slug, "level": settings.level, "raters": raters}
+
+
+def kept_audit(study: Study, *, question: int = 0) -> Found:
+    """Return the audit of people, where they voted, and of all judges, with the spread over wordings; it may be kept."""
+    return _kept.get((study.key, question), version_of(study), lambda: _whole(study, question))
+
+
+def _whole(study: Study, question: int) -> Found:
+    found = audit_study(study, [None, *judges_audited(study, question).values()], question=question)
+    found["raters"] = [one for one in found["raters"] if one["answers"] or one["kind"] == "judge"]
+    return {**found, "wordings": over_wordings(found["raters"])}
+
+
+def _named(judge: Judge | None) -> Found:
+    if judge is None:
+        return {"rater": PEOPLE, "kind": "person"}
+    return {
+        "rater": f"judge:{judge.name}",
+        "kind": "judge",
+        "method": judge.method,
+        "model": judge.endpoint.model if judge.endpoint else "",
+        "wording": str(judge.prompt_file) if judge.prompt_file else judge.task,
+        "alike": json.dumps([judge.method, judge.endpoint_id, judge.params], sort_keys=True),
+    }
+
+
+def over_wordings(raters: Sequence[Found]) -> list[Found]:
+    """Return the spread of each measure over judges that differ in their wording only.
+
+    Of several judges with one wording, the one with the most answers counts. `rank_correlation`: Spearman's, between
+    commutativity and agreement with people, over three wordings or more.
+    """
+    alike = grouped((one["alike"], one) for one in raters if one["kind"] == "judge" and one["answers"])
+    return [_over(list(chosen.values())) for rows in alike.values() if len(chosen := _most_asked(rows)) > 1]
+
+
+def _most_asked(rows: Sequence[Found]) -> dict[str, Found]:
+    return {one["wording"]: one for one in sorted(rows, key=lambda one: one["answers"])}
+
+
+def _over(rows: Sequence[Found]) -> Found:
+    values = {name: [estimate_of(one, name)["value"] for one in rows] for name in OVER_WORDINGS}
+    return {
+        "method": rows[0]["method"],
+        "model": rows[0]["model"],
+        "raters": [one["rater"] for one in rows],
+        **{name: _spread([value for value in column if value is not None]) for name, column in values.items()},
+        "rank_correlation": _correlation(values["commutativity"], values["human_agreement"]),
+    }
+
+
+def estimate_of(one: Found, name: str) -> Found:
+    """Return an estimate of a rater's by its name; `transitivity_K` for K texts."""
+    stem, _, k = name.partition("transitivity_")
+    found: Found = one[name] if stem else one["transitivity"][k]
+    return found
+
+
+def _spread(values: list[float]) -> Found:
+    if len(values) < 2:
+        return {"n": len(values), "value": None, "why": "fewer than two wordings have it"}
+    spread = float(np.std(values, ddof=1))
+    return {"n": len(values), "value": float(np.mean(values)), "low": min(values), "high": max(values), "sd": spread}
+
+
+def _correlation(one: list[float | None], other: list[float | None]) -> Found:
+    both = [(x, y) for x, y in zip(one, other, strict=True) if x is not None and y is not None]
+    value = spearman(*np.array(both, dtype=np.float64).T) if len(both) > 2 else np.nan
+    if np.isnan(value):
+        return {"n": len(both), "value": None, "why": "fewer than three wordings, or all alike"}
+    return {"n": len(both), "value": float(value)}
