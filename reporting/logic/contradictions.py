@@ -1,6 +1,6 @@
 """A judge's contradictions with their texts and rationales: cycles of three, and verdicts that change with the order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,34 +14,46 @@ from reporting.logic.presentations import PENDING, Presentations
 Answer = dict[str, Any]
 
 
+KINDS = ("cycles", "order_effects")
+
+
+def found_in(asked: Presentations) -> dict[str, list[list[int]]]:
+    """Return the items of each contradiction, by its kind."""
+    return {"cycles": cycles(preference_graphs(asked)), "order_effects": order_effects(asked)}
+
+
 def contradictions(
     study: Study, judge: Judge | None, asked: Presentations, *, most: int, question: int = 0
 ) -> dict[str, Any]:
-    """Return the counts of both kinds, and of each kind the first ones with all that was shown and said.
+    """Return the counts of both kinds, and of each kind the first ones as `opened` shows them.
+
+    most : how many of each kind are listed
+    """
+    return {
+        kind: {"count": len(rows), "listed": opened(study, judge, asked, kind, rows[:most], question=question)}
+        for kind, rows in found_in(asked).items()
+    }
+
+
+def opened(
+    study: Study, judge: Judge | None, asked: Presentations, kind: str, rows: Sequence[list[int]], *, question: int = 0
+) -> list[dict[str, Any]]:
+    """Return contradictions of a kind with all that was shown and said.
 
     judge : whose rationales are shown; None for people, who give none here
-    most  : how many of each kind are listed
+    rows  : items of each, as of `found_in`
     """
-    found = {"cycles": cycles(preference_graphs(asked)), "order_effects": order_effects(asked)}
-    listed = {kind: rows[:most] for kind, rows in found.items()}
-    texts = _texts(asked, {item for rows in listed.values() for row in rows for item in row})
-    steps = {kind: [_steps(kind, row) for row in rows] for kind, rows in listed.items()}
-    presented = {step for rows in steps.values() for row in rows for step in row}
-    said = _answers(study, judge, asked, presented, question)
-    return {
-        kind: {
-            "count": len(found[kind]),
-            "listed": [
-                {
-                    "instance_id": texts[row[0]]["instance_id"],
-                    "texts": [{key: texts[item][key] for key in ("system", "index", "text")} for item in row],
-                    "answers": [said[step] for step in _given(kind, shown, said)],
-                }
-                for row, shown in zip(rows, steps[kind], strict=True)
-            ],
+    texts = _texts(asked, {item for row in rows for item in row})
+    steps = [_steps(kind, row) for row in rows]
+    said = _answers(study, judge, asked, {step for row in steps for step in row}, question)
+    return [
+        {
+            "instance_id": texts[row[0]]["instance_id"],
+            "texts": [{key: texts[item][key] for key in ("system", "index", "text")} for item in row],
+            "answers": [said[step] for step in _given(kind, shown, said)],
         }
-        for kind, rows in listed.items()
-    }
+        for row, shown in zip(rows, steps, strict=True)
+    ]
 
 
 def _steps(kind: str, items: list[int]) -> list[tuple[int, int]]:

@@ -67,7 +67,7 @@ def _named(judge: Judge | None) -> Found:
         "method": judge.method,
         "model": judge.endpoint.model if judge.endpoint else "",
         "wording": str(judge.prompt_file) if judge.prompt_file else judge.task,
-        "alike": json.dumps([judge.method, judge.endpoint_id, judge.params], sort_keys=True),
+        "alike": json.dumps([judge.method, judge.endpoint and judge.endpoint.name, judge.params], sort_keys=True),
     }
 
 

@@ -1,0 +1,112 @@
+"""Charts of an audit: transitivity by the number of texts, and how the measures go together over judges and wordings.
+
+After figures 9, 4 and 5 of *Aligning with Logic*.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reporting.core.charts import (
+    MAX_SERIES,
+    OWN_X_AXES,
+    Spec,
+    build_spec,
+    empty_chart,
+    interval_and_point,
+    panels,
+    quantity,
+    series_encoding,
+    shorten,
+    with_ends,
+)
+from reporting.core.themes import THEMES
+from reporting.logic.audit import SIZES
+from reporting.logic.study_audit import estimate_of
+
+Found = dict[str, Any]
+Row = dict[str, Any]
+NOTHING = "no answers from which it could be drawn"
+SIZE = (340, 240)
+PERCENT = {"format": ".0%"}
+
+
+def transitivity_by_size(found: Found, theme: str) -> Spec:
+    """Curve for each rater: transitivity by the number of texts in a set."""
+    rows = [
+        {**one, "k": k, **with_ends("y", estimate)}
+        for one, measures in _raters(found)
+        for k in SIZES
+        if (estimate := measures["transitivity"][str(k)])["value"] is not None
+    ]
+    x = quantity(
+        "k", "Texts in a set, K", scale={"zero": False, "nice": False}, axis={"values": list(SIZES), "format": "d"}
+    )
+    return _chart("Transitivity by the number of texts", rows, x, "s_tran(K)", found, theme, joined=True)
+
+
+def transitivity_and_self_agreement(found: Found, theme: str) -> Spec:
+    """Point for each judge: transitivity against self-agreement."""
+    rows = _pairs(found, "self_agreement", "transitivity_5")
+    x = quantity("x", "Self-agreement", scale={"zero": False}, axis=PERCENT)
+    return _chart("Transitivity and self-agreement", rows, x, "s_tran(5)", found, theme)
+
+
+def commutativity_and_human_agreement(found: Found, theme: str) -> Spec:
+    """Point for each judge or wording: agreement with people against commutativity; wordings of one judge share a colour."""
+    names = {one["alike"]: _alike(one) for one in found["raters"] if one["kind"] == "judge"}
+    rows = [
+        {**row, "series": names[row["alike"]]}
+        for row in _pairs(found, "commutativity", "human_agreement")
+        if row["alike"]
+    ]
+    x = quantity("x", "Commutativity, s_comm", scale={"zero": False}, axis=PERCENT)
+    return _chart("Commutativity and agreement with people", rows, x, "Agreement with people, H", found, theme)
+
+
+CHARTS: dict[str, Callable[[Found, str], Spec]] = {
+    "transitivity": transitivity_by_size,
+    "self-agreement": transitivity_and_self_agreement,
+    "commutativity": commutativity_and_human_agreement,
+}
+
+
+def _raters(found: Found) -> Iterator[tuple[Row, Found]]:
+    """Yield what names a rater in a chart, and its measures, in each data set."""
+    for one in found["raters"]:
+        for dataset, measures in one["datasets"].items():
+            name = shorten(one["rater"].removeprefix("judge:"))
+            yield {"series": name, "rater": name, "alike": one.get("alike", ""), "panel": shorten(dataset)}, measures
+
+
+def _pairs(found: Found, across: str, up: str) -> list[Row]:
+    return [
+        {**one, "x": x["value"], **with_ends("y", y)}
+        for one, measures in _raters(found)
+        for x, y in [(estimate_of(measures, across), estimate_of(measures, up))]
+        if x["value"] is not None and y["value"] is not None
+    ]
+
+
+def _alike(one: Found) -> str:
+    return shorten(", ".join(filter(None, (one["model"], one["method"]))))
+
+
+def _chart(title: str, rows: list[Row], x: Spec, name: str, found: Found, theme: str, *, joined: bool = False) -> Spec:
+    """Draw rows of series, x, y, low and high, in a panel for each data set."""
+    if not rows:
+        return empty_chart(title, NOTHING, theme)
+    every = list(dict.fromkeys(row["series"] for row in rows))
+    shown = every[:MAX_SERIES]
+    rows = [row for row in rows if row["series"] in shown]
+    y = quantity("y", name, scale={"zero": False, "domainMax": 1}, axis=PERCENT)
+    series = series_encoding("series", None, shown, THEMES[theme])
+    line = {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}}
+    layers = [*([line] if joined else []), *interval_and_point({"x": x}, y, series, size=70, opacity=1)]
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    body: Spec = {"width": SIZE[0], "height": SIZE[1], "layer": layers}
+    if len(names) > 1:
+        body = panels("panel", names, layers, SIZE, resolve=OWN_X_AXES)
+    captions = [f"{found['level']:.0%} intervals over instances"]
+    if len(every) > len(shown):
+        captions.append(f"the first {len(shown)} of {len(every)}; all are in the table")
+    return build_spec({"data": {"values": rows}, **body}, [title], captions, theme)

@@ -1,0 +1,90 @@
+"""Form of an audit's run: which judge is asked what, and on how many instances."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Study
+from annotation.questions.questions import MAIN
+from judging.audits.services import Audit
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.fields import CapField, NarrowingForm, or_all
+from judging.core.visibility import prompt_files_of
+from judging.models import Judge, PromptFile
+from judging.runs.forms import runnable_methods
+from judging.runs.judges import MOST_REPEATS
+
+
+class AuditForm(NarrowingForm):
+    """A judge to be audited."""
+
+    NARROWING = ("dataset", "instances", "seed")
+    BESIDE = ("in_flight", "limit")
+
+    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label=_("Judge"))
+    question = forms.ChoiceField(label=_("Question"))
+    wording = forms.ModelChoiceField(
+        PromptFile.objects.none(), required=False, label=_("Wording"), empty_label=_("the judge’s own")
+    )
+    repeats = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_REPEATS,
+        label=_("Repeats"),
+        help_text=_("How often each question is asked. Empty: as the judge does, or 10 times."),
+    )
+    negated = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=_("Ask the negated question too"),
+        help_text=_("Which text is worse? A wording of your own can ask it if it has $criterion."),
+    )
+    max_cost = CapField(
+        help_text=_("In the endpoint's currency; the run stops before it would spend more. Empty: no cap.")
+    )
+    dataset = forms.ChoiceField(required=False, label=_("Data set"))
+    instances = forms.IntegerField(
+        required=False, min_value=1, label=_("Number of instances"), help_text=_("Drawn at random. Empty: all.")
+    )
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        initial=0,
+        label=_("Seed"),
+        help_text=_("Draws the instances; more with the same seed include the fewer."),
+    )
+    in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
+    limit = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label=_("Most presentations in this start"),
+        help_text=_("For a first try; start it again to continue. Empty: all."),
+    )
+
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.study = study
+        fields: dict[str, Any] = self.fields
+        fields["judge"].queryset = judges.filter(method__in=runnable_methods())
+        fields["wording"].queryset = prompt_files_of(study.group)
+        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
+        fields["dataset"].choices = or_all(datasets)
+        self.asked = study.questions
+        if len(self.asked) > 1:
+            fields["question"].choices = [(str(one.number), one.key) for one in self.asked]
+        else:
+            del fields["question"]
+
+    def clean(self) -> dict[str, Any]:
+        """Build the audit."""
+        data = super().clean() or {}
+        if not self.errors:
+            data["audit"] = Audit(
+                study=self.study,
+                **{name: data[name] for name in ("judge", "repeats", "negated", "wording", "dataset", "instances")},
+                seed=data["seed"] or 0,
+                question=int(data.get("question", MAIN)),
+            )
+        return data

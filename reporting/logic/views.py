@@ -1,0 +1,211 @@
+"""The page of an audit with its pictures and files, the form that starts one, and the list of contradictions."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.core.aggregates import grouped
+from annotation.core.http import as_download
+from annotation.core.spreadsheet import csv_lines
+from annotation.members.permissions import POST, READERS, study_view
+from annotation.models import Study
+from annotation.questions.questions import MAIN
+from annotation.studies.questions import question_named
+from judging.audits.services import estimate_audit, start_audit
+from judging.core.fields import errors_on
+from judging.core.visibility import judges_seen_by
+from reporting.core.pictures import chart_response, picture, theme_of
+from reporting.core.questions import question_choice
+from reporting.core.raters import PEOPLE
+from reporting.logic.audit import SIZES
+from reporting.logic.audit_text import COLUMNS, as_rows
+from reporting.logic.charts import CHARTS
+from reporting.logic.contradictions import KINDS, found_in, opened
+from reporting.logic.forms import AuditForm
+from reporting.logic.presentations import judge_presentations, people_presentations
+from reporting.logic.study_audit import OVER_WORDINGS, estimate_of, judges_audited, kept_audit
+
+A_PAGE = 10
+PAGE = "reporting/logic/logic.html"
+KIND_NAMES = {
+    "cycles": gettext_lazy("cycles of three"),
+    "order_effects": gettext_lazy("verdicts that change with the order"),
+}
+MEASURES = {
+    "human_agreement": gettext_lazy("Agreement with people or gold"),
+    "transitivity_5": gettext_lazy("Transitivity of 5"),
+    "commutativity": gettext_lazy("Commutativity"),
+    "negation_invariance": gettext_lazy("Negation invariance"),
+    "self_agreement": gettext_lazy("Self-agreement"),
+    "preferred_first": gettext_lazy("First text preferred"),
+}
+ALTS = {
+    "transitivity": gettext_lazy(
+        "Curves with intervals, one for each rater: transitivity by the number of texts in a set. The numbers are in the table."
+    ),
+    "self-agreement": gettext_lazy(
+        "Points with intervals, one for each judge: transitivity against self-agreement. The numbers are in the table."
+    ),
+    "commutativity": gettext_lazy(
+        "Points with intervals, one for each judge and wording: agreement with people against commutativity. The numbers "
+        "are in the table."
+    ),
+}
+
+
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show how consistent the study's raters are with themselves, and offer to ask a judge for more."""
+    form = AuditForm(study=study, judges=judges_seen_by(request.user), initial={"judge": request.GET.get("judge")})
+    return _page(request, study, form)
+
+
+@study_view(*READERS, methods=POST)
+def estimate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Estimate an audit's run and offer to start it; no call is made."""
+    form, found = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    if form.is_valid():
+        with errors_on(form):
+            found = estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"])
+    status = 200 if found else 422
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"study": study, "form": form, "estimate": found}
+        return TemplateResponse(request, f"{PAGE}#start", context, status=status)
+    return _page(request, study, form, estimate=found, status=status)
+
+
+@study_view(*READERS, methods=POST)
+def start(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue an audit's run, new or again."""
+    form = AuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    if form.is_valid():
+        chosen = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
+        with errors_on(form):
+            run = start_audit(**chosen, queued=True)
+            messages.success(
+                request, _("Judge %(judge)s is asked as soon as a worker takes it up.") % {"judge": run.judge}
+            )
+            return redirect("judging:run", study.slug, run.pk)
+    return _page(request, study, form, status=422)
+
+
+@study_view(*READERS)
+def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
+    """Return the numbers of the page as JSON or CSV."""
+    found = _audit(request, study)
+    if form == "json":
+        response = HttpResponse(json.dumps(found, ensure_ascii=False, allow_nan=False), content_type="application/json")
+    else:
+        response = HttpResponse("".join(csv_lines(as_rows(found), COLUMNS)), content_type="text/csv; charset=utf-8")
+    return as_download(response, f"{study.slug}-logic.{form}")
+
+
+@study_view(*READERS)
+def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
+    """Return a chart; `theme` is light or dark."""
+    if name not in CHARTS:
+        raise Http404(f"no picture {name}")
+    theme = theme_of(request)
+    return chart_response(CHARTS[name](_audit(request, study), theme), form)
+
+
+@study_view(*READERS)
+def listed(request: HttpRequest, study: Study) -> HttpResponse:
+    """List a rater's contradictions of one kind, each with its texts, the answers and the rationales."""
+    asked, rater, kind = _asked(request, study), request.GET.get("rater", PEOPLE), request.GET.get("kind", KINDS[0])
+    judges = {f"judge:{name}": judge for name, judge in judges_audited(study, asked).items()}
+    if kind not in KINDS or rater not in (PEOPLE, *judges):
+        raise Http404("there is no such rater, or no such kind of contradiction")
+    judge = judges.get(rater)
+    given = (
+        people_presentations(study, question=asked)
+        if judge is None
+        else judge_presentations(study, judge, {}, question=asked)
+    )
+    page = Paginator(found_in(given)[kind], A_PAGE).get_page(request.GET.get("page"))
+    about = {name: request.GET[name] for name in ("question",) if name in request.GET}
+    context = {
+        "study": study,
+        "rater": rater.removeprefix("judge:"),
+        "judge": judge,
+        "kind": kind,
+        "kinds": [
+            (name, label, urlencode({"rater": rater, "kind": name, **about})) for name, label in KIND_NAMES.items()
+        ],
+        "page": page,
+        "rows": opened(study, judge, given, kind, list(page), question=asked),
+        "query": urlencode({"rater": rater, "kind": kind, **about}),
+        "of_question": urlencode(about),
+    }
+    return TemplateResponse(request, "reporting/logic/contradictions.html", context)
+
+
+def _asked(request: HttpRequest, study: Study) -> int:
+    """Return the number of the question that the address names.
+
+    Raises: UnknownName
+    """
+    question = question_named(study, request.GET.get("question", ""))
+    return MAIN if question is None else question.number
+
+
+def _audit(request: HttpRequest, study: Study) -> dict[str, Any]:
+    return kept_audit(study, question=_asked(request, study))
+
+
+def _page(
+    request: HttpRequest, study: Study, form: AuditForm, *, estimate: Any = None, status: int = 200
+) -> HttpResponse:
+    question = question_named(study, request.GET.get("question", ""))
+    found = _audit(request, study)
+    query = {} if question is None else {"question": question.key}
+    names = list(dict.fromkeys(name for one in found["raters"] for name in one["datasets"]))
+    context = {
+        "study": study,
+        "found": found,
+        "form": form,
+        "estimate": estimate,
+        "measures": MEASURES,
+        "sizes": SIZES,
+        "files": ("csv", "json"),
+        "tables": [_table(found, name) for name in ["", *(names if len(names) > 1 else [])]] if found["raters"] else [],
+        "wordings": [
+            {**one, "spreads": [(MEASURES[name], one[name]) for name in OVER_WORDINGS]} for one in found["wordings"]
+        ],
+        "pictures": [_picture(study, name, query) for name in CHARTS] if found["raters"] else [],
+        "query": urlencode(query),
+        "question": question_choice(study, question, lambda one: urlencode({"question": one.key})),
+    }
+    return TemplateResponse(request, PAGE, context, status=status)
+
+
+def _table(found: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """Return the rows of a data set, or over all of them, by judging method; people come first."""
+    rows = [
+        {
+            "rater": one,
+            "cells": [(label, estimate_of(measures, name)) for name, label in MEASURES.items()],
+            "sizes": [(f"K = {k}", measures["transitivity"][str(k)]) for k in SIZES],
+        }
+        for one in found["raters"]
+        if (measures := one["datasets"].get(dataset) if dataset else one)
+    ]
+    return {"dataset": dataset, "groups": grouped((row["rater"].get("method", ""), row) for row in rows)}
+
+
+def _picture(study: Study, name: str, query: dict[str, str]) -> dict[str, Any]:
+    def address(form: str, **more: str) -> str:
+        path = reverse("reporting:logic-chart", kwargs={"slug": study.slug, "name": name, "form": form})
+        return f"{path}?{urlencode({**query, **more})}" if query or more else path
+
+    links = {form.upper(): address(form) for form in ("svg", "png", "pdf", "csv")}
+    return {**picture(ALTS[name], address), "links": links}
