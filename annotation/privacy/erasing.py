@@ -38,6 +38,7 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
+from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.studies.log import log
 
 FROM_FILES = (Annotator.Kind.IMPORTED, Annotator.Kind.SCRIPTED)  # their codes come from the file
@@ -140,6 +141,8 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
         annotator.code = f"r-{secrets.token_hex(4)}"
     annotator.erased_at = annotator.erased_at or at
     annotator.save()
+    for forget in FORGET_RESULTS:
+        forget(annotator.study)
     return annotator, True, votes
 
 

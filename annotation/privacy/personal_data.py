@@ -1,12 +1,16 @@
 """Registry of personal data: which fields hold it, for what purpose, and what erasing a rater does to them.
 
-Every field of every table is here, or in `judging.core.personal_data`, as personal (PERSONAL) or not (OTHER). A test
+Every field of every table is here, or in the `core.personal_data` of its app, as personal (PERSONAL) or not (OTHER). A test
 fails for a field that is in neither, docs/privacy.md shows PERSONAL, and `annotation.privacy.erasing` carries it out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+# What deletes the results that apps above keep of a study: results name raters, and are computed again without an erased one.
+FORGET_RESULTS: list[Callable[[Any], object]] = []
 
 
 class Fate(StrEnum):

@@ -3,6 +3,7 @@
 from typing import Any, TypeVar
 
 from django.db.models import QuerySet
+from django.utils.http import http_date
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from drf_spectacular.views import SpectacularAPIView
@@ -42,7 +43,8 @@ from reporting.api import filters, serializers
 from reporting.api.access import IsReader, IsSiteAdmin, visible_to
 from reporting.exports.rows import TABLE_OF
 from reporting.findings.asked import filters_of
-from reporting.findings.study_findings import findings_under
+from reporting.findings.snapshots import snapshot_of
+from reporting.findings.views import BEING_COMPUTED, RETRY
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable
 from reporting.separability.views import filters_of as separability_filters
@@ -123,9 +125,15 @@ class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet[Study]):
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
     @action(detail=True, pagination_class=None)
     def findings(self, request: Request, slug: str) -> Response:
-        """Return the findings of the study, as `manage.py findings --format json` prints them."""
+        """Return the findings of the study, as `manage.py findings --format json` prints them.
+
+        Of a large study they are those that were computed last, at the time in `Last-Modified`; 503 before the first time.
+        """
         study = self.get_object()
-        return Response(findings_under(study, filters_of(study, request.query_params)))
+        snapshot = snapshot_of(study, filters_of(study, request.query_params))
+        if snapshot.numbers is None or snapshot.read_at is None:
+            return Response({"detail": BEING_COMPUTED}, status=503, headers=RETRY)
+        return Response(snapshot.numbers, headers={"Last-Modified": http_date(snapshot.read_at.timestamp())})
 
     @extend_schema(parameters=EFFECT_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
     @action(detail=True, pagination_class=None, url_path="table-effect")

@@ -7,9 +7,11 @@ from typing import Any, cast
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.response import TemplateResponse
+from django.utils.http import http_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, override
 
+from annotation.core.http import is_htmx
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Event, Study
 from annotation.studies.separability_runs import names_of
@@ -24,23 +26,43 @@ from reporting.findings.measures.registry import JUDGE
 from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, WIDTHS, by_section, draw, figure
 from reporting.findings.raters_section import raters_section
-from reporting.findings.study_findings import findings_under
+from reporting.findings.snapshots import snapshot_of
 from reporting.findings.verdicts import verdict_text
 
 CONFIGURATIONS_PER_PAGE = 10
+BEING_COMPUTED = "These findings are being computed; ask again in some seconds."
+RETRY = {"Retry-After": "10"}
 MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
 
 
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show the findings with their charts, and the next steps."""
+    """Show the findings with their charts, and the next steps; for htmx, whether there are newer ones."""
     filters = filters_of(study, request.GET)
-    numbers = findings_under(study, filters)
+    snapshot = snapshot_of(study, filters)
+    numbers = snapshot.numbers
+    # A page that waits asks for news of findings read later than those that it shows.
+    read = snapshot.read_at.isoformat() if snapshot.read_at else ""
+    shown = request.GET.get("shown", "") if is_htmx(request) else read
+    about = {
+        "study": study,
+        "snapshot": snapshot,
+        "query": query_of(filters),
+        "news": query_of(filters, shown=shown),
+        "newer": read != shown,
+    }
+    if is_htmx(request):
+        response = TemplateResponse(request, "reporting/findings/_snapshot.html", about)
+        if read and not shown:
+            response["HX-Refresh"] = "true"
+        return response
+    if numbers is None:
+        return TemplateResponse(request, "reporting/findings/being_computed.html", about)
     page = Paginator(numbers["configurations"], CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
     batches = list(study.batches.for_rating().values_list("name", flat=True))
     context = {
+        **about,
         "page": page,
-        "study": study,
         "found": numbers,
         "sections": [_section(study, numbers, one, filters) for one in page],
         "figures": by_section(OF_STUDY, lambda name: _figure(study, name, numbers, filters)),
@@ -58,7 +80,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "batches": batches,
         "data": _data(numbers, batches),
         "exports": [(kind, form) for kind in KINDS for form in FORMATS],
-        "query": query_of(filters),
         "question": question_choice(
             study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
         ),
@@ -67,10 +88,18 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 @study_view(*READERS)
-def as_json(request: HttpRequest, study: Study) -> JsonResponse:
+def as_json(request: HttpRequest, study: Study) -> HttpResponse:
     """Return the numbers that the page shows."""
-    numbers = findings_under(study, filters_of(study, request.GET))
-    return JsonResponse(numbers, json_dumps_params={"ensure_ascii": False, "allow_nan": False})
+    snapshot = snapshot_of(study, filters_of(study, request.GET))
+    if snapshot.numbers is None:
+        return _later()
+    headers = {"Last-Modified": http_date(snapshot.read_at.timestamp())} if snapshot.read_at else None
+    parameters = {"ensure_ascii": False, "allow_nan": False}
+    return JsonResponse(snapshot.numbers, json_dumps_params=parameters, headers=headers)
+
+
+def _later() -> HttpResponse:
+    return HttpResponse(BEING_COMPUTED, status=503, content_type="text/plain", headers=RETRY)
 
 
 def _section(study: Study, numbers: dict[str, Any], one: dict[str, Any], filters: Filters) -> dict[str, Any]:
@@ -175,7 +204,9 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     if name not in PICTURES or width not in WIDTHS:
         raise Http404(f"no picture {name}, or none {width} wide")
     filters = filters_of(study, request.GET)
-    found = findings_under(study, filters)
+    found = snapshot_of(study, filters).numbers
+    if found is None:
+        return _later()
     one = _configuration_named(found, request.GET) if name in OF_CONFIGURATION else None
     # Columns of data have the same words for every reader.
     with override("en") if form == "csv" else nullcontext():

@@ -257,7 +257,7 @@ def test_download_streams_every_row(built: Built) -> None:
 
 def test_queries_of_the_page_do_not_grow_with_ratings(built: Built, django_assert_max_num_queries: Any) -> None:
     client = signed_in(study=built.study)
-    with django_assert_max_num_queries(60) as few:
+    with django_assert_max_num_queries(80) as few:
         client.get("/studies/shown/findings/")
     for code in ("cem", "dia", "eli"):
         rate(built, 0, code, [1, 0])

@@ -1,0 +1,155 @@
+"""Findings that are kept: small studies are computed when they are asked for, others by the worker.
+
+A request computes and reads no findings of a large study: it shows the snapshot that there is, and queues a task that looks
+whether the data have changed since and then computes it again.
+"""
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django_tasks import task
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from annotation.core.errors import UnknownName
+from annotation.core.version import VERSION
+from annotation.models import Rating, Study
+from judging.models import Judgment
+from reporting.findings.asked import filters_of, query_of
+from reporting.findings.data_state import DEPARTED, State, departures, state_of
+from reporting.findings.inputs import Filters
+from reporting.findings.study_findings import findings_under
+from reporting.models import FindingsSnapshot
+
+SMALL = 2_000  # ratings and judgments together: 0.2 s for one configuration, 0.6 s for twelve
+RENEW_AFTER = timedelta(seconds=10)
+RETRY_AFTER = timedelta(minutes=1)  # after an error
+DEAD_AFTER = timedelta(minutes=10)  # a task that has run for so long lost its worker
+MOST_KEPT = 20  # of a study
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Findings as they were computed last.
+
+    numbers : None until the worker has computed them for the first time
+    read_at : when the data were read
+    pending : whether a task is queued that looks for changes and computes them
+    failed  : whether such a task has just ended with an error
+    """
+
+    numbers: dict[str, Any] | None
+    read_at: datetime | None
+    pending: bool = False
+    failed: bool = False
+
+
+def snapshot_of(study: Study, filters: Filters) -> Snapshot:
+    """Return the findings under some filters: of a small study as they are now, else as they were computed last."""
+    query = query_of(filters)
+    kept = _kept(study, query).first()
+    if is_small(study):
+        now, state = timezone.now(), state_of(study)
+        if kept is None or kept.state != state:
+            kept = _compute(study, query, filters, state, now)
+        return Snapshot(_numbers(kept), kept.read_at)
+    if kept is not None and kept.state[DEPARTED] != departures(study):
+        kept.delete()
+        kept = None
+    tasks = _tasks(study, query)
+    failed = tasks.filter(status=TaskResultStatus.FAILED, finished_at__gt=timezone.now() - RETRY_AFTER).exists()
+    if not failed and (kept is None or kept.checked_at < timezone.now() - RENEW_AFTER):
+        queue_snapshot(study, query)
+    pending = tasks.filter(_is_under_way()).exists()
+    return Snapshot(_numbers(kept), kept.read_at if kept else None, pending, failed)
+
+
+def is_small(study: Study) -> bool:
+    """Tell whether a request may compute a study's findings."""
+    rated = Rating.objects.of_every_question().filter(display__assignment__hit__batch__study=study)
+    judged = Judgment.objects.of_every_question().filter(run__study=study)
+    counts = (rows.order_by()[: SMALL + 1].count() for rows in (rated, judged))
+    return sum(counts) <= SMALL
+
+
+def _compute(study: Study, query: str, filters: Filters, state: State, read_at: datetime) -> FindingsSnapshot:
+    """Compute findings and keep them, unless ones of later data are kept already; return what is kept.
+
+    state, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
+    """
+    found = json.dumps(findings_under(study, filters), ensure_ascii=False, allow_nan=False)
+    return _keep(study, query, state, read_at, zlib.compress(found.encode()))
+
+
+@transaction.atomic
+def _keep(study: Study, query: str, state: State, read_at: datetime, numbers: bytes) -> FindingsSnapshot:
+    # One after another, and not while the study is deleted.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    kept = _kept(study, query).first() or FindingsSnapshot(study=study, query=query, key=_key(query), read_at=read_at)
+    if kept.read_at <= read_at:
+        kept.state, kept.numbers, kept.read_at, kept.checked_at = state, numbers, read_at, timezone.now()
+        kept.save()
+    newest = study.findings_snapshots.order_by("-read_at", "-pk").values_list("pk", flat=True)
+    study.findings_snapshots.filter(pk__in=list(newest[MOST_KEPT:])).delete()
+    return kept
+
+
+@task()
+def renew_snapshot(study_id: int, query: str) -> bool:
+    """Compute findings whose data have changed; return whether they had. Running it twice at once is harmless."""
+    study = Study.objects.filter(pk=study_id).first()
+    if study is None:
+        return False
+    kept, now, state = _kept(study, query).first(), timezone.now(), state_of(study)
+    if kept is not None and kept.state == state:
+        FindingsSnapshot.objects.filter(pk=kept.pk).update(checked_at=now)
+        return False
+    try:
+        filters = filters_of(study, QueryDict(query))
+    except UnknownName:  # what it names is gone
+        _kept(study, query).delete()
+        return False
+    try:
+        _compute(study, query, filters, state, now)
+    except Study.DoesNotExist:  # deleted meanwhile
+        return False
+    return True
+
+
+def queue_snapshot(study: Study, query: str) -> None:
+    """Queue `renew_snapshot` unless it is under way; forget its earlier results."""
+    tasks = _tasks(study, query)
+    if not tasks.filter(_is_under_way()).exists():
+        tasks.delete()
+        renew_snapshot.enqueue(study.pk, query)
+
+
+def _tasks(study: Study, query: str) -> QuerySet[DBTaskResult[Any, Any]]:
+    path = renew_snapshot.module_path
+    found = DBTaskResult.objects.filter(task_path=path, args_kwargs__args__0=study.pk, args_kwargs__args__1=query)
+    return cast("QuerySet[DBTaskResult[Any, Any]]", found)
+
+
+def _is_under_way() -> Q:
+    running = Q(status=TaskResultStatus.RUNNING, started_at__gt=timezone.now() - DEAD_AFTER)
+    return Q(status=TaskResultStatus.READY) | running
+
+
+def _kept(study: Study, query: str) -> QuerySet[FindingsSnapshot]:
+    return FindingsSnapshot.objects.filter(study=study, key=_key(query))
+
+
+def _key(query: str) -> str:
+    return hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest()
+
+
+def _numbers(kept: FindingsSnapshot | None) -> dict[str, Any] | None:
+    return None if kept is None else json.loads(zlib.decompress(kept.numbers))

@@ -1,0 +1,292 @@
+"""Findings that are kept: computed once for the same data, by a request or a worker, and never shown after an erasure."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone, translation
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from annotation.annotators.consent import withdraw
+from annotation.models import Annotator, Study
+from annotation.privacy.erasing import erase_rater
+from reporting.findings import snapshots
+from reporting.findings.asked import query_of
+from reporting.findings.data_state import state_of
+from reporting.findings.inputs import Filters
+from reporting.findings.snapshots import renew_snapshot, snapshot_of
+from reporting.findings.study_findings import findings_under
+from reporting.models import FindingsSnapshot
+from tests.factories import make_user
+from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+FILTERS = Filters()
+PAGE = "/studies/kept/findings/"
+
+
+@pytest.fixture
+def built() -> Built:
+    built = build_configuration(build_study("kept"), instances=2, pairs=2)
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    rate(built, 0, "ann", [-1, 0])
+    rate(built, 1, "bob", [1, 1], kind="imported")
+    judge(built, "direct", [(0, 0, "ab", -1), (0, 1, "ab", "unparsed")])
+    return built
+
+
+@pytest.fixture
+def reader(built: Built) -> Client:
+    client = Client()
+    client.force_login(
+        make_user("reader", "researcher", study=built.study), "django.contrib.auth.backends.ModelBackend"
+    )
+    return client
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every study with a rating is large."""
+    monkeypatch.setattr(snapshots, "SMALL", 0)
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[Filters]:
+    """The filters of every computation, in their order."""
+    seen: list[Filters] = []
+
+    def compute(study: Study, filters: Filters) -> dict[str, Any]:
+        seen.append(filters)
+        return findings_under(study, filters)
+
+    monkeypatch.setattr(snapshots, "findings_under", compute)
+    return seen
+
+
+def body(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def ratings(study: Study) -> int:
+    """The number of ratings in the findings that are shown."""
+    numbers = snapshot_of(study, FILTERS).numbers
+    assert numbers is not None
+    return sum(one["raters"][0]["ratings"] for one in numbers["configurations"])
+
+
+def queued() -> list[str]:
+    return [str(one.status) for one in DBTaskResult.objects.filter(task_path=renew_snapshot.module_path)]
+
+
+def work(study: Study, filters: Filters = FILTERS) -> bool:
+    """Do what is queued, as a worker does."""
+    DBTaskResult.objects.filter(status=TaskResultStatus.READY).update(status=TaskResultStatus.SUCCESSFUL)
+    return bool(renew_snapshot.func(study.pk, query_of(filters)))
+
+
+def outdated() -> None:
+    """Let the time pass after which the data are looked at again."""
+    FindingsSnapshot.objects.update(checked_at=timezone.now() - snapshots.RENEW_AFTER - timedelta(seconds=1))
+
+
+def test_a_small_study_is_computed_once_for_page_pictures_files_and_api(
+    built: Built, reader: Client, computed: list[Filters]
+) -> None:
+    files = ("findings.json", "charts/preferences.svg", "charts/pooled-consistency.csv")
+    for path in (PAGE, *(f"/studies/kept/{name}" for name in files), "/api/v1/studies/kept/findings/"):
+        assert reader.get(path).status_code == 200, path
+    assert len(computed) == 1
+    assert not queued()
+    page = body(reader.get(PAGE))
+    assert "As of 20" in page
+    assert "hx-trigger" not in page
+    assert json.loads(body(reader.get("/studies/kept/findings.json"))) == findings_under(built.study, FILTERS)
+    rate(built, 0, "cem", [1, None])
+    assert ratings(built.study) == 5
+    assert len(computed) == 2
+
+
+def test_filters_have_snapshots_of_their_own_of_which_the_newest_are_kept(
+    built: Built, computed: list[Filters], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MOST_KEPT", 2)
+    every = [FILTERS, Filters(two_way=True), Filters(drop_incomplete=True)]
+    for filters in every:
+        assert snapshot_of(built.study, filters).numbers["filters"] == filters.as_json()  # type: ignore[index]
+    kept = FindingsSnapshot.objects.order_by("read_at").values_list("query", flat=True)
+    assert list(kept) == ["two_way=1", "drop_incomplete=1"]
+    snapshot_of(built.study, every[2])
+    assert computed == every
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_study_is_computed_by_the_worker_alone(built: Built, reader: Client, computed: list[Filters]) -> None:
+    waiting = body(reader.get(PAGE))
+    assert "A worker computes these findings" in waiting
+    assert 'hx-get="?shown="' in waiting
+    for path in (
+        "/studies/kept/findings.json",
+        "/studies/kept/charts/preferences.svg",
+        "/api/v1/studies/kept/findings/",
+    ):
+        response = reader.get(path)
+        assert (response.status_code, response["Retry-After"]) == (503, "10")
+    assert queued() == ["READY"]
+    news = reader.get(PAGE, {"shown": ""}, HTTP_HX_REQUEST="true")
+    assert "HX-Refresh" not in news
+    assert not computed
+    assert work(built.study)
+    assert reader.get(PAGE, {"shown": ""}, HTTP_HX_REQUEST="true")["HX-Refresh"] == "true"
+    assert "As of 20" in body(reader.get(PAGE))
+    assert reader.get("/api/v1/studies/kept/findings/").json() == findings_under(built.study, FILTERS)
+    assert "Last-Modified" in reader.get("/studies/kept/findings.json")
+    assert len(computed) == 1
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_study_is_looked_at_again_after_ten_seconds(built: Built, reader: Client) -> None:
+    snapshot_of(built.study, FILTERS)
+    work(built.study)
+    rate(built, 0, "cem", [1, 1])
+    assert ratings(built.study) == 4
+    assert "READY" not in queued()
+    outdated()
+    old = snapshot_of(built.study, FILTERS)
+    assert old.pending
+    assert old.read_at is not None
+    page = body(reader.get(PAGE))
+    assert "A worker looks whether the data have changed" in page
+    assert queued().count("READY") == 1
+    assert work(built.study)
+    assert ratings(built.study) == 6
+    news = body(reader.get(PAGE, {"shown": old.read_at.isoformat()}, HTTP_HX_REQUEST="true"))
+    assert "Newer findings have been computed." in news
+    assert "hx-get" not in news
+
+
+@pytest.mark.usefixtures("large")
+def test_the_same_data_are_not_computed_again(built: Built, computed: list[Filters]) -> None:
+    snapshot_of(built.study, FILTERS)
+    work(built.study)
+    outdated()
+    assert snapshot_of(built.study, FILTERS).pending
+    assert not work(built.study)
+    assert not snapshot_of(built.study, FILTERS).pending
+    assert len(computed) == 1
+
+
+@pytest.mark.usefixtures("large")
+def test_a_failed_or_killed_worker_leaves_the_last_findings_and_is_followed_by_another(
+    built: Built, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot_of(built.study, FILTERS)
+    work(built.study)
+    rate(built, 0, "cem", [1, 1])
+    outdated()
+    snapshot_of(built.study, FILTERS)
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "findings_under", _killed)
+        with pytest.raises(SystemExit):
+            renew_snapshot.func(built.study.pk, "")
+    assert ratings(built.study) == 4
+    now = timezone.now()
+    DBTaskResult.objects.update(status=TaskResultStatus.FAILED, finished_at=now)
+    assert "The last attempt failed" in body(reader.get(PAGE))
+    assert queued() == ["FAILED"]
+    DBTaskResult.objects.update(finished_at=now - snapshots.RETRY_AFTER)
+    assert "The last attempt failed" not in body(reader.get(PAGE))
+    assert queued() == ["READY"]
+    DBTaskResult.objects.update(status=TaskResultStatus.RUNNING, started_at=now)
+    reader.get(PAGE)
+    assert queued() == ["RUNNING"]
+    DBTaskResult.objects.update(started_at=now - snapshots.DEAD_AFTER)
+    reader.get(PAGE)
+    assert queued() == ["READY"]
+
+
+def _killed(*_: Any) -> dict[str, Any]:
+    raise SystemExit
+
+
+def test_a_rating_that_comes_while_findings_are_computed_makes_them_outdated(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(study: Study, filters: Filters) -> dict[str, Any]:
+        found = findings_under(study, filters)
+        rate(built, 0, "late", [1, 1])
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "findings_under", compute)
+        assert ratings(built.study) == 4
+    assert ratings(built.study) == 6
+
+
+def test_of_two_workers_the_one_that_read_later_is_kept(built: Built) -> None:
+    state, now = state_of(built.study), timezone.now()
+    later = snapshots._compute(built.study, "", FILTERS, state, now)
+    rate(built, 0, "cem", [1, 1])
+    earlier = snapshots._compute(built.study, "", FILTERS, {**state, "ratings": "older"}, now - timedelta(seconds=1))
+    assert earlier.pk == later.pk
+    assert FindingsSnapshot.objects.get().state == state
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("end", [withdraw, lambda **what: erase_rater(by=None, **what)], ids=["withdrawn", "erased"])
+def test_findings_with_a_rater_who_left_are_not_shown(built: Built, end: Callable[..., object]) -> None:
+    snapshot_of(built.study, FILTERS)
+    work(built.study)
+    assert "bob" in json.dumps(snapshot_of(built.study, FILTERS).numbers)
+    end(annotator=Annotator.objects.get(code="bob"), at=timezone.now())
+    assert snapshot_of(built.study, FILTERS).numbers is None
+    assert not FindingsSnapshot.objects.exists()
+    work(built.study)
+    assert "bob" not in json.dumps(snapshot_of(built.study, FILTERS).numbers)
+
+
+def test_erasing_deletes_what_is_kept_at_once(built: Built) -> None:
+    snapshot_of(built.study, FILTERS)
+    erase_rater(annotator=Annotator.objects.get(code="bob"), by=None, at=timezone.now())
+    assert not FindingsSnapshot.objects.exists()
+
+
+def test_a_task_whose_study_or_batch_is_gone_does_nothing(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not renew_snapshot.func(built.study.pk, "batch=gone")
+    assert not renew_snapshot.func(0, "")
+
+    def compute(study: Study, filters: Filters) -> dict[str, Any]:
+        monkeypatch.setattr(Study.objects, "select_for_update", lambda **_: Study.objects.none())
+        return findings_under(study, filters)
+
+    monkeypatch.setattr(snapshots, "findings_under", compute)
+    assert not renew_snapshot.func(built.study.pk, "")
+    assert not FindingsSnapshot.objects.exists()
+
+
+def test_what_is_kept_is_in_no_language(built: Built) -> None:
+    with translation.override("de"):
+        german = snapshot_of(built.study, FILTERS).numbers
+    assert german == findings_under(built.study, FILTERS)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_at_the_same_moment_keep_one_snapshot() -> None:
+    built = build_configuration(build_study("raced"), instances=2, pairs=2)
+    rate(built, 0, "ann", [-1, 0])
+
+    def ask(_: int) -> Any:
+        try:
+            return snapshot_of(built.study, FILTERS).numbers
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, range(4)))
+    assert all(one == found[0] for one in found)
+    assert FindingsSnapshot.objects.count() == 1
