@@ -41,6 +41,7 @@ MIDDLEWARE = [
     # twice: CSRF tokens are masked differently in each response, and this middleware adds random padding.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
+    "annotation.core.middleware.SessionCookieMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotation.core.middleware.LanguageMiddleware",
     "annotation.core.middleware.CharsetMiddleware",  # before anything reads a form

@@ -60,6 +60,20 @@ class SignedOutMiddleware(MiddlewareMixin):
         return response
 
 
+class SessionCookieMiddleware(MiddlewareMixin):
+    """Lets only a request that ends a session delete the browser's session cookie.
+
+    Django also deletes it when it does not know the session. That session may have been replaced while the request was on
+    its way, by signing in in another window: the cookie that the browser has by now is the new session's.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Take the cookie out of the response."""
+        if not request.session.modified:
+            response.cookies.pop(settings.SESSION_COOKIE_NAME, None)
+        return response
+
+
 class PrivatePagesMiddleware(MiddlewareMixin):
     """Sets `Cache-Control: private, no-store` for signed-in users, unless the view has set the header."""
 

@@ -93,6 +93,19 @@ def test_a_session_that_has_ended_shows_and_takes_nothing(
     assert not Rating.objects.of_every_question().exists()
 
 
+def test_a_vote_of_a_session_that_was_replaced_meanwhile_leaves_the_new_cookie_alone(
+    browser: Client, held: Assignment, settings: Any
+) -> None:
+    Session.objects.all().delete()
+    late = [vote(browser, held, **{"HX-Request": "true"}), browser.get(reverse("annotation:hit", args=[held.key]))]
+    assert [answer.status_code for answer in late] == [401, 302]
+    assert [settings.SESSION_COOKIE_NAME in answer.cookies for answer in late] == [False, False]
+
+    browser.force_login(held.annotator.user)
+    left = browser.post(reverse("annotation:logout"))
+    assert left.cookies[settings.SESSION_COOKIE_NAME].value == ""
+
+
 def test_a_changed_secret_key_keeps_people_signed_in_by_its_fallback(
     browser: Client, held: Assignment, settings: Any
 ) -> None:
