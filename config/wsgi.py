@@ -5,7 +5,10 @@ from importlib import import_module
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.template import engines
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
-import_module(settings.ROOT_URLCONF)  # else each process would load the pages for itself, with its first request
+# Else each process would load pages and template tags for itself with its first requests, several threads at a time.
+import_module(settings.ROOT_URLCONF)
+engines.all()

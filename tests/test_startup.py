@@ -24,7 +24,7 @@ def loaded_by(program: str, modules: tuple[str, ...]) -> str:
 
 
 def test_web_process_has_its_pages_loaded_when_it_forks_and_no_clients_and_nothing_open() -> None:
-    pages = ("annotation.batches.views", "judging.urls", "reporting.api.views")
+    pages = ("annotation.batches.views", "judging.urls", "reporting.api.views", "annotation.templatetags.tandem")
     nothing_that_a_fork_would_break = """
 import threading
 from django.db import connections

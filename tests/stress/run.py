@@ -24,6 +24,7 @@ CHOICES = {"left": -1, "none": 0, "right": 1}
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _PAIR = re.compile(r'data-pair="([^"]+)"')
 _HIT = re.compile(r'data-assignment="([^"]+)"')
+SILENT = 180.0  # seconds without any answer, after which a run is given up
 _LOST = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError)
 
 
@@ -47,6 +48,10 @@ class Plan:
     leaves: float = 0.08
     double_submits: float = 0.25
     seed: int = 1
+
+
+class NoAnswer(Exception):
+    """The server has answered nobody for long; the message holds what its processes were at."""
 
 
 @dataclass
@@ -104,15 +109,16 @@ def serving(
         port = listener.getsockname()[1]
         environment = {**os.environ, "TANDEM_DATA_DIR": folder, "DATABASE_URL": database_url, "LOG_LEVEL": "CRITICAL"}
         database = DatabaseProcess(environment)
-        server = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"fd://{listener.fileno()}"),
-                *("--workers", str(plan.processes), "--threads", str(plan.threads)),
-                *("--timeout", "60", "--graceful-timeout", "1", "--log-level", "critical", "--no-control-socket"),
-            ],
-            cwd=ROOT, env=environment, pass_fds=(listener.fileno(),), start_new_session=True,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        with log_of(folder).open("wb") as log:
+            server = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"fd://{listener.fileno()}"),
+                    *("--workers", str(plan.processes), "--threads", str(plan.threads)),
+                    *("--timeout", "60", "--graceful-timeout", "1", "--log-level", "error", "--no-control-socket"),
+                ],
+                cwd=ROOT, env=environment | {"PYTHONFAULTHANDLER": "1"}, pass_fds=(listener.fileno(),),
+                start_new_session=True, stderr=log,
+            )  # fmt: skip
         try:
             yield f"http://127.0.0.1:{port}", database, server
         finally:
@@ -120,6 +126,22 @@ def serving(
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
             database.close()
+
+
+def log_of(folder: str) -> Path:
+    """Return where the server's processes write their errors."""
+    return Path(folder) / "server.log"
+
+
+def last_words(server: "subprocess.Popen[bytes]", folder: str) -> str:
+    """End a server that does not answer; return its errors, and where each thread of its processes was."""
+    if (code := server.poll()) is None:
+        for pid in (*children_of(server.pid), server.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSEGV)  # answered by Python's faulthandler
+        server.wait()
+    told = "it was still running" if code is None else f"it had ended with exit code {code}"
+    return f"the server gave no answer; {told}:\n{log_of(folder).read_text(errors='replace')}"
 
 
 class Rater:
@@ -235,15 +257,26 @@ def token(html: str) -> str:
 
 
 async def _inject_faults(
-    plan: Plan, database: DatabaseProcess, server: "subprocess.Popen[bytes]", done: asyncio.Event, seen: Observations
+    plan: Plan,
+    database: DatabaseProcess,
+    server: "subprocess.Popen[bytes]",
+    folder: str,
+    done: asyncio.Event,
+    seen: Observations,
 ) -> None:
-    """Kill server processes and expire leases, until every slot is filled."""
+    """Kill server processes and expire leases, until every slot is filled.
+
+    Raises: NoAnswer when the raters get none.
+    """
     draw, turn = Random(plan.seed), 0
     next_kill, next_expiry = plan.kill_every, plan.expire_every
     while True:
         while seen.answers < next_expiry:
             seen.answered.clear()
-            await seen.answered.wait()
+            try:
+                await asyncio.wait_for(seen.answered.wait(), SILENT)
+            except TimeoutError:
+                raise NoAnswer(last_words(server, folder)) from None
         next_expiry = seen.answers + plan.expire_every
         turn += 1
         if await asyncio.to_thread(database.ask, "open_slots") == 0:
@@ -284,7 +317,7 @@ def stress(plan: Plan, database_url: str = "") -> tuple[dict[str, Any], Observat
                 raters_per_hit=plan.raters_per_hit,
                 address=address,
             )
-            asyncio.run(_run_all(plan, links, address, database, server, seen))
+            asyncio.run(_run_all(plan, links, address, database, server, folder, seen))
             return database.ask("count"), seen
 
 
@@ -294,11 +327,14 @@ async def _run_all(
     address: str,
     database: DatabaseProcess,
     server: "subprocess.Popen[bytes]",
+    folder: str,
     seen: Observations,
 ) -> None:
     done = asyncio.Event()
     raters = [Rater(link, address, Random(plan.seed * 1000 + n), seen, plan) for n, link in enumerate(links)]
-    await asyncio.gather(_inject_faults(plan, database, server, done, seen), *(rater.work(done) for rater in raters))
+    await asyncio.gather(
+        _inject_faults(plan, database, server, folder, done, seen), *(rater.work(done) for rater in raters)
+    )
 
 
 def violations(plan: Plan, counted: dict[str, Any], seen: Observations) -> list[str]:
