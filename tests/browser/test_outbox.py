@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Dialog, Page, Route, expect
 
 from annotation.allocation.claims import claim_hit
 from annotation.models import Assignment, Rating, Study, VoteChange
@@ -50,13 +50,21 @@ def test_two_votes_offline_wait_and_are_sent_when_the_network_is_back(page: Page
     assert kept(page) == 0
 
 
-def test_waiting_votes_survive_a_reload(page: Page) -> None:
+def test_waiting_votes_survive_a_reload_which_is_asked_about(page: Page) -> None:
     hit = page.url
+    asked: list[str] = []
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", accept)
     page.route("**/vote/", lambda route: route.abort())
     for place, choice in ((0, "none"), (2, "right")):
         expect(walk.choose(page, place, choice)).to_contain_text("Waiting")
 
     page.goto(hit)
+    assert asked == ["beforeunload"]
     expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Waiting")
     expect(page.locator("#outbox")).to_have_text("Choices waiting to be sent: 2.")
     assert (checked(page), stored()) == (["none", "right"], {})
@@ -88,27 +96,24 @@ def test_a_server_that_is_in_trouble_is_asked_again(page: Page) -> None:
         assert answers == []
         assert VoteChange.objects.of_every_question().count() == asked
 
-
-def test_a_busy_server_is_asked_again_when_it_says_and_not_before(page: Page) -> None:
     sent: list[str] = []
 
     def busy(route: Route) -> None:
         sent.append(route.request.url)
         route.fulfill(status=503, headers={"Retry-After": "20"}, body='<div role="alert">Not saved yet</div>')
 
-    page.clock.install()
+    page.unroute("**/vote/")
     page.route("**/vote/", busy)
-    walk.choose(page, 0, "left")
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Waiting: not saved yet.")
-    page.clock.run_for(19_000)
+    expect(walk.choose(page, 1, "left")).to_contain_text("Waiting: not saved yet.")
+    page.clock.run_for(19_000)  # when it says, and not before
     assert len(sent) == 1
     page.unroute("**/vote/")
     page.clock.run_for(2_000)
-    expect_saved(page, 0)
-    assert stored() == {0: "left"}
+    expect_saved(page, 1)
+    assert stored() == {0: "right", 1: "left"}
 
 
-def test_a_choice_whose_answer_got_lost_is_counted_once(page: Page) -> None:
+def test_a_choice_is_counted_once_and_the_last_of_quick_changes_holds(page: Page) -> None:
     lost: list[int] = []
 
     def lose(route: Route) -> None:
@@ -119,25 +124,25 @@ def test_a_choice_whose_answer_got_lost_is_counted_once(page: Page) -> None:
             route.abort()
 
     page.route("**/vote/", lose)
-    walk.choose(page, 0, "left")
-    expect_saved(page, 0)
+    walk.choose(page, 1, "left")
+    expect_saved(page, 1)
     assert lost == [200]
-    assert (VoteChange.objects.of_every_question().count(), stored()) == (1, {0: "left"})
+    assert (VoteChange.objects.of_every_question().count(), stored()) == (1, {1: "left"})
+    page.unroute("**/vote/")
 
-
-def test_the_last_of_quick_changes_is_the_one_that_holds(page: Page) -> None:
     held: list[Route] = []
     page.route("**/vote/", lambda route: route.continue_() if held else held.append(route))
     walk.choose(page, 0, "left")
     walk.choose(page, 0, "none")
     walk.choose(page, 0, "right")
-    assert checked(page) == ["right"]
+    assert checked(page) == ["right", "left"]
     held[0].continue_()
     expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
     expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
     expect(page.locator("#outbox")).to_be_hidden()
-    assert (checked(page), stored()) == (["right"], {0: "right"})
-    assert [change.verdict != 0 for change in VoteChange.objects.of_every_question().order_by("pk")] == [True, True]
+    assert (checked(page), stored()) == (["right", "left"], {0: "right", 1: "left"})
+    changes = VoteChange.objects.of_every_question().order_by("pk")
+    assert [change.verdict != 0 for change in changes] == [True, True, True]  # nothing of “none” in between
 
 
 def test_who_was_signed_out_signs_in_and_loses_nothing(page: Page, open_as: OpenAs) -> None:
@@ -169,20 +174,6 @@ def test_submit_waits_for_what_is_not_sent_yet(page: Page) -> None:
     expect(page).not_to_have_url(hit)
     assert Assignment.objects.filter(state="submitted").count() == 1
     assert stored() == {0: "left", 1: "none", 2: "right"}
-
-
-def test_leaving_while_a_choice_waits_is_asked_about(page: Page) -> None:
-    asked: list[str] = []
-    page.route("**/vote/", lambda route: route.abort())
-    expect(walk.choose(page, 0, "left")).to_contain_text("Waiting")
-
-    def accept(dialog: object) -> None:
-        asked.append(dialog.type)  # type: ignore[attr-defined]
-        dialog.accept()  # type: ignore[attr-defined]
-
-    page.on("dialog", accept)
-    page.goto("/rate/progress/")
-    assert asked == ["beforeunload"]
 
 
 def test_a_choice_of_a_hit_left_behind_is_sent_from_the_next_one(page: Page, study: Study) -> None:
@@ -264,6 +255,11 @@ def test_what_a_page_says_about_a_vote_is_stored_with_it(page: Page) -> None:
     assert third.page != first.page
     assert (third.wall_seconds or 0) >= before  # a reload does not restart the count
 
+    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
+    save_vote(assignment=display.assignment, pair_key=display.pair.key, choice="none", at=timezone.now())
+    page.reload()
+    assert checked(page) == ["none"]  # from elsewhere
+
 
 def test_without_storage_a_choice_still_waits_on_its_page(open_as: OpenAs, study: Study) -> None:
     page = open_as("ann", "annotator")
@@ -273,11 +269,3 @@ def test_without_storage_a_choice_still_waits_on_its_page(open_as: OpenAs, study
     expect(walk.choose(page, 0, "left")).to_contain_text("Waiting")
     page.context.set_offline(False)
     expect_saved(page, 0)
-
-
-def test_a_vote_from_elsewhere_is_what_a_reload_shows(page: Page) -> None:
-    expect(walk.choose(page, 0, "left")).to_contain_text("Saved at")
-    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
-    save_vote(assignment=display.assignment, pair_key=display.pair.key, choice="right", at=timezone.now())
-    page.reload()
-    assert checked(page) == ["right"]

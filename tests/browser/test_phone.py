@@ -30,6 +30,12 @@ UNCOVERED = """element => {
 }"""
 
 
+UNEVEN = [
+    {"aspect": "Aspect", "only_a": "Donaudampfschifffahrtsgesellschaftskapitän " * 3, "both": "ok", "only_b": "no"},
+    {"aspect": "Rechtsschutzversicherungsgesellschaften", "only_a": "x", "both": "y", "only_b": "a long remark " * 20},
+]
+
+
 def two_stages(**settings: Any) -> Study:
     """Make a two-stage study of long texts, with a table for each of its three pairs."""
     study = make_study(instances=0, protocol="two-stage", arms=["table:c8"], guidelines="Read.", **settings)
@@ -71,8 +77,8 @@ def open_source(page: Page) -> None:
     expect(page.locator(".source .text")).to_be_visible()
 
 
-def test_the_comparison_shows_both_sides_alike_on_a_phone(open_as: OpenAs, transactional_db: None) -> None:
-    two_stages()
+def test_the_comparison_shows_both_sides_alike_on_every_screen(open_as: OpenAs, transactional_db: None) -> None:
+    study = two_stages()
     page = open_as("ann", "annotator", viewport=PHONE)
     at_second_stage(page)
     region = page.get_by_role("region", name="Comparison of the two texts of pair 1")
@@ -97,30 +103,16 @@ def test_the_comparison_shows_both_sides_alike_on_a_phone(open_as: OpenAs, trans
     flag.click()
     expect(flag).to_have_attribute("aria-pressed", "true")
 
-
-def test_the_comparison_stays_a_table_where_there_is_room(open_as: OpenAs, transactional_db: None) -> None:
-    two_stages()
-    page = open_as("ann", "annotator", viewport=LAPTOP)
-    at_second_stage(page)
+    page.set_viewport_size(LAPTOP)  # a table where there is room
     cells = page.get_by_role("table").get_by_role("row").nth(1).get_by_role("cell")
     assert len({box(cell)["y"] for cell in cells.all()}) == 1
     labels = cells.evaluate_all("all => all.map(cell => getComputedStyle(cell, '::before').content)")
     assert set(labels) == {"none"}
 
-
-UNEVEN = [
-    {"aspect": "Aspect", "only_a": "Donaudampfschifffahrtsgesellschaftskapitän " * 3, "both": "ok", "only_b": "no"},
-    {"aspect": "Rechtsschutzversicherungsgesellschaften", "only_a": "x", "both": "y", "only_b": "a long remark " * 20},
-]
-
-
-def test_the_three_text_columns_are_of_one_width(open_as: OpenAs, transactional_db: None) -> None:
-    study = two_stages()
     ComparisonTable.objects.filter(study=study).update(rows=UNEVEN)
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
     for language in ("en", "de"):
         page.locator(f"footer button[value={language}], footer strong[lang={language}]").click()
+        page.reload()
         expect(page.locator("html")).to_have_attribute("lang", language)
         for width in (1440, 1024, 720, 360):
             page.set_viewport_size({"width": width, "height": 900})
@@ -142,7 +134,7 @@ def expect_columns_of_one_width(page: Page, width: int) -> None:
         assert abs(box(headers.nth(2))["width"] - both) <= 1
 
 
-@pytest.mark.parametrize("size", [LAPTOP, {"width": 1000, "height": 600}, TABLET], ids=["laptop", "short", "tablet"])
+@pytest.mark.parametrize("size", [{"width": 1000, "height": 600}, TABLET], ids=["short", "tablet"])
 def test_a_key_shows_what_it_chooses(open_as: OpenAs, transactional_db: None, size: ViewportSize) -> None:
     two_stages()
     page = open_as("ann", "annotator", viewport=size)
@@ -162,19 +154,20 @@ def test_a_key_shows_what_it_chooses(open_as: OpenAs, transactional_db: None, si
     expect_uncovered(walk.pair(page, 0).locator("fieldset"))
 
 
-@pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
-def test_the_page_stays_where_it_is_while_a_choice_is_saved(
-    open_as: OpenAs, transactional_db: None, size: ViewportSize
-) -> None:
+def test_the_page_stays_where_it_is_while_a_choice_is_saved(open_as: OpenAs, transactional_db: None) -> None:
     realistic_batch(pairs=3)
-    page = open_as("ann", "annotator", viewport=size)
+    page = open_as("ann", "annotator")
     walk.begin(page)
-    for place in (0, 1, 2):
-        radio = walk.pair(page, place).locator("input[value=left]")
-        radio.evaluate("radio => radio.scrollIntoView({block: 'center', behavior: 'instant'})")
-        before = page.evaluate("scrollY")
-        expect(walk.choose(page, place, "left")).to_contain_text("Saved at")
-        assert page.evaluate("scrollY") == before
+    for size, choice in ((PHONE, "left"), (LAPTOP, "right")):
+        page.set_viewport_size(size)
+        for place in (0, 1, 2):
+            radio = walk.pair(page, place).locator(f"input[value={choice}]")
+            radio.evaluate("radio => radio.scrollIntoView({block: 'center', behavior: 'instant'})")
+            before = page.evaluate("scrollY")
+            with page.expect_response("**/vote/"):
+                walk.choose(page, place, choice)
+            expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
+            assert page.evaluate("scrollY") == before
 
 
 @pytest.mark.parametrize("size", [PHONE, TABLET], ids=["phone", "tablet"])
@@ -247,27 +240,25 @@ def test_without_javascript_the_source_covers_nothing(open_as: OpenAs, transacti
     assert at["y"] + at["height"] < 0
 
 
-@pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
-def test_the_line_about_waiting_choices_covers_neither_source_nor_foot(
-    open_as: OpenAs, transactional_db: None, size: ViewportSize
-) -> None:
+def test_the_line_about_waiting_choices_covers_neither_source_nor_foot(open_as: OpenAs, transactional_db: None) -> None:
     realistic_batch(pairs=3)
-    page = open_as("ann", "annotator", viewport=size)
+    page = open_as("ann", "annotator", viewport=PHONE)
     walk.begin(page)
     page.context.set_offline(True)
     expect(walk.choose(page, 0, "left")).to_contain_text("Waiting")
     line, heading = page.locator("#outbox"), page.locator(".source summary")
     expect(line).to_contain_text("Choices waiting to be sent: 1.")
-    for to in ("0", "900", "document.body.scrollHeight"):
-        page.evaluate(f"scrollTo({{top: {to}, behavior: 'instant'}})")
-        if to == "900":
-            expect_uncovered(line)
-            expect_uncovered(heading)
-        expect_apart(line, heading)
-        expect_apart(line, page.locator("#hit-status"))
-    if size == PHONE:
-        expect_uncovered(line)
-        assert box(line)["y"] < box(page.locator("#hit-status"))["y"]
+    for size in (LAPTOP, PHONE):
+        page.set_viewport_size(size)
+        for to in ("0", "900", "document.body.scrollHeight"):
+            page.evaluate(f"scrollTo({{top: {to}, behavior: 'instant'}})")
+            if to == "900":
+                expect_uncovered(line)
+                expect_uncovered(heading)
+            expect_apart(line, heading)
+            expect_apart(line, page.locator("#hit-status"))
+    expect_uncovered(line)
+    assert box(line)["y"] < box(page.locator("#hit-status"))["y"]
 
 
 def expect_apart(one: Locator, other: Locator) -> None:

@@ -1,10 +1,9 @@
-"""The rating page as raters meet it: reloaded, without JavaScript, on a phone, in the dark."""
+"""The rating page as raters meet it: from choice to choice, reloaded, on a phone, with texts of all kinds."""
 
 import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -36,54 +35,48 @@ def texts(page: Page) -> list[str]:
     return page.locator(".sides .text").all_inner_texts()
 
 
-def test_reload_shows_the_same_sides_and_the_saved_choices(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator")
+def test_a_hit_from_the_first_choice_to_the_last(open_as: OpenAs, batch: Batch) -> None:
+    """What foot and announcer say, an early submission, a reload; and the page's security policy refuses none of it."""
+    page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # half an hour off every hour of UTC
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     walk.begin(page)
+    foot, button = page.locator("#hit-status"), page.locator("[data-action=submit]")
+    expect(page.get_by_role("heading", level=1)).to_have_text("HIT 1 of 2")
+    expect(foot.get_by_role("timer")).to_have_text("60 min left")
     before = texts(page)
-    second = page.locator("form[data-pair]").nth(1)
-    second.locator("input[value=none]").check()
-    expect(second.locator(".saved")).to_contain_text("Saved at")
 
-    page.goto("/rate/")
+    expect(walk.choose(page, 0, "left")).to_contain_text("Saved at")
+    expect(page.locator("#announcer")).to_have_text("Pair 1: saved")
+    told = walk.pair(page, 0).locator("time").inner_text()
+    (rating,) = Rating.objects.of_every_question()
+    assert rating.rated_at is not None
+    assert told == (rating.rated_at + timedelta(hours=5, minutes=30)).strftime("%H:%M:%S")
+    expect(foot).to_contain_text("1 of 3 rated. Still open: pair 2, pair 3.")
+    expect(button).to_have_class(re.compile("outline"))
+    foot.get_by_role("link", name="pair 3").click()
+    expect(page.locator("[data-card]").nth(2)).to_be_in_viewport()
+    assert complaints == []
 
-    assert texts(page) == before
-    expect(page.locator("form[data-pair]").nth(1).locator("input[value=none]")).to_be_checked()
-    assert page.locator("input[name=choice]:checked").count() == 1
-
-
-def test_a_hit_is_rated_without_javascript(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
-    hit = page.url
-    for place in range(3):
-        pair = page.locator("form[data-pair]").nth(place)
-        pair.locator("input[value=right]").check()
-        pair.get_by_role("button", name="Save this choice").click()
-    assert page.locator("input[value=right]:checked").count() == 3
-    page.locator("[data-action=submit]").click()
-
-    expect(page).not_to_have_url(hit)
-    assert Assignment.objects.get(state="submitted").displays.count() == 3
-    assert Rating.objects.of_every_question().count() == 3
-
-
-def test_an_early_submit_says_which_pairs_are_open(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    first = page.locator("form[data-pair]").first
-    first.locator("input[value=left]").check()
-    expect(first.locator(".saved")).to_contain_text("Saved at")
-
-    page.locator("[data-action=submit]").click()
-
+    button.click()
     expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("pair 2, pair 3")
-    expect(page.locator("form[data-pair]").first.locator("input[value=left]")).to_be_checked()
+    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_checked()
     assert not Assignment.objects.filter(state="submitted").exists()
 
+    page.goto("/rate/")
+    assert texts(page) == before
+    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_checked()
+    assert page.locator("input[name=choice]:checked").count() == 1
 
-@pytest.mark.parametrize("options", [{"color_scheme": "light"}, {"color_scheme": "dark"}], ids=["light", "dark"])
-def test_no_page_is_wider_than_a_phone(open_as: OpenAs, batch: Batch, options: dict[str, Any]) -> None:
-    page = open_as("ann", "annotator", viewport={"width": 360, "height": 740}, **options)
+    walk.choose(page, 1, "none")
+    walk.choose(page, 2, "right")
+    expect(foot).to_contain_text("3 of 3 rated.")
+    expect(foot).not_to_contain_text("Still open")
+    expect(button).not_to_have_class(re.compile("outline"))
+
+
+def test_no_page_is_wider_than_a_phone(open_as: OpenAs, batch: Batch) -> None:
+    page = open_as("ann", "annotator", viewport={"width": 360, "height": 740})
     width = "document.documentElement.scrollWidth"
     page.goto("/rate/")
     assert page.evaluate(width) <= 360
@@ -92,73 +85,11 @@ def test_no_page_is_wider_than_a_phone(open_as: OpenAs, batch: Batch, options: d
     widths = [choice.bounding_box()["width"] for choice in page.locator(".choice").all()]
     assert min(widths) > 240  # a thumb finds them
 
-    reader = open_as("rita", "researcher", "study-admin", viewport={"width": 360, "height": 740}, **options)
+    reader = open_as("rita", "researcher", "study-admin", viewport={"width": 360, "height": 740})
     slug = Study.objects.get().slug
     for address in ("", "instances/", "judges/", "findings/", "batches/new/", f"batches/{batch.pk}/"):
         reader.goto(f"/studies/{slug}/{address}")
         assert reader.evaluate(width) <= 360, address
-
-
-def test_the_page_runs_under_its_content_security_policy(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator")
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    walk.begin(page)
-    pair = page.locator("form[data-pair]").first
-    pair.locator("input[value=left]").check()
-    expect(pair.locator(".saved")).to_contain_text("Saved at")
-    assert complaints == []
-
-
-def test_a_choice_that_did_not_reach_the_server_never_shows_as_saved(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    pair = page.locator("form[data-pair]").first
-    pair.locator("input[value=left]").check()
-    expect(pair.locator(".saved")).to_contain_text("Saved at")
-
-    page.context.set_offline(True)
-    pair.locator("input[value=right]").check()
-    expect(pair.locator(".saved")).to_contain_text("not saved yet")
-    expect(pair).not_to_have_class(re.compile("rated"))
-
-    page.context.set_offline(False)
-    pair.locator("input[value=none]").check()
-    expect(pair.locator(".saved")).to_contain_text("Saved at")
-
-    page.context.clear_cookies()
-    pair.locator("input[value=right]").check()
-    expect(pair.locator(".saved")).to_contain_text("not saved yet")
-    assert Rating.objects.of_every_question().get().verdict == 0
-
-
-def test_the_foot_counts_and_offers_submission_when_all_is_rated(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    foot, button = page.locator("#hit-status"), page.locator("[data-action=submit]")
-    expect(page.get_by_role("heading", level=1)).to_have_text("HIT 1 of 2")
-    expect(foot.get_by_role("timer")).to_have_text("60 min left")
-    walk.rate(page, ["left"])
-    expect(foot).to_contain_text("1 of 3 rated. Still open: pair 2, pair 3.")
-    expect(button).to_have_class(re.compile("outline"))
-    foot.get_by_role("link", name="pair 3").click()
-    expect(page.locator("[data-card]").nth(2)).to_be_in_viewport()
-    walk.choose(page, 1, "none")
-    walk.choose(page, 2, "right")
-    expect(foot).to_contain_text("3 of 3 rated.")
-    expect(foot).not_to_contain_text("Still open")
-    expect(button).not_to_have_class(re.compile("outline"))
-
-
-def test_saving_is_announced_with_the_time_of_the_rater(open_as: OpenAs, batch: Batch) -> None:
-    page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # half an hour off every hour of UTC
-    walk.begin(page)
-    expect(walk.choose(page, 1, "left")).to_contain_text("Saved at")
-    expect(page.locator("#announcer")).to_have_text("Pair 2: saved")
-    told = walk.pair(page, 1).locator("time").inner_text()
-    (rating,) = Rating.objects.of_every_question()
-    assert rating.rated_at is not None
-    assert told == (rating.rated_at + timedelta(hours=5, minutes=30)).strftime("%H:%M:%S")
 
 
 def test_differences_are_marked_by_words_and_stay_on(open_as: OpenAs, transactional_db: None) -> None:

@@ -64,11 +64,13 @@ def test_a_window_shows_at_once_what_another_one_of_this_browser_saved(page: Pag
 
 
 def test_a_window_asks_what_holds_when_its_rater_comes_back(page: Page) -> None:
+    walk.pair(page, 0).locator("input[value=left]").focus()
     elsewhere("right", "none", "left")
     with page.expect_response(page.url):
         come_back(page)
     expect(walk.pair(page, 2).locator("input[value=left]")).to_be_checked()
     assert checked(page) == ["right", "none", "left"]
+    assert page.evaluate("document.activeElement.name") == "choice"  # the focus stays where it was
     expect(page.locator("#hit-status")).to_contain_text("3 of 3 rated.")
     expect(walk.pair(page, 1).locator(".saved")).not_to_contain_text("another window")
     walk.submit(page)
@@ -86,14 +88,6 @@ def test_what_changes_while_an_answer_is_on_its_way_is_asked_for_again(page: Pag
     come_back(page)
     expect(walk.pair(page, 0).locator("input[value=right]")).to_be_checked()
     assert checked(page) == ["right", "none"]
-
-
-def test_the_focus_stays_where_it_was(page: Page) -> None:
-    walk.pair(page, 0).locator("input[value=left]").focus()
-    elsewhere("right")
-    come_back(page)
-    expect(walk.pair(page, 0).locator("input[value=right]")).to_be_checked()
-    assert page.evaluate("document.activeElement.name") == "choice"
 
 
 def test_an_answer_that_tells_of_another_choice_has_the_others_looked_up(page: Page) -> None:

@@ -147,23 +147,7 @@ def test_a_change_needs_a_reason_of_the_studys_length(open_as: OpenAs, transacti
     assert stored("revised") == ["right"]
 
 
-def test_a_decision_can_be_looked_at_again_until_the_hit_is_submitted(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    walk.decide(page, "right")
-    page.get_by_role("link", name="Look again").click()
-    expect(page.get_by_role("table", name="pair 1")).to_be_visible()
-    expect(second(page).get_by_label("Change to: Right")).to_be_checked()
-    expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
-    second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and continue").click()
-    expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.", use_inner_text=True)
-    expect(page.get_by_role("table", name="pair 2")).to_be_visible()
-    assert stored("revised") == ["left"]
-
-
-def test_a_row_is_flagged_and_the_flag_taken_back(open_as: OpenAs, transactional_db: None) -> None:
+def test_rows_are_flagged_and_a_decision_can_be_looked_at_again(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8")
     page = open_as("ann", "annotator")
     at_second_stage(page)
@@ -174,12 +158,22 @@ def test_a_row_is_flagged_and_the_flag_taken_back(open_as: OpenAs, transactional
     expect(flag).to_be_focused()
     stored_flag = Flag.objects.get()
     assert (stored_flag.row, stored_flag.kind, stored_flag.taken_back_at) == (1, "unsupported-row", None)
-
     page.reload()
     expect(flag).to_have_attribute("aria-pressed", "true")
     flag.click()
     expect(flag).to_have_attribute("aria-pressed", "false")
     assert Flag.objects.get().taken_back_at is not None
+
+    walk.decide(page, "right")
+    page.get_by_role("link", name="Look again").click()
+    expect(page.get_by_role("table", name="pair 1")).to_be_visible()
+    expect(second(page).get_by_label("Change to: Right")).to_be_checked()
+    expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
+    second(page).get_by_label("Keep: Left").check()
+    page.get_by_role("button", name="Save and continue").click()
+    expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.", use_inner_text=True)
+    expect(page.get_by_role("table", name="pair 2")).to_be_visible()
+    assert stored("revised") == ["left"]
 
 
 def test_both_stages_by_keys_alone(open_as: OpenAs, transactional_db: None) -> None:
@@ -212,31 +206,6 @@ def test_both_stages_by_keys_alone(open_as: OpenAs, transactional_db: None) -> N
     assert (stored("first"), stored("revised")) == (["left", "right"], ["left", "left"])
 
 
-@pytest.mark.parametrize("arm", ["none", "table:c8"])
-def test_both_stages_without_javascript(open_as: OpenAs, transactional_db: None, arm: str) -> None:
-    two_stage_study(arm)
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
-    for place, choice in enumerate(("left", "right")):
-        walk.choose(page, place, choice)
-        walk.pair(page, place).get_by_role("button", name="Save this choice").click()
-    page.get_by_role("button", name="Lock my choices and continue").click()
-    if arm != "none":
-        page.get_by_role("button", name="Not supported by the texts: Detail").click()
-        expect(page.locator("[aria-pressed=true]")).to_have_count(1)
-    second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and continue").click()
-    second(page).get_by_label("Change to: Left").check()
-    page.get_by_role("button", name="Save and continue").click()
-    expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
-    expect(second(page).get_by_label("Change to: Left")).to_be_checked()
-    second(page).get_by_label("Reason").fill(walk.REASON)
-    page.get_by_role("button", name="Save and continue").click()
-    walk.submit(page)
-    assert (stored("first"), stored("revised")) == (["left", "right"], ["left", "left"])
-    assert Assignment.objects.filter(state="submitted").count() == 1
-
-
 def test_a_second_vote_offline_is_kept_with_its_reason(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8")
     page = open_as("ann", "annotator")
@@ -255,15 +224,6 @@ def test_a_second_vote_offline_is_kept_with_its_reason(open_as: OpenAs, transact
     page.unroute("**/second/")
     expect(page.locator(".decision").first).to_contain_text(walk.REASON)
     assert stored("revised") == ["right"]
-
-
-def test_a_reason_half_written_is_there_after_a_reload(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("none")
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    second(page).get_by_label("Reason").fill("Half of a th")
-    page.reload()
-    expect(second(page).get_by_label("Reason")).to_have_value("Half of a th")
 
 
 def test_a_reason_is_kept_for_its_writer_only(open_as: OpenAs, live_server: Any, transactional_db: None) -> None:
@@ -290,10 +250,13 @@ def test_a_reason_is_kept_for_its_writer_only(open_as: OpenAs, live_server: Any,
     expect(second(page).get_by_label("Reason")).to_have_value("")
 
 
-def test_a_reason_that_was_saved_is_kept_no_longer(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_reason_is_kept_until_it_is_saved(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("none")
     page = open_as("ann", "annotator")
     at_second_stage(page)
+    second(page).get_by_label("Reason").fill("Half of a th")
+    page.reload()
+    expect(second(page).get_by_label("Reason")).to_have_value("Half of a th")
     second(page).get_by_label("Change to: Right").check()
     second(page).get_by_label("Reason").fill("short")
     second(page).evaluate("form => { form.noValidate = true; }")

@@ -43,13 +43,6 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name).last
 
 
-def test_submit_takes_every_choice_along(page: Page) -> None:
-    choose(page, "left", "none", "right")
-    walk.submit(page)
-    assert stored("first") == ["left", "none", "right"]
-    assert Assignment.objects.get().state == "submitted"
-
-
 def test_an_early_submit_keeps_what_was_chosen(page: Page) -> None:
     choose(page, "left", "none")
     button(page, "Submit and continue").click()
@@ -62,6 +55,10 @@ def test_an_early_submit_keeps_what_was_chosen(page: Page) -> None:
 
 
 def test_saving_one_choice_saves_the_others_too(page: Page) -> None:
+    choose(page, "left")
+    button(page, "Save this choice").click()  # of the last pair, which has none
+    expect(walk.pair(page, 2).get_by_role("alert")).to_have_text("Please choose one of the answers.")
+    assert stored("first") == ["left"]
     choose(page, "left", "none", "right")
     button(page, "Save this choice").click()
     assert stored("first") == ["left", "none", "right"]
@@ -70,18 +67,13 @@ def test_saving_one_choice_saves_the_others_too(page: Page) -> None:
         expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
 
 
-def test_saving_without_a_choice_is_refused_at_its_pair(page: Page) -> None:
-    choose(page, "left")
-    button(page, "Save this choice").click()
-    expect(walk.pair(page, 2).get_by_role("alert")).to_have_text("Please choose one of the answers.")
-    assert stored("first") == ["left"]
-
-
-def test_choices_that_come_at_once_share_their_time(page: Page) -> None:
+def test_submit_takes_every_choice_along_and_they_share_their_time(page: Page) -> None:
     Display.objects.update(shown_at=timezone.now() - timedelta(seconds=90))
     choose(page, "left", "none", "right")
     walk.submit(page)
     seconds = [rating.wall_seconds or 0.0 for rating in Rating.objects.of_every_question()]
+    assert stored("first") == ["left", "none", "right"]
+    assert Assignment.objects.get().state == "submitted"
     assert max(seconds) == pytest.approx(min(seconds))
     assert 90 <= sum(seconds) < 150
 
@@ -110,6 +102,8 @@ def test_locking_and_both_stages_take_every_choice_along(open_as: OpenAs, transa
     choose(page, "left", "right")
     walk.lock(page)
     assert stored("first") == ["left", "right"]
+    page.get_by_role("button", name="Not supported by the texts: Detail").click()
+    expect(page.locator("[aria-pressed=true]")).to_have_count(1)
 
     second(page).get_by_label("Change to: Right").check()
     second(page).get_by_label("Reason").fill(walk.REASON)
