@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from django.core.paginator import Paginator
@@ -9,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.template.response import TemplateResponse
 from django.utils.http import http_date
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, override
+from django.utils.translation import override
 
 from annotation.core.http import is_htmx
 from annotation.members.permissions import READERS, study_view
@@ -18,21 +19,18 @@ from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
-from reporting.findings.answer_text import on_page
 from reporting.findings.asked import chart_url, filters_of, judge_names, query_of
 from reporting.findings.inputs import Filters
-from reporting.findings.measures import measures
-from reporting.findings.measures.registry import JUDGE
 from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, WIDTHS, by_section, draw, figure
-from reporting.findings.raters_section import raters_section
+from reporting.findings.sections import page_sections
+from reporting.findings.sections.configurations import configuration_section, data_section
+from reporting.findings.sections.raters import raters_section
 from reporting.findings.snapshots import snapshot_of
-from reporting.findings.verdicts import verdict_text
 
 CONFIGURATIONS_PER_PAGE = 10
 BEING_COMPUTED = "These findings are being computed; ask again in some seconds."
 RETRY = {"Retry-After": "10"}
-MAX_INSTANCES_LISTED = 200  # on the page; all of them are in the JSON
 
 
 @study_view(*READERS)
@@ -58,27 +56,27 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         return response
     if numbers is None:
         return TemplateResponse(request, "reporting/findings/being_computed.html", about)
-    page = Paginator(numbers["configurations"], CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
+    configurations = numbers["configurations"]
+    page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(request.GET.get("page"))
     batches = list(study.batches.for_rating().values_list("name", flat=True))
     context = {
         **about,
         "page": page,
         "found": numbers,
-        "sections": [_section(study, numbers, one, filters) for one in page],
         "figures": by_section(OF_STUDY, lambda name: _figure(study, name, numbers, filters)),
-        "answer": [_sentence(one) for one in numbers["answer"]],
-        "judge_verdicts": [
-            {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
-            for one in numbers["replacement"]
+        **(page_sections(numbers) if configurations else {}),
+        "configurations": [
+            configuration_section(one, at, partial(_figures_of, study, numbers, filters))
+            for at, one in enumerate(page, page.start_index())
         ],
         "raters": raters_section(study, numbers, request.GET, query_of(filters)),
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),
-        "all_chosen": [row for one in numbers["configurations"] for row in one["chosen"]],
+        "all_chosen": [row for one in configurations for row in one["chosen"]],
         "judge_names": judge_names(study),
         "similarities": names_of(study.separability_runs.all()),
         "batches": batches,
-        "data": _data(numbers, batches),
+        "data": data_section(numbers, batches),
         "exports": [(kind, form) for kind in KINDS for form in FORMATS],
         "question": question_choice(
             study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
@@ -102,66 +100,10 @@ def _later() -> HttpResponse:
     return HttpResponse(BEING_COMPUTED, status=503, content_type="text/plain", headers=RETRY)
 
 
-def _section(study: Study, numbers: dict[str, Any], one: dict[str, Any], filters: Filters) -> dict[str, Any]:
-    values = list(one["separability"]["values"].items()) if one["separability"] else []
-    return {
-        "one": one,
-        "values": values[:MAX_INSTANCES_LISTED],
-        "values_not_listed": len(values[MAX_INSTANCES_LISTED:]),
-        **_measures(one["raters"]),
-        "people": one["raters"][0],
-        "judges": one["raters"][1:],
-        "weighted": [rater for rater in one["raters"] if "weighted" in rater],
-        "figures": by_section(OF_CONFIGURATION, lambda name: _figure(study, name, numbers, filters, one)),
-    }
-
-
-# The section of the page that shows what a key of the findings holds; the longest key that fits counts.
-SECTIONS = {
-    "rankings": ("rankings", gettext_lazy("Rankings")),
-    "system_tests": ("rankings", gettext_lazy("Rankings")),
-    "replacement": ("judges", gettext_lazy("Judges and people")),
-    "pooled": ("separability", gettext_lazy("Consistency by separability")),
-    "raters": ("raters", gettext_lazy("Raters one by one")),
-    "dawid_skene": ("raters", gettext_lazy("Raters one by one")),
-    "configurations.raters": ("data", gettext_lazy("What data are in")),
-    "configurations.raters.consistency_distribution": ("separability", gettext_lazy("Consistency by separability")),
-    "configurations.raters.raw_agreement": ("agreement", gettext_lazy("Agreement between people")),
-    "configurations.raters.krippendorff_alpha": ("agreement", gettext_lazy("Agreement between people")),
-    "configurations.separability": ("separability", gettext_lazy("Consistency by separability")),
-}
-
-
-def _sentence(one: dict[str, Any]) -> dict[str, Any]:
-    """Return a sentence of the answer with links to the sections that hold its evidence."""
-    fitting = [
-        max((key for key in SECTIONS if f"{named}.".startswith(f"{key}.")), key=len) for named in one["evidence"]
-    ]
-    return {"text": on_page(one["rule"], one["values"]), "links": dict(SECTIONS[key] for key in fitting)}
-
-
-def _data(numbers: dict[str, Any], batches: list[str]) -> dict[str, Any]:
-    """Return what the numbers rest on: names of batches and judges, ratings that count and those left out."""
-    people = [one["raters"][0] for one in numbers["configurations"]]
-    judges = {rater["rater"]: None for one in numbers["configurations"] for rater in one["raters"][1:]}
-    return {
-        "batches": numbers["filters"]["batches"] or batches,
-        "judges": list(judges),
-        "ratings": sum(rater["ratings"] for rater in people),
-        "left_out": sum(number for rater in people for number in rater["exclusions"].values()),
-    }
-
-
-def _measures(raters: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return headings and estimates: a column for every measure that judges have, a table of those of people alone."""
-    columns = [measure for measure in measures() if JUDGE in measure.kinds]
-    people = [measure for measure in measures() if JUDGE not in measure.kinds and measure.key in raters[0]]
-    return {
-        "headings": [heading for measure in columns for heading in measure.headings()],
-        "rows": [(rater, [one for measure in columns for one in measure.estimates(rater)]) for rater in raters],
-        "people_headings": [heading for measure in people for heading in measure.headings()],
-        "people_estimates": [one for measure in people for one in measure.estimates(raters[0])],
-    }
+def _figures_of(
+    study: Study, numbers: dict[str, Any], filters: Filters, one: dict[str, Any]
+) -> dict[str, list[dict[str, Any]]]:
+    return by_section(OF_CONFIGURATION, lambda name: _figure(study, name, numbers, filters, one))
 
 
 def _figure(

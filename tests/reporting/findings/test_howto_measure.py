@@ -73,8 +73,8 @@ def test_the_pages_commands_show_the_measure(built: Built, capsys: pytest.Captur
 def test_the_findings_page_shows_the_measure(built: Built, client: Client) -> None:
     client.force_login(build_user("reader", "researcher", built.study))
     page = client.get("/studies/my-study/findings/").content.decode()
-    table = page[page.index("<h3>People and judges</h3>") :].split("</table>")[0]
-    assert re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', table)[-3:] == [
+    table = page[page.index(">People and judges</caption>") :].split("</table>")[0]
+    assert re.findall(r'<th scope="col"[^>]*><bdi>([^<]+)</bdi></th>', table)[-3:] == [
         "Agrees with people",
         "Agrees with their majority",
         "Share of ties",

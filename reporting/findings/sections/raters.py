@@ -6,10 +6,13 @@ from typing import Any
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
 from reporting.findings.rater_flags import flag_text
+from reporting.findings.sections.tables import Row as TableRow
+from reporting.findings.sections.tables import Table, configuration_name
 
 MOST_SHOWN = 100  # all are in the JSON
 FIRST = "flags"
@@ -38,7 +41,6 @@ def raters_section(study: Study, numbers: dict[str, Any], query: QueryDict, filt
     ordered = sorted(numbers["raters"], key=_order(SORTS[by][1]))
     shown = ordered[:MOST_SHOWN]
     pages = dict(study.annotators.filter(code__in=[row["rater"] for row in shown]).values_list("code", "pk"))
-    verdicts = {row["rater"]: row for row in numbers["dawid_skene"]["people"] or ()}
     return {
         "rows": [
             {
@@ -47,10 +49,11 @@ def raters_section(study: Study, numbers: dict[str, Any], query: QueryDict, filt
                 if row["rater"] in pages
                 else "",
                 "said": [flag_text(flag) for flag in row["flags"]],
-                "verdicts": verdicts.get(row["rater"]),
             }
             for row in shown
         ],
+        "verdicts": _verdicts(numbers["dawid_skene"]),
+        "confusions": _confusions(numbers["dawid_skene"]),
         "more": len(ordered) - len(shown),
         "flagged": sum(bool(row["flags"]) for row in ordered),
         "all": len(ordered),
@@ -64,6 +67,46 @@ def raters_section(study: Study, numbers: dict[str, Any], query: QueryDict, filt
             for name, (heading, _key) in SORTS.items()
         ],
     }
+
+
+def _verdicts(found: Row) -> Table:
+    """Return Dawid and Skene's verdicts beside the majority by configuration."""
+    rows: list[TableRow] = [
+        (
+            (configuration_name(one),),
+            [
+                one["pairs"],
+                *("{a} / {tie} / {b} / {shared}".format(**one[key]) for key in ("majority", "verdicts")),
+                gettext("%(some)s of %(all)s") % {"some": one["differs"], "all": one["differs_of"]},
+            ],
+        )
+        for one in found["configurations"] or ()
+    ]
+    headings = [
+        *(_("Configuration"), _("Pairs"), _("Majority: A / tie / B / none")),
+        *(_("Model: A / tie / B / none"), _("They differ on")),
+    ]
+    return Table("dawid-skene", _("Verdicts of the majority and of the model, in pairs"), headings, rows)
+
+
+def _confusions(found: Row) -> Table:
+    """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there."""
+    rows: list[TableRow] = [
+        (
+            (one["rater"],),
+            [
+                one["ratings"],
+                one["right"],
+                *(given and " / ".join(f"{share:.2f}" for share in given) for given in one["confusion"]),
+            ],
+        )
+        for one in found["people"] or ()
+    ]
+    headings = [
+        *(_("Rater"), _("Ratings"), _("As the model"), _("Where A is better: A / tie / B")),
+        *(_("Where it is a tie: A / tie / B"), _("Where B is better: A / tie / B")),
+    ]
+    return Table("confusions", _("How each person votes, by the model"), headings, rows, digits=2)
 
 
 def _order(key: Callable[[Row], float | None]) -> Callable[[Row], Any]:

@@ -1,0 +1,118 @@
+"""Words of the findings' JSON in the reader's language: reasons, units, names of raters."""
+
+import re
+from itertools import count
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+JUDGE = "judge:"
+# As they stand in the JSON, each number as {0}, {1} …
+PHRASES = (
+    gettext_noop("people"),
+    gettext_noop("judges (mean)"),
+    gettext_noop("comparisons"),
+    gettext_noop("instances"),
+    gettext_noop("matchups"),
+    gettext_noop("pairs"),
+    gettext_noop("pairs of votes"),
+    gettext_noop("pairs with a majority"),
+    gettext_noop("pairs with two or more votes"),
+    gettext_noop("preferences"),
+    gettext_noop("rating sets"),
+    gettext_noop("verdicts"),
+    gettext_noop("verdicts that are no ties"),
+    gettext_noop("votes"),
+    gettext_noop("votes beside others'"),
+    gettext_noop("a more separable bin did not pass"),
+    gettext_noop("all pairs have one and the same difference in length, which is not nought"),
+    gettext_noop("every rating set lacks a rating, and such sets are left out here"),
+    gettext_noop("from fewer than three people on some pair nobody can tell which of them errs"),
+    gettext_noop("includes ratings by scripted raters: programs, not people"),
+    gettext_noop("never compared with another system"),
+    gettext_noop("no bins: no selected instance has a separability: it needs two generations or more of each system"),
+    gettext_noop("no bins: separability has not been computed"),
+    gettext_noop("no compared instance has a separability on the study's scale"),
+    gettext_noop("no configuration has exactly one system of the judge's family"),
+    gettext_noop("no hidden check was answered"),
+    gettext_noop("no instance has votes of people and a verdict"),
+    gettext_noop("no instance in this bin"),
+    gettext_noop("no interval: all instances are alike"),
+    gettext_noop("no interval: all instances are alike, or without one of them there is no value"),
+    gettext_noop("no interval: fewer than {0} instances"),
+    gettext_noop("no interval: fewer than {0} raters"),
+    gettext_noop("no interval: no resample of the instances has a value"),
+    gettext_noop("no interval: one instance alone connects its group"),
+    gettext_noop("no interval: separated, and finite by the prior only"),
+    gettext_noop("no pair has both a verdict and a majority of the people"),
+    gettext_noop("no pair has both a verdict and a vote"),
+    gettext_noop("no pair has votes of two people"),
+    gettext_noop("no pair has votes of two people and a verdict"),
+    gettext_noop("no pair with exactly one system of the judge's family has a verdict and a vote"),
+    gettext_noop("no rating set in this bin"),
+    gettext_noop("no rating set with a verdict yet"),
+    gettext_noop("no selected instance has a separability"),
+    gettext_noop("no selected instance has a separability: it needs two generations or more of each system"),
+    gettext_noop("no system has been compared"),
+    gettext_noop(
+        "no test: fewer than {0} instances of a system, one instance alone connects systems, or all are alike"
+    ),
+    gettext_noop("no verdict but ties"),
+    gettext_noop("no verdict on a pair"),
+    gettext_noop("no vote but ties"),
+    gettext_noop("no vote is on a pair with verdicts of both judges"),
+    gettext_noop("nobody else compared these systems"),
+    gettext_noop("nobody else rated the same pairs"),
+    gettext_noop(
+        "not every configuration has its separability computed with one and the same similarity, model and draws"
+    ),
+    gettext_noop("nothing to measure yet"),
+    gettext_noop("separability has not been computed"),
+    gettext_noop("the chance of {0} rated instances is not recorded, or their HITs record different ones"),
+    gettext_noop("the families of systems are not given"),
+    gettext_noop("the family of the judge's model is not given"),
+    gettext_noop("the groups were never compared, so that none of their first systems is first of all"),
+    gettext_noop("the instances that people rated are no random draw"),
+    gettext_noop("undefined: no pair has votes of two people, or all those votes are alike"),
+    gettext_noop("without this person's votes other systems are connected by comparisons"),
+    gettext_noop("{0} instances, {1} needed"),
+    gettext_noop("{0} matchups have no separability and are in no bin"),
+    gettext_noop("{0} people, {1} needed"),
+    gettext_noop(
+        "{0} people gave {1}% of the ratings: intervals over instances alone say nothing of other people, those over "
+        "instances and raters do"
+    ),
+    gettext_noop(
+        "a matchup moves a rating by a few points at most: with few matchups ratings are still near their start, in the "
+        "order of points won rather than of strength"
+    ),
+    gettext_noop(
+        "the groups were never compared, not even through a third system: systems are ranked within their group, and "
+        "nothing is said across groups"
+    ),
+    gettext_noop(
+        "some systems won no point from others: each system of their group was given one tie with a system of strength {0}, "
+        "without which no finite strengths are the likeliest; how far apart they are cannot be told"
+    ),
+)
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def said(text: str) -> str:
+    """Translate a phrase of the JSON; one that is not in the catalogue stays as it is."""
+    if "{" in text or "}" in text:
+        return text
+    phrase, numbers = without_numbers(text)
+    return _(phrase).format(*numbers) if phrase else ""
+
+
+def without_numbers(text: str) -> tuple[str, list[str]]:
+    """Return a phrase with {0}, {1} … for its numbers, and these."""
+    numbers: list[str] = NUMBER.findall(text)
+    places = count()
+    return NUMBER.sub(lambda _found: f"{{{next(places)}}}", text), numbers
+
+
+def rater_name(name: str) -> str:
+    """Return the name of a rater of findings as a page shows it: a judge's without its prefix."""
+    return name.removeprefix(JUDGE) if name.startswith(JUDGE) else said(name)

@@ -1,0 +1,38 @@
+"""The sentences of the answer with links to the sections that hold their evidence."""
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from reporting.findings.answer_text import on_page
+
+# The section of the page that shows what a key of the findings holds; the longest key that fits counts.
+RANKINGS = ("rankings", gettext_lazy("Rankings"))
+SEPARABILITY = ("separability", gettext_lazy("Consistency by separability"))
+RATERS = ("raters", gettext_lazy("Raters one by one"))
+AGREEMENT = ("agreement", gettext_lazy("Agreement between people"))
+SECTIONS = {
+    "rankings": RANKINGS,
+    "system_tests": RANKINGS,
+    "replacement": ("judges", gettext_lazy("Judges and people")),
+    "pooled": SEPARABILITY,
+    "raters": RATERS,
+    "dawid_skene": RATERS,
+    "configurations.raters": ("data", gettext_lazy("What data are in")),
+    "configurations.raters.consistency_distribution": SEPARABILITY,
+    "configurations.raters.raw_agreement": AGREEMENT,
+    "configurations.raters.krippendorff_alpha": AGREEMENT,
+    "configurations.separability": SEPARABILITY,
+}
+
+
+def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return each sentence in the reader's language with links to the sections that hold its evidence."""
+    return [
+        {"text": on_page(one["rule"], one["values"]), "links": dict(map(_section, one["evidence"]))}
+        for one in sentences
+    ]
+
+
+def _section(named: str) -> tuple[str, Any]:
+    return SECTIONS[max((key for key in SECTIONS if f"{named}.".startswith(f"{key}.")), key=len)]

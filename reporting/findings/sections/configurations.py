@@ -1,0 +1,156 @@
+"""The sections on each configuration, and on what data are in."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from reporting.core.words import rater_name
+from reporting.findings.measures import measures
+from reporting.findings.measures.registry import JUDGE
+from reporting.findings.sections.tables import Row, Table, bin_text, by_bin, configuration_name
+
+Findings = Mapping[str, Any]
+
+
+def configuration_section(
+    one: dict[str, Any], at: int, figures: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what the page shows of one configuration.
+
+    figures : makes the pictures by part
+    """
+    people, judges = one["raters"][0], one["raters"][1:]
+    return {
+        "one": one,
+        "name": configuration_name(one),
+        "people": people,
+        "judges": judges,
+        "raters": _raters(one, at),
+        "bins": _bins(one, at) if people["bins"] else [],
+        "distributions": _distributions(one, at),
+        "answers": _answers(judges, at),
+        "weighted": [rater for rater in one["raters"] if "weighted" in rater],
+        "figures": figures(one),
+    }
+
+
+def _raters(one: Findings, at: int) -> Table:
+    columns = [measure for measure in measures() if JUDGE in measure.kinds]
+    rows: list[Row] = [
+        (
+            (rater_name(rater["rater"]),),
+            [
+                rater["raters"],
+                _sets(rater),
+                rater["ratings"],
+                "{a} / {tie} / {b}".format(**rater["counts"]),
+                rater["mean_consistency"],
+                rater["mean_preference_strength"],
+                *(value or None for measure in columns for value in measure.estimates(rater)),
+            ],
+        )
+        for rater in one["raters"]
+    ]
+    headings = [
+        *(_("Rater"), _("Raters"), _("Rating sets"), _("Ratings"), _("A / tie / B")),
+        *(_("Mean consistency"), _("Mean preference strength")),
+        *(heading for measure in columns for heading in measure.headings()),
+    ]
+    return Table(f"raters-{at}", _("People and judges"), headings, rows)
+
+
+def _sets(rater: Findings) -> str:
+    incomplete = rater["incomplete_rating_sets"]
+    if not incomplete:
+        return str(rater["rating_sets"])
+    return _("%(sets)s (%(number)s incomplete)") % {"sets": rater["rating_sets"], "number": incomplete}
+
+
+def _bins(one: Findings, at: int) -> list[Table]:
+    """Return means by separability, rating sets at each consistency by separability, and each instance's separability."""
+    people = one["raters"][0]
+    bins = [
+        {
+            **bin_,
+            "raters": [{"rater": rater["rater"], **rater["bins"][place]} for rater in one["raters"] if rater["bins"]],
+        }
+        for place, bin_ in enumerate(people["bins"])
+    ]
+    means = [
+        by_bin(f"consistency-{at}", _("Mean consistency by separability"), bins, "mean_consistency"),
+        by_bin(f"strength-{at}", _("Mean preference strength by separability"), bins, "mean_preference_strength"),
+    ]
+    sets: list[Row] = [
+        ((rater_name(rater["rater"]), bin_text(bin_)), [bin_["rating_sets"], _counts(bin_["consistency_distribution"])])
+        for rater in one["raters"]
+        for bin_ in rater["bins"]
+    ]
+    headings = [_("Rater"), _("Separability"), _("Rating sets"), _("Consistency: rating sets")]
+    values: list[Row] = [((name,), [value]) for name, value in one["separability"]["values"].items()]
+    return [
+        *filter(None, means),
+        Table(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets),
+        Table(f"values-{at}", _("Separability of each instance"), [_("Instance"), _("Separability")], values),
+    ]
+
+
+def _distributions(one: Findings, at: int) -> list[Table]:
+    return [
+        Table(
+            f"{name}-{at}",
+            caption,
+            [_("Rater"), heading],
+            [((rater_name(rater["rater"]),), [_counts(rater[key])]) for rater in one["raters"]],
+        )
+        for name, key, heading, caption in (
+            ("spread", "consistency_distribution", _("Consistency: rating sets"), _("Rating sets at each consistency")),
+            (
+                *("strengths", "preference_strength_distribution"),
+                *(_("Preference strength: rating sets"), _("Rating sets at each preference strength")),
+            ),
+        )
+    ]
+
+
+def _counts(distribution: Mapping[str, int]) -> str:
+    """List how many rating sets have each value, as `0.0: 12`."""
+    return "; ".join(f"{float(value):z.2f}: {count}" for value, count in distribution.items())
+
+
+def _answers(judges: list[Findings], at: int) -> Table | None:
+    if not judges:
+        return None
+    keys = ("asked", "parsed", "unparsed", "refused", "errors")
+    headings = [_("Judge"), _("Asked"), _("Parsed"), _("Unparsed"), _("Refused"), _("Errors")]
+    rows: list[Row] = [((rater_name(rater["rater"]),), [rater[key] for key in keys]) for rater in judges]
+    return Table(f"answers-{at}", _("What judges answered"), headings, rows)
+
+
+def data_section(numbers: Findings, batches: list[str]) -> dict[str, Any]:
+    """Return what the numbers rest on: names of batches and judges, ratings that count and those left out."""
+    people = [(one, one["raters"][0]) for one in numbers["configurations"]]
+    judges = {rater_name(rater["rater"]): None for one in numbers["configurations"] for rater in one["raters"][1:]}
+    reasons = {
+        "excluded": _("Excluded"),
+        "not_submitted": _("Not submitted"),
+        "surplus": _("Surplus"),
+        "repeated": _("Repeated"),
+        "check": _("Of qualifications and hidden checks"),
+        "withdrawn": _("Withdrawn"),
+    }
+    rows: list[Row] = [
+        (
+            (configuration_name(one),),
+            [one["instances"], one["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in reasons)],
+        )
+        for one, rater in people
+    ]
+    headings = [_("Configuration"), _("Instances"), _("Pairs"), _("Ratings"), *reasons.values()]
+    return {
+        "batches": numbers["filters"]["batches"] or batches,
+        "judges": list(judges),
+        "ratings": sum(rater["ratings"] for _one, rater in people),
+        "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),
+        "table": Table("data-table", _("Ratings in and left out"), headings, rows),
+    }

@@ -1,0 +1,190 @@
+"""The section on judges and people: verdicts in words, agreement beside people's, tests, win rates with a judge's help."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from reporting.core.words import said
+from reporting.findings.answer import MAY_REPLACE
+from reporting.findings.sections.tables import Row, Table, bin_text, configuration_name, p_text
+from reporting.findings.verdicts import verdict_text
+
+Findings = Mapping[str, Any]
+BESIDE: dict[str, Promise] = {
+    "agreement": gettext_lazy("Agrees with people"),
+    "people_agreement": gettext_lazy("People with one another"),
+    "difference": gettext_lazy("Difference"),
+    "accuracy": gettext_lazy("Agrees with their majority"),
+    "kappa": gettext_lazy("Cohen’s κ with people"),
+    "people_kappa": gettext_lazy("κ of people with one another"),
+    "kappa_difference": gettext_lazy("Difference of κ"),
+}
+EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all are in the JSON
+
+
+def judges_section(numbers: Findings) -> dict[str, Any]:
+    """Return the verdict on each judge, and the section's tables."""
+    replacement = numbers["replacement"]
+    may = sum(one["verdict"]["rule"] in MAY_REPLACE for one in replacement)
+    line = ngettext(
+        "{may} of {number} judge may replace a single rater at least in part",
+        "{may} of {number} judges may replace a single rater at least in part",
+        len(replacement),
+    ).format(may=may, number=len(replacement))
+    return {
+        "line": line,
+        "verdicts": [
+            {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
+            for one in replacement
+        ],
+        "overall": _overall(numbers["judges_against_people"]),
+        "by_bin": _by_bin(numbers["judges_against_people"]),
+        "tests": _tests(numbers["judge_tests"]),
+        "self_preference": _self_preference(numbers["self_preference"]),
+        "alternative": _alternative(replacement),
+        "alternative_people": _alternative_people(replacement),
+        "powered": _powered(replacement),
+    }
+
+
+def _overall(found: list[Findings]) -> Table:
+    rows: list[Row] = [((one["judge"],), [one["overall"][key] for key in BESIDE]) for one in found]
+    caption = _("Each judge’s agreement with people beside theirs with one another, on the same votes")
+    return Table("judges-overall", caption, [_("Judge"), *BESIDE.values()], rows)
+
+
+def _by_bin(found: list[Findings]) -> Table | None:
+    rows: list[Row] = [
+        ((one["judge"], bin_text(bin_)), [bin_[key] for key in BESIDE]) for one in found for bin_ in one["bins"]
+    ]
+    caption = _("The same by separability")
+    return Table("judges-by-bin", caption, [_("Judge"), _("Separability"), *BESIDE.values()], rows) if rows else None
+
+
+def _tests(found: list[Findings]) -> Table | None:
+    if not found:
+        return None
+    rows: list[Row] = [
+        (
+            (one["judge_a"], one["judge_b"]),
+            [one["difference"], p_text(one["p_value"]), p_text(one["adjusted"]), _test_text(one)],
+        )
+        for one in found
+    ]
+    caption = _("Tests between judges, paired by vote; adjusted by Holm’s method")
+    headings = [
+        *(_("Judge"), _("Other judge"), _("Difference of agreement with people")),
+        *(_("p"), _("p, adjusted"), _("What it means")),
+    ]
+    return Table("judge-tests", caption, headings, rows)
+
+
+def _test_text(test: Findings) -> str:
+    difference, adjusted = test["difference"], test["adjusted"]
+    if adjusted is None:
+        return _("not tested")
+    if adjusted >= 1 - difference["level"]:
+        return _("no difference by more than chance")
+    nearer = test["judge_a"] if difference["value"] > 0 else test["judge_b"]
+    return _("%(judge)s agrees more with people") % {"judge": nearer}
+
+
+def _self_preference(found: list[Findings]) -> Table:
+    rows: list[Row] = [
+        (
+            (one["judge"],),
+            [one["family"] or None, one["with_judge"], one["with_people"], one["difference"], _own_text(one)],
+        )
+        for one in found
+    ]
+    headings = [
+        *(_("Judge"), _("Family of its model"), _("Wins of its family’s systems with it")),
+        *(_("Their wins with people, on the same pairs"), _("Difference"), _("What it means")),
+    ]
+    return Table("self-preference", _("Self-preference: does a judge prefer its own model’s family?"), headings, rows)
+
+
+def _own_text(one: Findings) -> str:
+    difference = one["difference"]
+    if difference["low"] is None:
+        return _("cannot be told")
+    if difference["low"] > 0:
+        return _("prefers its own family more than people do")
+    if difference["high"] < 0:
+        return _("prefers its own family less than people do")
+    return _("no difference by more than chance")
+
+
+def _alternative(found: list[Findings]) -> Table:
+    rows: list[Row] = []
+    for judge in found:
+        one = judge["alternative_annotator"]
+        curve = {round(point["epsilon"], 2): point["winning_rate"] for point in one["curve"]}
+        passes = said(one["why"]) if one["passes"] is None else _("yes") if one["passes"] else _("no")
+        tested = _("%(tested)s of %(all)s") % {"tested": one["tested"], "all": len(one["people"])}
+        rows.append(((judge["judge"],), [tested, one["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
+    at = [_("ω at ε = %(epsilon)s") % {"epsilon": f"{epsilon:.2f}"} for epsilon in EPSILONS]
+    headings = [_("Judge"), _("People tested"), _("Advantage"), *at, _("Passes at the chosen ε")]
+    return Table(
+        "alternative",
+        _("Alternative-annotator test: the share ω of people whom the judge stands up to"),
+        headings,
+        rows,
+    )
+
+
+def _alternative_people(found: list[Findings]) -> Table | None:
+    rows: list[Row] = [
+        (
+            (judge["judge"], one["rater"]),
+            [
+                one["n_instances"],
+                one["judge_wins"],
+                one["person_wins"],
+                p_text(one["p_value"]),
+                p_text(one["adjusted"]),
+                _("yes") if one["rejected"] else _("no") if one["tested"] else _("not tested"),
+            ],
+        )
+        for judge in found
+        for one in judge["alternative_annotator"]["people"]
+    ]
+    headings = [
+        *(
+            _("Judge"),
+            _("Person"),
+            _("Instances"),
+            _("Judge at least as near to the others"),
+            _("Person at least as near"),
+        ),
+        *(_("p"), _("p, adjusted"), _("Judge stands up to the person")),
+    ]
+    caption = _("Alternative-annotator test, person by person; adjusted by Benjamini and Yekutieli’s method")
+    return Table("alternative-people", caption, headings, rows) if rows else None
+
+
+def _powered(found: list[Findings]) -> Table | None:
+    rows: list[Row] = [
+        (
+            (judge["judge"], configuration_name(one)),
+            [
+                one["plain"],
+                one["win_rate_a"],
+                one["n_rated"],
+                one["n_judged"],
+                one["effective_n"] and round(one["effective_n"], 1),
+                one["saved"] and round(one["saved"], 1),
+            ],
+        )
+        for judge in found
+        for one in judge["prediction_powered"]
+    ]
+    headings = [
+        *(_("Judge"), _("Configuration"), _("Win rate of A by people"), _("With the judge’s help")),
+        *(_("Rated by people"), _("Judged only"), _("As good as instances rated"), _("Instances saved")),
+    ]
+    caption = _("Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s votes")
+    return Table("powered", caption, headings, rows) if rows else None

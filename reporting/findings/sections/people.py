@@ -1,0 +1,135 @@
+"""The sections on separability, agreement between people, and position."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from reporting.core.words import rater_name
+from reporting.findings.measures import measures
+from reporting.findings.measures.registry import JUDGE
+from reporting.findings.sections.tables import Row, Table, by_bin, configuration_name
+
+Findings = Mapping[str, Any]
+
+
+def separability_section(pooled: Findings) -> dict[str, Any]:
+    """Return consistency and preference strength of each rater, together and by separability."""
+    consistent = pooled["fully_consistent"]
+    rows: list[Row] = [((rater_name(one["rater"]),), [one]) for one in consistent]
+    people = next((one for one in consistent if one["kind"] == "person" and one["value"] is not None), None)
+    line = (
+        _("people: %(share)s%% of rating sets fully consistent") % {"share": f"{people['value'] * 100:.1f}"}
+        if people
+        else ""
+    )
+    return {
+        "line": line,
+        "tables": [
+            one
+            for one in (
+                Table("consistent", _("Share of fully consistent rating sets"), [_("Rater"), _("Share")], rows),
+                by_bin(
+                    "consistency",
+                    _("Mean consistency by separability"),
+                    pooled["mean_consistency_by_bin"],
+                    "mean_consistency",
+                    counted=_("Matchups"),
+                ),
+                by_bin(
+                    "strength",
+                    _(
+                        "Mean absolute preference strength by separability; 0: both systems alike, 1: always the same one"
+                    ),
+                    pooled["strength_by_bin"],
+                    "mean_absolute_strength",
+                    counted=_("Matchups"),
+                ),
+            )
+            if one and one.rows
+        ],
+    }
+
+
+def agreement_section(numbers: Findings) -> dict[str, Any]:
+    """Return how far people agree, in each configuration and by separability."""
+    people = [(one, one["raters"][0]) for one in numbers["configurations"]]
+    known = [measure for measure in measures() if JUDGE not in measure.kinds and measure.key in people[0][1]]
+    rows: list[Row] = [
+        ((configuration_name(one),), [value for measure in known for value in measure.estimates(rater)])
+        for one, rater in people
+    ]
+    headings = [_("Configuration"), *(heading for measure in known for heading in measure.headings())]
+    bins = numbers["pooled"]["agreement_by_bin"]
+    shares = [rater["raw_agreement"]["value"] for _one, rater in people if rater["raw_agreement"]["value"] is not None]
+    line = ""
+    if shares:
+        low, high = f"{min(shares):.2f}", f"{max(shares):.2f}"
+        line = (
+            _("raw agreement %(share)s") % {"share": low}
+            if low == high
+            else _("raw agreement %(low)s to %(high)s") % {"low": low, "high": high}
+        )
+    return {
+        "line": line,
+        "table": Table("agreement-table", _("Agreement between people by configuration"), headings, rows),
+        "by_bin": [
+            one
+            for one in (
+                by_bin(
+                    "agreement-bins",
+                    _("Agreement with people by separability; people: with one another"),
+                    bins,
+                    "agreement",
+                    counted=_("Matchups"),
+                ),
+                by_bin(
+                    "kappa-bins", _("Cohen’s κ with people by separability; people: with one another"), bins, "kappa"
+                ),
+            )
+            if one
+        ],
+    }
+
+
+def position_section(numbers: Findings) -> dict[str, Any]:
+    """Return how often each rater prefers the text shown first: overall counts, and shares by configuration."""
+    configurations = numbers["configurations"]
+    raters = list(dict.fromkeys(rater["rater"] for one in configurations for rater in one["raters"]))
+    rows: list[Row] = []
+    counts: dict[str, dict[str, int]] = {name: {"first": 0, "tie": 0, "second": 0} for name in raters}
+    for one in configurations:
+        found = {rater["rater"]: rater for rater in one["raters"]}
+        rows.append(
+            ((configuration_name(one),), [found[name]["preferred_first"] if name in found else None for name in raters])
+        )
+        for name, rater in found.items():
+            for side, number in rater["shown_first"].items():
+                counts[name][side] += number
+    totals: list[Row] = [
+        ((rater_name(name),), [given["first"], given["tie"], given["second"], _share(given)])
+        for name, given in counts.items()
+    ]
+    headings = [
+        _("Rater"),
+        _("First text preferred"),
+        _("Tie"),
+        _("Second text preferred"),
+        _("Share for the first, ties left out"),
+    ]
+    return {
+        "totals": Table(
+            "position-totals", _("Verdicts by the place of the preferred text, in all configurations"), headings, totals
+        ),
+        "table": Table(
+            "position-table",
+            _("Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position"),
+            [_("Configuration"), *map(rater_name, raters)],
+            rows,
+        ),
+    }
+
+
+def _share(given: Mapping[str, int]) -> float | None:
+    decided = given["first"] + given["second"]
+    return given["first"] / decided if decided else None

@@ -1,0 +1,232 @@
+"""The section on rankings: each rater's ranking, who beats whom, tests between systems, and win rates at equal lengths."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.core.aggregates import grouped
+from reporting.core.words import rater_name, said
+from reporting.findings.sections.tables import Row, Table, configuration_name, p_text
+
+Findings = Mapping[str, Any]
+MOST_IN_MATRIX = 20  # systems; all are in the JSON
+SHADES = 5
+MEASURES: dict[str, tuple[str | Promise, int]] = {  # heading, and decimals of the ranking's values
+    "bradley_terry": (gettext_lazy("Bradley–Terry"), 0),
+    "sep_bradley_terry": (gettext_lazy("SEP-Bradley–Terry"), 0),
+    "elo": (gettext_lazy("Elo"), 0),
+    "sep_elo": (gettext_lazy("SEP-Elo"), 0),
+    "win_rate": (gettext_lazy("Win rate"), 3),
+    "win_loss_rate": (gettext_lazy("Wins less losses"), 3),
+}
+DEPENDS = gettext_lazy("depends on opponents")
+
+
+def rankings_section(numbers: Findings) -> dict[str, Any]:
+    """Return one object per rater, people first, and the table of win rates at equal lengths."""
+    tests = grouped((one["rater"], one) for one in numbers["system_tests"])
+    matrices = {one["rater"]: one for one in numbers["win_matrices"]}
+    by_rater = grouped((one["rater"], one) for one in numbers["rankings"])
+    raters = [
+        _rater(at, rankings, matrices[name], tests.get(name, []))
+        for at, (name, rankings) in enumerate(by_rater.items())
+    ]
+    return {
+        "raters": raters,
+        "line": raters[0]["first"] if raters else "",
+        "lengths": _lengths(numbers["length_adjusted"]),
+    }
+
+
+def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings]) -> dict[str, Any]:
+    named = {one["measure"]: one for one in rankings}
+    main = named.get("bradley_terry", named["win_rate"])
+    order = [row["system"] for row in main["systems"]]
+    return {
+        "rater": main["rater"],
+        "is_people": main["kind"] == "person",
+        "first": first_text(main),
+        "table": _ranking_table(at, main, named),
+        "notes": _notes(main, named),
+        "matrix": _matrix(matrix, order) if len(order) > 2 else None,
+        "cycles": [" → ".join([*cycle, cycle[0]]) for cycle in matrix["cycles"]],
+        "tests": _tests_table(at, tests, order),
+        "tested": _tested_text(tests),
+    }
+
+
+def first_text(ranking: Findings) -> str:
+    """Say which system is first, and whether by more than chance."""
+    first = ranking["first"]
+    values = {"system": first["system"], "p": p_text(first.get("p_value"), "= ")}
+    if first["system"] is None:
+        return _("No system is first of all: %(why)s.") % {"why": said(first["why"])}
+    if first["by_more_than_chance"] is None:
+        return _("%(system)s is first; whether by more than chance cannot be told.") % values
+    if first["by_more_than_chance"]:
+        return _("%(system)s is first, by more than chance (p %(p)s, Holm).") % values
+    return _("%(system)s is first, but not by more than chance (p %(p)s, Holm).") % values
+
+
+def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Table:
+    measures = [name for name in MEASURES if name in named]
+    columns = [{row["system"]: row for row in named[name]["systems"]} for name in measures]
+    rows: list[Row] = [
+        (
+            (row["system"],),
+            [
+                _rank(row),
+                *(
+                    {**column[row["system"]], "digits": MEASURES[name][1]}
+                    for name, column in zip(measures, columns, strict=True)
+                ),
+            ],
+        )
+        for row in main["systems"]
+    ]
+    headings = [_heading(name, named[name]) for name in measures]
+    caption = _("Ranking with %(rater)s; ranks with their range") % {"rater": rater_name(main["rater"])}
+    return Table(f"ranking-{at}", caption, [_("System"), _("Rank"), *headings], rows)
+
+
+def _heading(measure: str, ranking: Findings) -> str:
+    depends = f" ({DEPENDS})" if "rate" in measure and "caution" in ranking else ""
+    return f"{MEASURES[measure][0]}{depends}"
+
+
+def _rank(row: Findings) -> str:
+    if row["rank"] is None:
+        return "—"
+    low, high = row["rank_low"], row["rank_high"]
+    return f"{row['rank']} ({low}–{high})" if low != high else str(row["rank"])
+
+
+def _notes(main: Findings, named: Mapping[str, Findings]) -> list[str]:
+    """Return what limits the rankings: groups that were never compared, cautions, measures without a value; each once."""
+    notes = []
+    if "groups" in main:
+        groups = "; ".join(", ".join(group) for group in main["groups"])
+        notes.append(_("Groups that were never compared, each with ranks of its own: %(groups)s.") % {"groups": groups})
+    said_of: dict[str, list[str]] = {}
+    for name, one in named.items():
+        limits = [one.get("why"), one.get("note"), None if "rate" in name else one.get("caution")]
+        for limit in filter(None, limits):
+            said_of.setdefault(said(limit), []).append(str(MEASURES[name][0]))
+    return notes + [f"{', '.join(measures)}: {limit}" for limit, measures in said_of.items()]
+
+
+def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
+    """Return each system's share of wins against each other one; the best systems in the order of the ranking."""
+    at = {name: place for place, name in enumerate(matrix["systems"])}
+    systems = order[:MOST_IN_MATRIX]
+    rows = []
+    for one in systems:
+        cells: list[dict[str, Any] | None] = []
+        for other in systems:
+            n = matrix["comparisons"][at[one]][at[other]]
+            share = matrix["wins"][at[one]][at[other]] / n if n else None
+            cells.append(None if one == other else {"n": n, "share": share, "shade": _shade(share)})
+        rows.append((one, cells))
+    return {"systems": systems, "rows": rows, "more": len(order) - len(systems)}
+
+
+def _shade(share: float | None) -> int:
+    return 0 if share is None else max(0, min(SHADES, round((share - 0.5) * 2 * SHADES)))
+
+
+def _tests_table(at: int, tests: list[Findings], order: list[str]) -> Table | None:
+    if not tests:
+        return None
+    ranked = {name: place for place, name in enumerate(order)}
+    rows: list[Row] = []
+    for one in sorted(tests, key=lambda one: sorted(ranked[one[side]] for side in ("system_a", "system_b"))):
+        better, worse, difference = one["system_a"], one["system_b"], one["difference"]
+        if ranked[better] > ranked[worse]:
+            better, worse, difference = worse, better, _mirrored(difference)
+        digits = 0 if one["measure"] == "bradley_terry" else 3
+        cells = [{**difference, "digits": digits}, p_text(one["p_value"]), p_text(one["adjusted"])]
+        rows.append(((better, worse), cells))
+    of = _("Difference of ratings") if tests[0]["measure"] == "bradley_terry" else _("Mean preference strength")
+    caption = _("Tests between systems, paired by instance; adjusted by Holm’s method over %(pairs)s") % {
+        "pairs": _pairs(tests[0]["of"])
+    }
+    headings = [_("Better placed"), _("Other system"), of, _("p"), _("p, adjusted")]
+    return Table(f"tests-{at}", caption, headings, rows)
+
+
+def _mirrored(difference: Findings) -> dict[str, Any]:
+    low, high = difference["low"], difference["high"]
+    turned = {} if low is None else {"low": -high, "high": -low}
+    value = difference["value"]
+    return {**difference, "value": None if value is None else -value, **turned}
+
+
+def _tested_text(tests: list[Findings]) -> str:
+    if not tests or not tests[0]["of"]:
+        return ""
+    level = tests[0]["difference"]["level"]
+    differ = sum(one["adjusted"] is not None and one["adjusted"] < 1 - level for one in tests)
+    return _("Of %(pairs)s tested, %(differ)s differ by more than chance.") % {
+        "pairs": _pairs(tests[0]["of"]),
+        "differ": differ,
+    }
+
+
+def _pairs(number: int) -> str:
+    return ngettext("{number} pair of systems", "{number} pairs of systems", number).format(number=number)
+
+
+def _lengths(raters: list[Findings]) -> dict[str, Any]:
+    """Return the table of win rates as they are and at equal lengths, and how often length makes the difference."""
+    rows: list[Row] = []
+    told = changed = 0
+    for rater in raters:
+        for one in rater["configurations"]:
+            verdict = _length_verdict(one)
+            told += rater["kind"] == "person" and verdict is not None
+            changed += rater["kind"] == "person" and verdict not in (None, SAME)
+            lengths = [None if one[key] is None else round(one[key]) for key in ("mean_length_a", "mean_length_b")]
+            effect = one["length_effect"]
+            rows.append(
+                (
+                    (configuration_name(one), rater_name(rater["rater"])),
+                    [one["plain"], one["win_rate_a"], verdict, effect, *lengths],
+                )
+            )
+    headings = [
+        *(_("Configuration"), _("Rater"), _("Win rate of A"), _("At equal lengths"), _("What it changes")),
+        *(_("Effect of length"), _("Mean length of A"), _("Mean length of B")),
+    ]
+    caption = _("Win rates as they are and at equal lengths; lengths in characters")
+    said_of = _(
+        "At equal lengths, what people’s win rate says of A and B changes in %(changed)s of %(told)s configurations whose "
+        "intervals are known."
+    )
+    text = said_of % {"changed": changed, "told": told} if told else ""
+    return {"table": Table("lengths", caption, headings, rows), "text": text}
+
+
+SAME = gettext_lazy("nothing")
+NO_LONGER = gettext_lazy("no longer more than chance")
+NEWLY = gettext_lazy("now more than chance")
+TURNED = gettext_lazy("the other system is preferred")
+
+
+def _length_verdict(one: Findings) -> Promise | None:
+    sides = [_side(one[key]) for key in ("plain", "win_rate_a")]
+    if None in sides:
+        return None
+    plain, equal = sides
+    if plain == equal:
+        return SAME
+    return NO_LONGER if not equal else NEWLY if not plain else TURNED
+
+
+def _side(rate: Findings) -> int | None:
+    """Return 1 or -1 for a rate above or below one half by more than chance, 0 for neither, None without an interval."""
+    if rate["low"] is None:
+        return None
+    return int(rate["low"] > 0.5) - int(rate["high"] < 0.5)

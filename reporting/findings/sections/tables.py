@@ -1,0 +1,81 @@
+"""A table of the page: rows with their headings, of which it shows the first."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from reporting.core.words import rater_name
+
+MOST_ROWS = 100  # all are in the JSON
+TALL = 12  # rows from which a table scrolls in a box of its own
+Text = str | Promise
+Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption; `name` is its id on the page, `digits` the decimals of its estimates."""
+
+    name: str
+    caption: Text
+    headings: Sequence[Text]
+    rows: Sequence[Row]
+    digits: int = 3
+
+    @property
+    def shown(self) -> Sequence[Row]:
+        """The first rows."""
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def more(self) -> int:
+        """Number of further rows."""
+        return len(self.rows) - len(self.shown)
+
+    @cached_property
+    def is_tall(self) -> bool:
+        """Whether it scrolls in a box of its own."""
+        return len(self.shown) > TALL
+
+
+def by_bin(
+    name: str, caption: Text, bins: Iterable[dict[str, Any]] | None, key: str, *, counted: Text = ""
+) -> Table | None:
+    """Return a table with a row for each separability bin and a column for each rater; None without bins.
+
+    counted : what a bin's number counts; instances, if empty
+    """
+    if not bins:
+        return None
+    listed = list(bins)
+    raters = list(dict.fromkeys(one["rater"] for bin_ in listed for one in bin_["raters"] if key in one))
+    rows: list[Row] = []
+    for bin_ in listed:
+        found = {one["rater"]: one[key] for one in bin_["raters"] if key in one}
+        rows.append(((bin_text(bin_), bin_["instances"]), [found.get(rater) for rater in raters]))
+    return Table(name, caption, [_("Separability"), counted or _("Instances"), *map(rater_name, raters)], rows)
+
+
+def bin_text(bin_: Mapping[str, Any]) -> str:
+    """Return the edges of a separability bin."""
+    return _("%(low)s to %(high)s") % {"low": f"{bin_['low']:z.2f}", "high": f"{bin_['high']:z.2f}"}
+
+
+def configuration_name(one: Mapping[str, Any]) -> str:
+    """Return the data set and the two systems of a configuration."""
+    return _("%(dataset)s: %(a)s (A) and %(b)s (B)") % {
+        "dataset": one["dataset"],
+        "a": one["system_a"],
+        "b": one["system_b"],
+    }
+
+
+def p_text(p_value: float | None, equals: str = "") -> str:
+    """Format a p-value; `equals` stands before one that is written out."""
+    if p_value is None:
+        return "—"
+    return "< 0.001" if p_value < 0.001 else f"{equals}{p_value:.3f}"

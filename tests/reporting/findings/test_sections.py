@@ -1,0 +1,248 @@
+"""The sections of the findings page: tables, sentences and words, on one study of three systems and in units."""
+
+import json
+import re
+from html import unescape
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from annotation.models import Study, System
+from judging.models import Judge
+from reporting.core.words import PHRASES, rater_name, said, without_numbers
+from reporting.findings.sections.rankings import first_text, rankings_section
+from reporting.findings.sections.tables import MOST_ROWS, Table, by_bin, p_text
+from reporting.findings.study_findings import findings
+from reporting.templatetags.numbers import cell
+from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
+
+HOSTILE = "<b>eve</b>"
+
+
+@pytest.fixture(scope="module")
+def pages(module_rows: None, django_db_blocker: Any) -> dict[str, str]:
+    """The page of both published configurations with two judges, in English and in German."""
+    with django_db_blocker.unblock():
+        study = build_study("shown")
+        for key in ("gpt35_vicuna_cnndm", "vicuna_mistral_samsum"):
+            built = build_golden(study, key)
+            known = json.loads((GOLDEN / "alignments_rouge1.json").read_text(encoding="utf-8"))[key]
+            columns = zip(known["self_A"], known["self_B"], known["cross_paper"], strict=True)
+            separate(built, list(columns), known["norm_sep_paper"])
+            judge(built, "left", [(place, pair, "ab", -1) for place in range(50) for pair in range(2)])
+            judge(built, "right", [(place, pair, "ab", 1 if pair else 0) for place in range(50) for pair in range(2)])
+        Judge.objects.filter(name="left").update(family="gpt")
+        System.objects.filter(name="gpt-3.5-turbo-instruct").update(family="GPT")
+        client = Client()
+        reader = build_user("reader", "researcher", study)
+        client.force_login(reader, "django.contrib.auth.backends.ModelBackend")
+        read = {}
+        for language in ("en", "de"):
+            client.cookies["django_language"] = language
+            read[language] = client.get("/studies/shown/findings/").content.decode()
+        return read
+
+
+def rows_of(page: str, name: str) -> list[list[str]]:
+    """Return the texts of a table's cells, row by row, with the headings first."""
+    table = page[page.index(f'id="table-{name}"') :].split("</table>", maxsplit=1)[0]
+    return [
+        [
+            " ".join(unescape(re.sub(r"<[^>]+>", " ", one)).split())
+            for one in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+    ]
+
+
+@pytest.mark.slow
+def test_each_measure_has_its_place_on_the_page(pages: dict[str, str]) -> None:
+    page = pages["en"]
+    headings, first, *_ = rows_of(page, "ranking-0")
+    assert headings[:3] == ["System", "Rank", "Bradley–Terry"]
+    assert headings[-2:] == ["Win rate (depends on opponents)", "Wins less losses (depends on opponents)"]
+    assert first[:2] == ["mistral-7b", "1 (1–3)"]
+    assert "mistral-7b is first, but not by more than chance" in page
+    assert "Of 3 pairs of systems tested, 0 differ by more than chance." in page
+    assert len(rows_of(page, "tests-0")) == 1 + 3
+    matrix = page[page.index('<table class="matrix">') :].split("</table>")[0]
+    assert re.findall(r"n = (\d+)", matrix) == ["750"] * 4  # two of the three systems never met
+    assert len(rows_of(page, "lengths")) == 1 + 2 * 3
+    assert rows_of(page, "consistent")[1] == ["people", "0.300 [0.237, 0.369] n = 300 rating sets; 100 instances"]
+    assert [row[0] for row in rows_of(page, "judges-overall")] == ["Judge", "left", "right"]
+    assert rows_of(page, "judge-tests")[1][:2] == ["left", "right"]
+    own = {row[0]: row for row in rows_of(page, "self-preference")[1:]}
+    assert own["left"][1] == "gpt"
+    assert own["left"][-1] == "prefers its own family less than people do"  # it always takes A, and GPT is B
+    assert own["right"][2] == "— the family of the judge's model is not given"
+    assert [row[-1] for row in rows_of(page, "alternative")[1:]] == ["0 people, 3 needed"] * 2
+    assert len(rows_of(page, "powered")) == 1 + 4
+    assert len(rows_of(page, "position-totals")) == 1 + 3
+    assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
+    assert [row[0] for row in rows_of(page, "confusions")[1:]] == sorted(
+        row[0] for row in rows_of(page, "confusions")[1:]
+    )
+
+
+@pytest.mark.slow
+def test_tables_have_captions_and_headings_are_in_order(pages: dict[str, str]) -> None:
+    page = pages["en"]
+    assert page.count("<table") == page.count("<caption")
+    assert len(set(re.findall(r'id="([^"]+)"', page))) == len(re.findall(r'id="([^"]+)"', page))
+    levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.slow
+def test_no_word_of_the_tables_is_left_in_english(pages: dict[str, str]) -> None:
+    german = pages["de"]
+    cells = {
+        text for name in re.findall(r'id="table-([^"]+)"', german) for row in rows_of(german, name) for text in row
+    }
+    english = [one for one in cells if re.search(r"\b(of|the|with|votes|instances|people|not|no)\b", one)]
+    assert english == []
+    assert "noch" in german
+
+
+def test_phrases_of_the_findings_are_in_the_catalogue(pages: dict[str, str], db: None) -> None:
+    phrases: set[str] = set()
+
+    def collect(found: Any) -> None:
+        if isinstance(found, dict):
+            phrases.update(value for key, value in found.items() if key in ("why", "of") and isinstance(value, str))
+            found = list(found.values())
+        if isinstance(found, list):
+            for one in found:
+                collect(one)
+
+    collect(findings(Study.objects.get(slug="shown"), rounds=1))
+    collect(findings(Study.objects.get(slug="shown"), batches=[], rounds=1))
+    assert len(phrases) > 20
+    assert {without_numbers(one)[0] for one in phrases} - set(PHRASES) == set()
+
+
+def test_phrases_keep_their_numbers_in_any_language() -> None:
+    with translation.override("de"):
+        assert said("no interval: fewer than 5 instances") == "kein Intervall: weniger als 5 Instanzen"
+        assert said("14 instances, 20 needed") == "Instanzen: 14, nötig sind 20"
+        assert said("a reason with 2 words {0}") == "a reason with 2 words {0}"
+        assert said("of no catalogue: 7") == "of no catalogue: 7"
+        assert said("") == ""
+        assert rater_name("judge:votes") == "votes"
+        assert rater_name("people") != "people"
+
+
+ESTIMATE = {"value": 0.5, "low": 0.25, "high": 0.75, "n": 8, "of": "votes", "n_instances": 5, "level": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        pytest.param(None, "—", id="missing"),
+        pytest.param(0, "0", id="count"),
+        pytest.param(-0.0001, "0.000", id="number"),
+        pytest.param(HOSTILE, "<bdi>&lt;b&gt;eve&lt;/b&gt;</bdi>", id="hostile"),
+        pytest.param(
+            ESTIMATE,
+            '<span class="nowrap">0.500 <small>[0.250, 0.750]</small></span> <small>n = 8 votes; 5 instances</small>',
+            id="estimate",
+        ),
+        pytest.param(
+            {**ESTIMATE, "low": None, "why": HOSTILE},
+            "0.500 <small>n = 8 votes; 5 instances; &lt;b&gt;eve&lt;/b&gt;</small>",
+            id="without an interval",
+        ),
+        pytest.param({**ESTIMATE, "value": None, "why": "none"}, "— <small>none</small>", id="undefined"),
+    ],
+)
+def test_a_cell_shows_what_it_holds(value: Any, shown: str) -> None:
+    assert cell(value) == shown
+
+
+def test_a_table_shows_its_first_rows_and_counts_the_others() -> None:
+    table = Table("name", "caption", ["one"], [((number,), [number]) for number in range(MOST_ROWS + 3)])
+    assert (len(table.shown), table.more, table.is_tall) == (MOST_ROWS, 3, True)
+    assert not Table("name", "caption", ["one"], [((1,), [1])]).is_tall
+
+
+def test_bins_are_rows_and_raters_columns() -> None:
+    bins = [
+        {
+            "low": 0.0,
+            "high": 0.5,
+            "instances": 3,
+            "raters": [{"rater": "people", "mean": 1}, {"rater": "judge:x", "mean": 2}],
+        },
+        {"low": 0.5, "high": 1.0, "instances": 0, "raters": [{"rater": "people", "mean": 3}]},
+    ]
+    table = by_bin("name", "caption", bins, "mean")
+    assert table is not None
+    assert table.headings == ["Separability", "Instances", "people", "x"]
+    assert table.rows == [(("0.00 to 0.50", 3), [1, 2]), (("0.50 to 1.00", 0), [3, None])]
+    assert by_bin("name", "caption", None, "mean") is None
+
+
+@pytest.mark.parametrize(
+    ("first", "text"),
+    [
+        (
+            {"system": "x", "by_more_than_chance": True, "p_value": 0.0001},
+            "x is first, by more than chance (p < 0.001, Holm).",
+        ),
+        (
+            {"system": "x", "by_more_than_chance": False, "p_value": 0.4},
+            "x is first, but not by more than chance (p = 0.400, Holm).",
+        ),
+        (
+            {"system": "x", "by_more_than_chance": None, "why": "few"},
+            "x is first; whether by more than chance cannot be told.",
+        ),
+        ({"system": None, "by_more_than_chance": None, "why": "groups"}, "No system is first of all: groups."),
+    ],
+)
+def test_the_first_is_said_with_its_test(first: dict[str, Any], text: str) -> None:
+    assert first_text({"first": first}) == text
+
+
+def test_a_test_is_turned_towards_the_better_placed_system() -> None:
+    estimate = {**ESTIMATE, "value": -0.2, "low": -0.5, "high": 0.1}
+    row = {"rank": 1, "rank_low": 1, "rank_high": 2, **ESTIMATE}
+    ranking = {
+        "rater": "people",
+        "kind": "person",
+        "measure": "win_rate",
+        "systems": [{"system": "b", **row}, {"system": "a", **row}],
+        "first": {"system": "b", "by_more_than_chance": False, "p_value": 0.3},
+    }
+    test = {
+        "rater": "people",
+        "measure": "preference_strength",
+        "system_a": "a",
+        "system_b": "b",
+        "difference": estimate,
+    }
+    matrix = {
+        "rater": "people",
+        "systems": ["a", "b"],
+        "wins": [[0, 1], [2, 0]],
+        "comparisons": [[0, 3], [3, 0]],
+        "cycles": [],
+    }
+    found = rankings_section(
+        {
+            "rankings": [ranking],
+            "system_tests": [{**test, "p_value": 0.3, "adjusted": 0.3, "of": 1}],
+            "win_matrices": [matrix],
+            "length_adjusted": [],
+        }
+    )
+    (people,) = found["raters"]
+    assert people["matrix"] is None  # of two systems it says what the win rate does
+    ((heads, cells),) = people["tests"].rows
+    assert heads == ("b", "a")
+    assert (cells[0]["value"], cells[0]["low"], cells[0]["high"]) == (0.2, -0.1, 0.5)
+    assert p_text(None) == "—"
