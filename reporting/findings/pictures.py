@@ -63,7 +63,7 @@ OF_STUDY = {
         gettext_lazy("Ratings of systems by people, in different ways."),
     ),
     "win-matrix": Kind(
-        "rankings",
+        "wins",
         rankings.win_matrix,
         gettext_lazy(
             "Table of coloured cells: the share of comparisons that each system won against each other one, in percent. "
@@ -73,7 +73,7 @@ OF_STUDY = {
         bars=False,
     ),
     "length-adjusted": Kind(
-        "rankings",
+        "lengths",
         rankings.length_adjusted,
         gettext_lazy(
             "Two points with intervals for each configuration, by rater: the win rate as it is, and at equal lengths of the "
