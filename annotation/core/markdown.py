@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from html import unescape
 
 import nh3
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -82,6 +83,11 @@ _DELIMITER = frozenset(" \t>+*.)0123456789|:-")  # characters of a table's delim
 
 def render(text: str) -> SafeString:
     """Render Markdown without anything that runs or loads."""
+    return _rendered(text, get_language())
+
+
+@lru_cache(maxsize=64)  # a study's guidelines are on every page of its raters
+def _rendered(text: str, _language: str | None) -> SafeString:
     html = nh3.clean(
         _RENDER.render(text), tags=_TAGS, attributes={"a": {"href"}, **_BOX}, url_schemes={"http", "https", "mailto"}
     )

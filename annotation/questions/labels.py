@@ -49,10 +49,15 @@ def choice_names(question: Question, sides: tuple[str, str]) -> dict[str, SafeSt
 
 def _both_names(beside: str, stacked: str) -> SafeString:
     if beside == stacked:
-        return format_html("<bdi>{}</bdi>", beside)
+        return isolated(beside)
     return format_html(
         '<bdi><span class="if-beside">{}</span><span class="if-stacked">{}</span></bdi>', beside, stacked
     )
+
+
+def isolated(text: str) -> SafeString:
+    """Isolate a study's own text, which may run from right to left, from the text around it."""
+    return format_html("<bdi>{}</bdi>", text)
 
 
 def translate_default(words: str) -> str:

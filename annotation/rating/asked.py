@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.core.markdown import render
 from annotation.models import Display, Rating, Study
 from annotation.questions.labels import choice_names, translate_default
-from annotation.questions.questions import MAIN
+from annotation.questions.questions import MAIN, Question
 from annotation.rating.votes import rated_choice
 
 _PLAIN_KEYS = {"left": ("1", "←"), "none": ("2", "↓"), "right": ("3", "→")}
@@ -75,18 +77,22 @@ class CardAnswer:
     typed: str = ""
 
 
-def asked_questions(study: Study) -> list[AskedQuestion]:
+def asked_questions(study: Study) -> Sequence[AskedQuestion]:
     """Return a study's questions as raters read them, the main one first."""
-    sides = study.side_labels
-    return [
+    return _asked(study.questions, study.side_labels, get_language())
+
+
+@lru_cache(maxsize=256)
+def _asked(questions: tuple[Question, ...], sides: tuple[str, str], _language: str | None) -> tuple[AskedQuestion, ...]:
+    return tuple(
         AskedQuestion(
             question.number,
             translate_default(question.text),
             render(question.description) if question.description else "",
             choice_names(question, sides),
         )
-        for question in study.questions
-    ]
+        for question in questions
+    )
 
 
 def key_rows(questions: Sequence[AskedQuestion]) -> list[tuple[Sequence[str], str]]:
@@ -134,3 +140,21 @@ def answers_on(
         rating = display.votes.get((stage, asked.number))
         answers.append(answer_to(asked, rating, versions.get(asked.number, 0), **told))
     return answers
+
+
+def reason_hint(least: int) -> str:
+    """Say how long the reason for a first choice must be."""
+    return ngettext(
+        "Needed for every choice: %(least)s character or more.",
+        "Needed for every choice: %(least)s characters or more.",
+        least,
+    ) % {"least": least}
+
+
+def change_hint(least: int) -> str:
+    """Say how long the reason for a changed choice must be."""
+    return ngettext(
+        "Needed when you change your choice: %(least)s character or more.",
+        "Needed when you change your choice: %(least)s characters or more.",
+        least,
+    ) % {"least": least}

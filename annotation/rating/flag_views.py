@@ -40,14 +40,15 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
     if not is_htmx(request):
         return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{pair_key}")
     display = Display.objects.select_related("pair", "table").get(pk=made.display_id)
-    context: dict[str, Any] = {"assignment": assignment, "pair_key": display.pair.key}
+    here = reverse("annotation:hit", args=[assignment.key])
+    context: dict[str, Any] = {"here": here, "pair_key": display.pair.key}
     if row is not None:
         context["row"] = shown_rows(display)[row]
-        return TemplateResponse(request, "annotation/rating/_row_flag.html", context)
+        return TemplateResponse(request, "annotation/rating/_row_flag.html", context, using="jinja2")
     standing = display.flags.filter(row=None, taken_back_at=None)
     context |= {"place": display.position + 1, "flags": standing, "flag_kinds": PAIR_FLAGS}
     context |= {"taken_back": made if made.taken_back_at else None}
-    return TemplateResponse(request, "annotation/rating/_flag.html", context)
+    return TemplateResponse(request, "annotation/rating/_flag.html", context, using="jinja2")
 
 
 @login_required

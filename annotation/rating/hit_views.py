@@ -125,7 +125,7 @@ def _answer(
         "answer": answer(context["questions"][question]),
         "status": status(display.assignment, timezone.now()),
     }
-    return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
+    return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code, using="jinja2")
 
 
 @never_cache

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.urls import reverse
 
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
@@ -22,7 +23,7 @@ from annotation.quality.hidden_checks import CHECKS, gold_ahead
 from annotation.quality.qualification import hits_in_attempt
 from annotation.questions.labels import choice_name, side_names, translate_default
 from annotation.questions.questions import LONGEST_REASON, MAIN
-from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions, key_rows
+from annotation.rating.asked import AskedQuestion, CardAnswer, RejectedAnswer, answers_on, asked_questions
 from annotation.rating.forms import PAIR_FLAGS
 from annotation.rating.hit_status import status
 from annotation.rating.second_stage import ShownRow, shown_rows
@@ -143,11 +144,11 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
     sides, questions = study.side_labels, asked_questions(study)
     return {
         "assignment": assignment,
+        "here": reverse("annotation:hit", args=[assignment.key]),
         "owner": owner_key(assignment.annotator.user_id),
         "study": study,
         "questions": questions,
         "asks_more": len(questions) > 1 or questions[MAIN].is_graded or study.first_reason != FirstReason.OFF,
-        "key_rows": key_rows(questions[:1] if assignment.locked_at else questions),
         "source_label": translate_default(study.source_label),
         "label_left": sides[0],
         "label_right": sides[1],

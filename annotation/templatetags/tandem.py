@@ -10,11 +10,12 @@ from django.utils.safestring import SafeString
 from annotation.core import markdown
 from annotation.core.markdown import shown_text
 from annotation.models.studies import DEFAULT_CONSENT
-from annotation.questions.labels import side_name, stacked_label, translate_default
+from annotation.questions.labels import isolated, side_name, stacked_label, translate_default
 
 register = template.Library()
 register.filter("translate_default", translate_default)
 register.filter("side_name", side_name)
+register.filter("isolated", isolated)
 register.filter("stacked", stacked_label)
 register.filter("shown_text", shown_text)
 _FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "date": "DATE_FORMAT"}
@@ -24,12 +25,6 @@ _FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "da
 def as_markdown(text: str) -> SafeString:
     """Show Markdown as sanitised HTML."""
     return markdown.render(text)
-
-
-@register.filter
-def isolated(text: str) -> SafeString:
-    """Isolate a study's own text, which may run from right to left, from the text around it."""
-    return format_html("<bdi>{}</bdi>", text)
 
 
 @register.filter
