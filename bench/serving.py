@@ -1,6 +1,7 @@
 """HITs per second by number of pairs, compared with a bare view.
 
     make bench-serving
+    BENCH_SECONDS=2 BENCH_PAIRS=1000 make bench-serving   (a minute on each database)
 
 HITs have one pair, and each rater's browser sends two requests a HIT without a pause: the vote, and the submission,
 whose answer is the next HIT. The baseline, in the same run on the same server, behind the same middleware and as the
@@ -31,18 +32,21 @@ from bench.rating import token
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = float(os.environ.get("BENCH_SECONDS", "8"))
+_PAIRS = os.environ.get("BENCH_PAIRS", "1000,100000,1000000")
 TURNS = 4
 RATERS = (1, 8, 32)
-SIZES = ((1_000, 60), (100_000, 2), (1_000_000, 2))  # pairs, raters a HIT: enough that no rater runs out of HITs
+# pairs → raters a HIT: enough that no rater runs out of HITs
+SIZES = {int(pairs): 60 if int(pairs) <= 1_000 else 2 for pairs in _PAIRS.split(",")}
 _PAIR = re.compile(r'data-pair="([^"]+)"')
 _PAGE = re.compile(r'name="page" value="([^"]+)"')
 
 
 @dataclass
 class RequestTimes:
-    """Milliseconds by kind of request, and the seconds measured."""
+    """Milliseconds by kind of request, the seconds measured, and the seconds of processor time that the server took."""
 
     seconds: float = 0.0
+    processor: float = 0.0
     times: dict[str, list[float]] = field(default_factory=dict)
 
     def rate(self, step: str) -> float:
@@ -105,7 +109,7 @@ class Browser:
         """Ask the bare view for a pair and send its form until the time is over."""
         form = {"csrfmiddlewaretoken": self.token, "study": self.study}
         while time.perf_counter() < until:
-            asked = {**form, "pair": str(random.randint(1, SIZES[0][0]))}
+            asked = {**form, "pair": str(random.randint(1, min(SIZES)))}
             await self.ask(tally, "hand out", f"{self.address}/bare/pair/", asked)
             await self.ask(tally, "insert", f"{self.address}/bare/", form)
 
@@ -118,7 +122,9 @@ def found(pattern: re.Pattern[str], page: str) -> str:
     return match[1]
 
 
-async def compare(links: list[str], address: str, database: str, pairs: int) -> dict[int, tuple[float, float]]:
+async def compare(
+    links: list[str], address: str, group: int, database: str, pairs: int
+) -> dict[int, tuple[float, float]]:
     """Measure raters and baseline with each number of raters; return the result of `report` by that number."""
     most: dict[int, tuple[float, float]] = {}
     async with asyncio.timeout(3600):
@@ -127,11 +133,11 @@ async def compare(links: list[str], address: str, database: str, pairs: int) -> 
             await browser.begin()
         for raters in RATERS:
             # Warm up: each process prepares queries and templates once.
-            await together(browsers[:raters], "rate", 1.0, RequestTimes())
+            await together(browsers[:raters], "rate", 1.0, RequestTimes(), group)
             ours, baseline = RequestTimes(), RequestTimes()
             for _ in range(TURNS):  # in turns, so that a slow moment of the machine slows both
-                await together(browsers[:raters], "rate", SECONDS / TURNS, ours)
-                await together(browsers[:raters], "insert", SECONDS / TURNS, baseline)
+                await together(browsers[:raters], "rate", SECONDS / TURNS, ours, group)
+                await together(browsers[:raters], "insert", SECONDS / TURNS, baseline, group)
             most[raters] = report(database, pairs, raters, ours, baseline)
         for browser in browsers:
             await browser.session.close()
@@ -148,20 +154,23 @@ async def sign_in(link: str, address: str) -> Browser:
     return Browser(session, address, study, token(page))
 
 
-async def together(browsers: list[Browser], way: str, seconds: float, tally: RequestTimes) -> None:
-    """Run all browsers at once for `seconds`, and add their times to the tally."""
-    begun = time.perf_counter()
+async def together(browsers: list[Browser], way: str, seconds: float, tally: RequestTimes, group: int) -> None:
+    """Run all browsers at once for `seconds`, and add their times to the tally, and those of the server's processes."""
+    begun, processor = time.perf_counter(), processor_seconds(group)
     await asyncio.gather(*(getattr(browser, way)(tally, begun + seconds) for browser in browsers))
     tally.seconds += time.perf_counter() - begun
+    tally.processor += processor_seconds(group) - processor
 
 
 def report(database: str, pairs: int, raters: int, ours: RequestTimes, baseline: RequestTimes) -> tuple[float, float]:
     """Print one line, and return the 95th percentiles of a submission and of the bare view."""
     submit, vote, bare = ours.percentiles("submit"), ours.percentiles("vote"), baseline.percentiles("insert")
     hits, pairs_handed = ours.rate("submit"), baseline.rate("insert")
+    costs = 1000 * ours.processor / len(ours.times["submit"]), 1000 * baseline.processor / len(baseline.times["insert"])
     print(
         f"{database:<10} {pairs:>9,} pairs {raters:>2} raters: "
         f"{hits:6.1f} HITs/s, bare view {pairs_handed:6.1f}: ratio {hits / pairs_handed:.2f}; "
+        f"processor time {costs[0]:.1f} and {costs[1]:.1f} ms: ratio {costs[1] / costs[0]:.2f}; "
         f"submission with the next HIT p50 {submit[0]:6.1f} p95 {submit[1]:6.1f} ms, "
         f"vote p50 {vote[0]:6.1f} p95 {vote[1]:6.1f} ms, bare insert p50 {bare[0]:5.1f} p95 {bare[1]:5.1f} ms",
         flush=True,
@@ -170,7 +179,7 @@ def report(database: str, pairs: int, raters: int, ours: RequestTimes, baseline:
 
 
 @contextmanager
-def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> Iterator[tuple[list[str], str]]:
+def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> Iterator[tuple[list[str], str, int]]:
     """Fill a database and serve it with two processes of four threads, as `make run` does; print its memory and start time."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -197,7 +206,7 @@ def serving(database_url: str, pairs: int, raters_per_hit: int, folder: str) -> 
     try:
         wait_for(port, server)
         print(f"first answer {time.perf_counter() - begun:.2f} s after the start", flush=True)
-        yield json.loads(made.stdout), address
+        yield json.loads(made.stdout), address, server.pid
         print(f"memory (PSS) of the server and its two processes: {memory_of(server.pid):.0f} MB", flush=True)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
@@ -219,23 +228,37 @@ def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 def memory_of(group: int) -> float:
     """Proportional set size, in MB, of a process group (Linux)."""
-    pids = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False).stdout
     total = 0
-    for pid in pids.split():
+    for pid in processes_of(group):
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
         total += int(found(re.compile(r"(?m)^Pss:\s+(\d+)"), rollup))
     return total / 1024
 
 
+def processor_seconds(group: int) -> float:
+    """Processor time, of users and of the system, that a process group has taken so far (Linux)."""
+    ticks = 0
+    for pid in processes_of(group):
+        numbers = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        ticks += int(numbers[11]) + int(numbers[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def processes_of(group: int) -> list[str]:
+    """Process ids of a process group."""
+    listed = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False)
+    return listed.stdout.split()
+
+
 def measure(database: str, url_of: str) -> None:
     """Measure every size on one kind of database; `url_of` has the placeholders `{folder}` and `{name}`."""
     slowest: dict[int, dict[int, tuple[float, float]]] = {}
-    for pairs, raters_per_hit in SIZES:
+    for pairs, raters_per_hit in SIZES.items():
         with tempfile.TemporaryDirectory() as folder:
             url = url_of.format(folder=folder, name=f"bench_{pairs}")
-            with serving(url, pairs, raters_per_hit, folder) as (links, address):
-                slowest[pairs] = asyncio.run(compare(links, address, database, pairs))
-    least, most = SIZES[0][0], SIZES[-1][0]
+            with serving(url, pairs, raters_per_hit, folder) as (links, address, group):
+                slowest[pairs] = asyncio.run(compare(links, address, group, database, pairs))
+    least, most = min(SIZES), max(SIZES)
     for raters in RATERS:
         # The bare view does not depend on the number of pairs: its differences are noise of the machine.
         submit, bare = (
@@ -252,7 +275,7 @@ def on_postgresql() -> None:
 
     server = os.environ["DATABASE_URL"].rsplit("/", 1)[0]
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        for pairs, _ in SIZES:
+        for pairs in SIZES:
             connection.execute(f"CREATE DATABASE bench_{pairs}")
     measure("PostgreSQL", f"{server}/{{name}}")
 

@@ -1,6 +1,7 @@
 """Claim and return HITs, in one short transaction each that is safe on both databases."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -71,7 +72,8 @@ def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
     None if refused.
     """
     try:
-        with transaction.atomic():  # undoes the draw of an arm where there is no HIT
+        # A savepoint undoes the draw of an arm where there is no HIT; nothing else is written before a refusal.
+        with transaction.atomic() if annotator.study.is_two_stage else nullcontext():
             return _claim_locked(annotator, at)
     except (ConsentNeeded, ClaimRefused):
         return None
@@ -116,7 +118,9 @@ def _claim_next(annotator: Annotator, batches: Sequence[Batch], at: datetime) ->
     if (check := next_check(annotator, batch)) is not None:
         return _begin(check, at)
     slot.hit.batch = batch
-    return _start_in_slot(slot, Assignment(hit=slot.hit, annotator=annotator, seed=new_seed()), at)
+    assignment = Assignment(hit=slot.hit, annotator=annotator, seed=new_seed())
+    vars(assignment)["open_batches"] = batches  # for `hit_place`
+    return _start_in_slot(slot, assignment, at)
 
 
 def _resume(

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from inspect import signature
+from types import NoneType
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import Model, QuerySet
+from django.db.models import Field, JSONField, Model, QuerySet
 from django.db.models.query import ModelIterable, get_related_populators
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.models.sql.subqueries import UpdateQuery
@@ -25,6 +26,7 @@ from django.db.transaction import TransactionManagementError
 Row = TypeVar("Row")
 Found = TypeVar("Found")
 AnyModel = TypeVar("AnyModel", bound=Model)
+_TAKEN_AS_IT_IS = (int, str, bool, NoneType)
 # Placeholders that no constant in a query equals, and that every kind of column takes: a small integer's, on PostgreSQL, has
 # at most 32,767, and Django replaces a comparison with more by “no rows”.
 _FIRST_INT, _FIRST_TIME = 31_987, datetime(1901, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -117,9 +119,7 @@ class PreparedInsert(Generic[AnyModel]):
         if not rows:
             return
         sql = self._plans.get((connection.vendor, len(rows))) or self._compile(len(rows))
-        parameters = [
-            field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows for field in self._fields
-        ]
+        parameters = [_prepared(field, field.pre_save(row, add=True)) for row in rows for field in self._fields]
         for row, (pk,) in zip(rows, _fetch(sql, parameters), strict=True):
             row.pk = pk
             row._state.adding, row._state.db = False, connection.alias
@@ -132,6 +132,13 @@ class PreparedInsert(Generic[AnyModel]):
         sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([one] * count)} RETURNING {key}"  # noqa: S608  # names of our own, values as parameters
         self._plans[connection.vendor, count] = sql
         return sql
+
+
+def _prepared(field: "Field[Any, Any]", value: Any) -> Any:
+    """Return a value for a column; what drivers take as it is needs no preparation, except in JSON."""
+    if type(value) in _TAKEN_AS_IT_IS and not isinstance(field, JSONField):
+        return value
+    return field.get_db_prep_save(value, connection)
 
 
 @dataclass(frozen=True)

@@ -79,11 +79,12 @@ class CardAnswer:
 
 def asked_questions(study: Study) -> Sequence[AskedQuestion]:
     """Return a study's questions as raters read them, the main one first."""
-    return _asked(study.questions, study.side_labels, get_language())
+    return _asked(study.questions, study.label_left, study.label_right, get_language())
 
 
 @lru_cache(maxsize=256)
-def _asked(questions: tuple[Question, ...], sides: tuple[str, str], _language: str | None) -> tuple[AskedQuestion, ...]:
+def _asked(questions: tuple[Question, ...], left: str, right: str, _language: str | None) -> tuple[AskedQuestion, ...]:
+    sides = translate_default(left), translate_default(right)
     return tuple(
         AskedQuestion(
             question.number,

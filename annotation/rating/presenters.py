@@ -2,13 +2,15 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.urls import reverse
+from django.utils.translation import get_language
 
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
@@ -141,7 +143,7 @@ _FURTHER = Prepared(_further)  # (display, question, number of changes) of the q
 def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
     """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
     study = assignment.hit.batch.study
-    sides, questions = study.side_labels, asked_questions(study)
+    questions = asked_questions(study)
     return {
         "assignment": assignment,
         "here": reverse("annotation:hit", args=[assignment.key]),
@@ -149,13 +151,21 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
         "study": study,
         "questions": questions,
         "asks_more": len(questions) > 1 or questions[MAIN].is_graded or study.first_reason != FirstReason.OFF,
-        "source_label": translate_default(study.source_label),
-        "label_left": sides[0],
-        "label_right": sides[1],
-        "side_names": side_names(sides),
+        **_labels(study.source_label, study.label_left, study.label_right, get_language()),
         "flag_kinds": PAIR_FLAGS,
         "longest_reason": LONGEST_REASON,
         "page": page or secrets.token_urlsafe(9),
+    }
+
+
+@lru_cache(maxsize=256)
+def _labels(source: str, left: str, right: str, _language: str | None) -> Mapping[str, Any]:
+    sides = translate_default(left), translate_default(right)
+    return {
+        "source_label": translate_default(source),
+        "label_left": sides[0],
+        "label_right": sides[1],
+        "side_names": side_names(sides),
     }
 
 
@@ -221,7 +231,7 @@ def hit_place(assignment: Assignment) -> HitPlace:
         (state, purpose): count for state, purpose, count in _CLOSED_COUNTS.all(annotator=assignment.annotator_id)
     }
     purposes = Counter({purpose: count for (state, purpose), count in closed.items() if state == SUBMITTED})
-    batches = open_batches(assignment.annotator)
+    batches = vars(assignment).get("open_batches") or open_batches(assignment.annotator)
     number, ahead = purposes.total() + 1, hits_ahead(assignment.annotator, batches)
     if ahead >= MOST_AHEAD:
         return HitPlace(number, MOST_AHEAD, more=True)
