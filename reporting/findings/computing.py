@@ -3,10 +3,13 @@
 from typing import Any
 
 from annotation.core.version import VERSION
+from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
+from reporting.core.raters import Rater
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.answer import answer
+from reporting.findings.confusions import confusion_findings, consistency_of_instances
 from reporting.findings.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.judge_findings import judge_findings
 from reporting.findings.judges_against_people import agreement_by_bin
@@ -71,7 +74,7 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
                 **weighted_findings(judge.rater, settings),
                 **_why_no_bins(data),
                 **judge.status,
-                **compute_measures(MeasureInput(judge.rater, data.people, settings)),
+                **_measures(data, judge.rater, settings),
             }
             for judge in data.judges
         ],
@@ -89,7 +92,16 @@ def _people(data: ConfigurationData, filters: Filters, scripted: frozenset[str])
         "scripted": programs > 0,
         "scripted_raters": programs,
         **({"note": "; ".join(notes)} if notes else {}),
-        **compute_measures(MeasureInput(people, people, settings)),
+        **_measures(data, people, settings),
+    }
+
+
+def _measures(data: ConfigurationData, rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
+    given = MeasureInput(rater, data.people, settings)
+    return {
+        **compute_measures(given),
+        **confusion_findings(given),
+        **consistency_of_instances(rater, data.selection.instance_ids),
     }
 
 

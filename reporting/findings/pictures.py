@@ -12,7 +12,7 @@ from annotation.core.aggregates import grouped
 from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec
 from reporting.core.pictures import picture
-from reporting.findings.charts import agreement, judges, rankings, separability, stacks
+from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
 from reporting.findings.charts.common import WHY, for_page, interval_note
 
 Draw = Callable[[Findings, str], Spec]
@@ -145,6 +145,16 @@ OF_STUDY = {
         ),
         gettext_lazy("Share of fully consistent rating sets over all configurations."),
     ),
+    "people-confusion": Kind(
+        "raters",
+        confusion.people_confusion,
+        gettext_lazy(
+            "Table of coloured cells: how each person votes where the model of Dawid and Skene says A, tie or B, in percent. "
+            "The numbers are in the table below."
+        ),
+        gettext_lazy("How each person votes where the model of Dawid and Skene says A, tie or B."),
+        bars=False,
+    ),
     "agreement": Kind(
         "agreement",
         agreement.people_agreement,
@@ -183,6 +193,15 @@ OF_CONFIGURATION = {
         ),
         gettext_lazy("Mean consistency."),
     ),
+    "matchups": Kind(
+        "bins",
+        separability.consistency_of_matchups,
+        gettext_lazy(
+            "Points for each rater: the consistency of each matchup by its separability. The numbers are in the CSV."
+        ),
+        gettext_lazy("Consistency of each matchup."),
+        bars=False,
+    ),
     "strength-by-bin": Kind(
         "bins",
         stacks.strength_by_bin,
@@ -198,6 +217,16 @@ OF_CONFIGURATION = {
         separability.separability_histogram,
         gettext_lazy("Bars: how many instances each separability bin holds. The numbers are in the table below."),
         gettext_lazy("Instances by separability."),
+        bars=False,
+    ),
+    "confusion": Kind(
+        "judges",
+        confusion.majority_confusion,
+        gettext_lazy(
+            "Tables of coloured cells, one for each rater: verdicts where the majority of people says A, tie or B, in percent. "
+            "The numbers are in the CSV."
+        ),
+        gettext_lazy("What raters say where the majority of people says A, tie or B; of people, the other people."),
         bars=False,
     ),
 }

@@ -8,7 +8,7 @@ from reporting.core.charts import COLUMN_WIDTH, Spec
 from reporting.core.themes import between, ink_on
 
 LARGE, SMALL = (44, 34), (23, 20)  # greatest width and height of a cell, with its n and without
-LETTER = 6.8  # pixels, of 12
+LETTER = 7.2  # pixels, of 12
 MANY = 8  # columns, of which a cell has no room for n
 
 
@@ -36,15 +36,16 @@ def cells_body(
     axis: str | None,
     panels: Sequence[str],
     beside: bool = False,
-    counted: bool | None = None,
+    two: bool = False,
+    count: str = "n",
 ) -> Spec:
-    """Return the body of a picture of cells in panels, one below the other or `beside` each other.
+    """Return the body of a picture of cells in panels: one below the other, all `beside` each other, or `two` in a row.
 
-    axis    : title of the columns
-    counted : whether cells say their n; by default where there is room
+    axis  : title of the columns
+    count : the number that stands in a cell below the share, where there is room
     """
     across = len(columns) * (len(panels) if beside else 1)
-    counted = across <= MANY if counted is None else counted
+    counted = across <= MANY
     room = COLUMN_WIDTH - 30 - max(map(len, rows)) * LETTER - (20 * (len(panels) - 1) if beside else 0)
     width, height = (
         min(most, size) for most, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
@@ -75,7 +76,7 @@ def cells_body(
     layers = [
         {"mark": {"type": "rect"}, "encoding": {**place, "color": {"field": "_fill", **colour}}},
         {
-            "mark": {"type": "text", "fontSize": 11 if counted else 10, "dy": -6 if counted else 0},
+            "mark": {"type": "text", "fontSize": 11 if counted else 9, "dy": -6 if counted else 0},
             "encoding": {
                 **place,
                 "text": {"field": "_percent", "type": "nominal"},
@@ -89,7 +90,7 @@ def cells_body(
                 "mark": {"type": "text", "fontSize": 10, "dy": 7},
                 "encoding": {
                     **place,
-                    "text": {"field": "n", "type": "quantitative"},
+                    "text": {"field": count, "type": "quantitative"},
                     "color": {"field": "_ink", **colour},
                 },
             }
@@ -100,7 +101,7 @@ def cells_body(
     facet = {"field": "panel", "type": "nominal", "sort": list(panels), "title": None, "header": header}
     return {
         **data,
-        "facet": {"column" if beside else "row": facet},
+        **({"facet": facet, "columns": 2} if two else {"facet": {"column" if beside else "row": facet}}),
         "spec": {**size, "layer": layers},
     }
 

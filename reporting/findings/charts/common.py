@@ -45,6 +45,7 @@ def column_spec(body: Spec, title: list[str], notes: list[str], theme: str, *, l
         "labelLimit": 340 // columns,
         "titleLimit": 340,
     }
+    spec["config"]["header"]["labelFontSize"] = 11
     if "facet" not in body:
         spec |= {"width": COLUMN_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
     return spec
@@ -55,11 +56,11 @@ def for_page(spec: Spec) -> Spec:
     wide = {**spec, "title": {**spec["title"], "limit": PAGE_WIDTH}}
     if "facet" not in spec:
         return {**wide, "width": PAGE_WIDTH}
-    width = spec["spec"]["width"]
+    width, columns = spec["spec"]["width"], {"columns": 2 * spec["columns"]} if "columns" in spec else {}
     if isinstance(width, dict):  # of cells, which have their size
-        return wide
-    if "columns" in spec:
-        return {**wide, "columns": 2 * spec["columns"], "spec": {**spec["spec"], "width": width + 20}}
+        return wide | columns
+    if columns:
+        return wide | columns | {"spec": {**spec["spec"], "width": width + 20}}
     return {**wide, "spec": {**spec["spec"], "width": width + PAGE_WIDTH - COLUMN_WIDTH}}
 
 

@@ -1,23 +1,31 @@
 """How many instances each bin of separability holds, and consistency by separability of raters and of all together."""
 
+from collections import Counter
+
 from django.utils.translation import gettext as _
 
-from reporting.core.charts import Findings, Spec, shorten
+from reporting.core.charts import Findings, Spec, panels, quantity, shorten
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
+    PANEL,
     bin_labels,
     column_spec,
     configuration_notes,
+    counted_note,
+    first_of,
     interval_notes,
     nothing,
     reason,
     separability_axis,
+    short_names,
     study_notes,
     title_of,
 )
 from reporting.findings.charts.curves import Curve, curves
 from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.charts.stacks import with_sets
+
+MAX_PANELS = 8
 
 
 def separability_histogram(found: Findings, theme: str) -> Spec:
@@ -51,6 +59,40 @@ def mean_consistency(found: Findings, theme: str) -> Spec:
     title, notes = [title_of(found), _mean_consistency()], configuration_notes(found)
     drawn = curves(found, lines, _("Mean consistency"), title, notes, theme)
     return drawn or nothing(title_of(found), reason(found), theme)
+
+
+def consistency_of_matchups(found: Findings, theme: str) -> Spec:
+    """Points: the consistency of each rater on each instance, by its separability."""
+    separability = found["separability"]
+    values = separability["values"] if separability else {}
+    drawn, more = first_of([rater["rater"] for rater in found["raters"]], MAX_PANELS)
+    names = short_names(drawn, 16)
+    rows = [
+        {
+            "rater": names[rater["rater"]],
+            "instance": shorten(instance),
+            "separability": values[instance],
+            "consistency": one["mean_consistency"],
+            "n": one["rating_sets"],
+        }
+        for rater in found["raters"]
+        if rater["rater"] in names
+        for instance, one in (rater["consistency_by_instance"]["values"] or {}).items()
+        if values.get(instance) is not None
+    ]
+    if not rows:
+        why = found["raters"][0]["consistency_by_instance"].get("why")
+        return nothing(title_of(found), why or reason(found), theme)
+    counts = Counter(row["rater"] for row in rows)
+    rows = [{**row, "_panel": f"{row['rater']} (n = {counts[row['rater']]})"} for row in rows]
+    x = quantity("separability", _("Separability"), scale={"zero": False})
+    y = quantity("consistency", _("Mean consistency"), scale={"domain": [0, 1]})
+    mark = {"type": "point", "size": 28, "strokeWidth": 1.3, "opacity": 0.7, "color": THEMES[theme].raters[0]}
+    shown = list(dict.fromkeys(row["_panel"] for row in rows))
+    body = panels("_panel", shown, [{"mark": mark, "encoding": {"x": x, "y": y}}], PANEL, columns=2)
+    meaning = _("Consistency of each matchup by its separability; a point: the mean over a matchup’s rating sets")
+    notes = [counted_note(), *more, *configuration_notes(found)]
+    return column_spec({"data": {"values": rows}, **body}, [title_of(found), meaning], notes, theme)
 
 
 def pooled_consistency(found: Findings, theme: str) -> Spec:

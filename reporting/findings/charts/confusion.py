@@ -1,0 +1,114 @@
+"""Confusion of raters as coloured cells: what they say where people's majority, or the model of Dawid and Skene, says A."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from reporting.core.charts import Findings, Spec, shorten
+from reporting.core.themes import THEMES
+from reporting.findings.charts.cells import Cell, cells_body
+from reporting.findings.charts.common import (
+    column_spec,
+    configuration_notes,
+    first_of,
+    nothing,
+    short_names,
+    study_notes,
+    title_of,
+)
+
+MAX_RATERS, MAX_PEOPLE = 8, 30
+CLASSES = ("a", "tie", "b")
+
+
+def majority_confusion(found: Findings, theme: str) -> Spec:
+    """Coloured cells: each rater's verdicts where the majority of the (other) people says A, tie or B."""
+    raters = [one for one in found["raters"] if one["confusion"]["n"]]
+    if not raters:
+        return nothing(title_of(found), found["raters"][0]["confusion"]["why"], theme)
+    shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
+    names, said = short_names(shown, 16), _names()
+    cells = [
+        Cell(
+            f"{names[one['rater']]} (n = {one['confusion']['n']})",
+            said[given],
+            said[verdict],
+            count / max(1, sum(row.values())),
+            _scale(theme),
+            {"rater": one["rater"], "majority": given, "verdict": verdict, "count": count, "n": sum(row.values())},
+        )
+        for one in raters
+        if one["rater"] in names
+        for given, row in one["confusion"]["by_majority"].items()
+        for verdict, count in row.items()
+        if sum(row.values())
+    ]
+    left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
+    notes = [
+        _("rows: the majority of people’s votes, for people that of the others"),
+        _("left out: %(number)s verdicts without a majority beside them") % {"number": left_out},
+        *more,
+        *configuration_notes(found),
+    ]
+    meaning = _(
+        "What raters say where the majority of people says A, tie or B, in percent of the row; below it, how often"
+    )
+    body = cells_body(
+        cells,
+        rows=list(said.values()),
+        columns=list(said.values()),
+        axis=_("verdict"),
+        panels=list(dict.fromkeys(cell.panel for cell in cells)),
+        two=True,
+        count="count",
+    )
+    return column_spec(body, [title_of(found), meaning], notes, theme)
+
+
+def people_confusion(found: Findings, theme: str) -> Spec:
+    """Coloured cells: each person's votes where the model of Dawid and Skene says A, tie or B."""
+    title, model = _("How each person votes, by the model"), found["dawid_skene"]
+    if not model["people"]:
+        return nothing(title, model["why"], theme)
+    by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
+    shown, more = first_of([one["rater"] for one in by_ratings], MAX_PEOPLE)
+    names, said = short_names(shown, 12), _names()
+    labels = {
+        one["rater"]: f"{names[one['rater']]} (n = {one['ratings']})" for one in by_ratings if one["rater"] in names
+    }
+    cells = [
+        _of_person(one, labels[one["rater"]], (CLASSES[true], CLASSES[given]), share, said, theme)
+        for one in by_ratings
+        if one["rater"] in labels
+        for true, row in enumerate(one["confusion"])
+        if row is not None
+        for given, share in enumerate(row)
+    ]
+    body = cells_body(
+        cells,
+        rows=list(labels.values()),
+        columns=list(said.values()),
+        axis=_("vote"),
+        panels=[_("model: %(verdict)s") % {"verdict": one} for one in said.values()],
+        beside=True,
+    )
+    notes = [_("n: ratings"), _("empty: next to no pair of the kind"), *more, *study_notes(found)]
+    meaning = _("share of a person’s votes, in percent, where the model of Dawid and Skene says A, tie or B")
+    return column_spec(body, [title, meaning], notes, theme)
+
+
+def _of_person(
+    person: dict[str, Any], label: str, classes: tuple[str, str], share: float, said: dict[str, str], theme: str
+) -> Cell:
+    true, given = classes
+    data = {"rater": shorten(person["rater"]), "true": true, "vote": given, "n": person["rated"][true]}
+    panel = _("model: %(verdict)s") % {"verdict": said[true]}
+    return Cell(panel, label, said[given], share, _scale(theme), data)
+
+
+def _names() -> dict[str, str]:
+    return {"a": "A", "tie": _("tie"), "b": "B"}
+
+
+def _scale(theme: str) -> tuple[str, str]:
+    return THEMES[theme].background, THEMES[theme].raters[0]

@@ -1,0 +1,55 @@
+"""What raters of a configuration confuse, and how consistent they are on each of its instances."""
+
+from typing import Any
+
+from analysis.bootstrap import mean_sums, ratio
+from analysis.confusion import majority_confusion, others_confusion
+from reporting.core.estimates import number
+from reporting.core.raters import Rater
+from reporting.core.votes import verdicts_beside
+from reporting.findings.measures import MeasureInput
+from reporting.findings.measures.registry import PERSON
+
+CLASSES = ("a", "tie", "b")
+MOST_INSTANCES = 2000  # listed one by one
+NO_MAJORITY = "no verdict stands beside a majority of votes"
+TOO_MANY = "more than {most} instances: not listed one by one"
+
+
+def confusion_findings(given: MeasureInput) -> dict[str, Any]:
+    """Return `confusion`: a judge's verdicts by people's majority, and each person's votes by the other people's."""
+    people = given.people_votes
+    if given.rater.kind == PERSON:
+        found = others_confusion(people.votes)
+    else:
+        found = majority_confusion(verdicts_beside(given.rater.rated.outcomes, people), people.votes)
+    return {
+        "confusion": {
+            "by_majority": {
+                name: dict(zip(CLASSES, row, strict=True))
+                for name, row in zip(CLASSES, found.counts.tolist(), strict=True)
+            },
+            "n": found.n,
+            "of": "verdicts beside a majority",
+            "excluded": found.no_majority + found.no_vote,
+            "no_majority": found.no_majority,
+            "no_vote": found.no_vote,
+            **({} if found.n else {"why": NO_MAJORITY}),
+        }
+    }
+
+
+def consistency_of_instances(rater: Rater, instance_ids: tuple[str, ...]) -> dict[str, Any]:
+    """Return `consistency_by_instance`: the mean over rating sets on each instance that has one, or why it is not listed."""
+    if len(instance_ids) > MOST_INSTANCES:
+        return {"consistency_by_instance": {"values": None, "why": TOO_MANY.format(most=MOST_INSTANCES)}}
+    sums = mean_sums(rater.consistency, rater.sets.instance)
+    codes = sorted(set(rater.sets.instance.tolist()))
+    return {
+        "consistency_by_instance": {
+            "values": {
+                instance_ids[code]: {"mean_consistency": number(mean), "rating_sets": int(n)}
+                for code, mean, n in zip(codes, ratio(sums).tolist(), sums[:, 1].tolist(), strict=True)
+            }
+        }
+    }
