@@ -20,7 +20,7 @@ from reporting.core.scripted import SCRIPTED
 
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
-TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 24  # characters of a line, of a name in a legend of two columns
+TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 18  # characters of a line, of a name in a legend of two columns
 WHY = "why"  # of a picture without data, in its `usermeta`
 
 

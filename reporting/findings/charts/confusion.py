@@ -45,6 +45,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     ]
     left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
     notes = [
+        _("=: tie"),
         _("rows: the majority of people’s votes, for people that of the others"),
         _("left out: %(number)s verdicts without a majority beside them") % {"number": left_out},
         *more,
@@ -92,7 +93,7 @@ def people_confusion(found: Findings, theme: str) -> Spec:
         panels=[_("model: %(verdict)s") % {"verdict": one} for one in said.values()],
         beside=True,
     )
-    notes = [_("n: ratings"), _("empty: next to no pair of the kind"), *more, *study_notes(found)]
+    notes = [_("=: tie"), _("n: ratings"), _("empty: next to no pair of the kind"), *more, *study_notes(found)]
     meaning = _("share of a person’s votes, in percent, where the model of Dawid and Skene says A, tie or B")
     return column_spec(body, [title, meaning], notes, theme)
 
@@ -107,7 +108,7 @@ def _of_person(
 
 
 def _names() -> dict[str, str]:
-    return {"a": "A", "tie": _("tie"), "b": "B"}
+    return {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 
 def _scale(theme: str) -> tuple[str, str]:
