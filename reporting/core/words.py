@@ -17,6 +17,8 @@ PHRASES = (
     gettext_noop("pairs"),
     gettext_noop("pairs of votes"),
     gettext_noop("pairs with a majority"),
+    gettext_noop("verdicts beside a majority"),
+    gettext_noop("no verdict stands beside a majority of votes"),
     gettext_noop("pairs with two or more votes"),
     gettext_noop("preferences"),
     gettext_noop("rating sets"),
