@@ -135,7 +135,7 @@ def test_shortcuts_can_be_switched_off_and_stay_off(page: Page) -> None:
     expect(page.locator("dialog")).to_be_hidden()
     assert page.evaluate("scrollY") == 0
     page.keyboard.press("ArrowDown")  # which scrolls, as on any page
-    page.wait_for_function("scrollY > 0")
+    page.wait_for_function("() => scrollY > 0")
     assert checked(page) == [None, None, None]
 
     page.get_by_role("switch", name="Keyboard shortcuts").check()

@@ -190,7 +190,7 @@ def test_a_choice_of_a_hit_left_behind_is_sent_from_the_next_one(page: Page, stu
     page.goto("/rate/")
     expect(page).to_have_url(re.compile(second.key))
     expect(page.locator("#outbox")).to_be_hidden()
-    page.wait_for_function("!Object.keys(localStorage).some(name => name.startsWith('tandem:'))")
+    page.wait_for_function("() => !Object.keys(localStorage).some(name => name.startsWith('tandem:'))")
     assert stored() == {0: "right"}
     assert Rating.objects.of_every_question().get().display.assignment == first
 

@@ -133,7 +133,7 @@ def test_a_reason_is_lost_neither_before_its_choice_nor_while_it_is_written(begu
     page.reload()  # written after the choice, and not left
     expect(reason(page, 0)).to_have_value("Not chosen yet. And more")
     expect_saved(page, 0, 0)
-    page.wait_for_function("!Object.keys(localStorage).some(name => /^tandem[:.]reason|^tandem:/.test(name))")
+    page.wait_for_function("() => !Object.keys(localStorage).some(name => /^tandem[:.]reason|^tandem:/.test(name))")
     assert (stored(), reasons()) == ({(0, 0): "left-much"}, ["Not chosen yet. And more"])
 
     # A draft that was left here is older than what another device wrote since.
