@@ -88,9 +88,10 @@ def german() -> messages.Texts:
 def english_left(page: str) -> list[str]:
     """List the texts on a page that German has other words for; short ones may be parts of others.
 
-    What stands as code, as `scheme=tournament`, is the same in every language.
+    What stands as code, as `scheme=tournament`, is the same in every language, and the methods' own descriptions are
+    marked as English.
     """
-    page = re.sub(r"<code\b[^<>]*>.*?</code>", " ", page, flags=re.DOTALL)
+    page = re.sub(r'<code\b[^<>]*>.*?</code>|<span lang="en">.*?</span>', " ", page, flags=re.DOTALL)
     visible = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^<>]*>", " ", page)))
     texts = [text for text in german() if isinstance(text.id, str) and len(text.id) > 8]
     return [

@@ -127,7 +127,8 @@ def page(client: Client, address: str) -> str:
     response = client.get(address, headers={"HX-Request": "true"} if "figures" in address else {})
     assert response.status_code == 200, (address, response.content[:300])
     content = b"".join(response.streaming_content) if response.streaming else response.content
-    return re.sub(r'(csrfmiddlewaretoken" value|X-CSRFToken&quot;: &quot;|nonce)=?"?[\w-]+', "", content.decode())
+    text = re.sub(r'(csrfmiddlewaretoken" value|X-CSRFToken&quot;: &quot;|nonce)=?"?[\w-]+', "", content.decode())
+    return re.sub(r"As of [\d-]+ [\d:]+\.", "", text)  # when findings were computed
 
 
 def everything(built: Built, client: Client) -> dict[str, Any]:
