@@ -16,7 +16,7 @@ from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRu
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import Configuration, without_checks
 from annotation.studies.rated_pairs import RatedPairs
-from annotation.studies.votes import EXCLUSIONS, Votes, read_votes
+from annotation.studies.votes import EVERYONE, EXCLUSIONS, Votes, Whose, read_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +201,11 @@ def human_answers_on_each(
     *,
     stage: str = "first",
     question: int = MAIN,
+    whose: Whose = EVERYONE,
 ) -> list[Answers]:
     """Return `human_answers` on several selections of a study."""
     hits = Hit.objects.filter(batch__study=study)
-    return _answers(study, hits, selections, batches, stage=stage, question=question)
+    return _answers(study, hits, selections, batches, stage=stage, question=question, whose=whose)
 
 
 def _answers(
@@ -215,12 +216,13 @@ def _answers(
     *,
     stage: str,
     question: int,
+    whose: Whose = EVERYONE,
 ) -> list[Answers]:
     chosen = [batch.pk for batch in (study.batches.for_rating() if batches is None else batches)]
     if batches is not None:
         hits = hits.filter(batch__in=chosen)
     asked = study.questions[question]
-    votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked)
+    votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked, whose=whose)
     rated = [_rated(votes, rows.selected()) for rows in rows_on_each(selections, votes.pair)]
     if asked.strength or asked.tie_kinds:
         rated = [replace(one, asked=asked) for one in rated]

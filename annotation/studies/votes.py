@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.columns import code_of, number_columns, places, places_of_two
@@ -19,6 +19,21 @@ from annotation.studies.rated_pairs import BAD, GOOD
 # not_submitted : the assignment was not submitted, or was returned
 # surplus       : another assignment had already filled the slot
 EXCLUSIONS = ("withdrawn", "check", "excluded", "not_submitted", "surplus")
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose answers are read, and whether manually excluded ones count.
+
+    people, arms : codes of people and names of arms; None for all
+    """
+
+    people: tuple[str, ...] | None = None
+    arms: tuple[str, ...] | None = None
+    with_excluded: bool = False
+
+
+EVERYONE = Whose()
 
 # Columns of an answer that are read; and the strength and kind of a tie where a question asks for them.
 OF_ANSWER = ("verdict", "display__a_is_left", "active_seconds", "display__position")
@@ -58,29 +73,38 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class _Assignments:
-    """One row per assignment, by primary key; `reasons` is (len(EXCLUSIONS), n)."""
+    """One row per assignment, by primary key; `reasons` is (len(EXCLUSIONS), n), `is_wanted` whether it is one of `Whose`."""
 
     key: IntArray
     hit: IntArray
     person: IntArray
     reasons: BoolArray
+    is_wanted: BoolArray
     is_counted: BoolArray
     codes: tuple[str, ...]
 
 
-def read_votes(study: Study, hits: QuerySet[Hit], batches: Collection[int], *, stage: str, question: Question) -> Votes:
+def read_votes(
+    study: Study,
+    hits: QuerySet[Hit],
+    batches: Collection[int],
+    *,
+    stage: str,
+    question: Question,
+    whose: Whose = EVERYONE,
+) -> Votes:
     """Read the answers on some HITs of a study, of counted assignments only (see `AssignmentQuerySet.counted`).
 
     batches : primary keys of the batches whose answers count
     """
-    given = _assignments(study, hits, batches)
+    given = _assignments(study, hits, batches, whose)
     kinds = code_of({GOOD: Q(tie_kind="good"), BAD: Q(tie_kind="bad")})
     whole = ("strength", kinds) if question.strength or question.tie_kinds else ()
     of_pair = ("display__assignment_id", "display__pair_id")
     stored = Rating.objects.of_question(question.number).filter(stage=stage, display__assignment__hit__in=hits)
     answers = number_columns(stored.order_by(), *of_pair, *OF_ANSWER, *whole)
     row, pair = places(given.key, answers[0]), answers[1].astype(np.int64)
-    out = ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
+    out = given.is_wanted[row] & ~given.is_counted[row] & given.reasons[:, row].any(axis=0)
 
     of, asked, chance = _asked(hits, given)
     answer = places_of_two((row, pair), (of, asked))
@@ -113,7 +137,7 @@ def read_votes(study: Study, hits: QuerySet[Hit], batches: Collection[int], *, s
     )
 
 
-def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int]) -> _Assignments:
+def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], whose: Whose) -> _Assignments:
     people = list(study.annotators.order_by("pk").values_list("pk", "code", "withdrawn_at", "excluded"))
     keys = np.array([one[0] for one in people], dtype=np.int64)
     has_withdrawn = np.array([one[2] is not None for one in people], dtype=bool)
@@ -124,18 +148,29 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int]) ->
         code_of({1: ~Q(purpose=Assignment.Purpose.RATING)}),
         code_of({1: ~Q(state=Assignment.State.SUBMITTED)}),
         code_of({1: Q(slot=None)}),
+        Value(1) if whose.arms is None else code_of({1: _in_arms(whose.arms)}),
     )
     person = places(keys, annotator)
-    excluded, check, not_submitted, surplus = (flag > 0 for flag in flags)
-    reasons = np.stack([has_withdrawn[person], check, excluded | is_excluded[person], not_submitted, surplus])
+    excluded, check, not_submitted, surplus, wanted = (flag > 0 for flag in flags)
+    excluded = (excluded | is_excluded[person]) & (not whose.with_excluded)
+    reasons = np.stack([has_withdrawn[person], check, excluded, not_submitted, surplus])
+    if whose.people is not None:
+        wanted &= np.array([one[1] in whose.people for one in people], dtype=bool)[person]
     return _Assignments(
         key.astype(np.int64),
         hit.astype(np.int64),
         person,
         reasons,
-        ~reasons.any(axis=0) & np.isin(batch, list(batches)),
+        wanted,
+        wanted & ~reasons.any(axis=0) & np.isin(batch, list(batches)),
         tuple(one[1] for one in people),
     )
+
+
+def _in_arms(arms: Collection[str]) -> Q:
+    """Return the condition of assignments in some arms; imported ones have their arm at the second votes."""
+    second = Rating.objects.of_every_question().filter(display__assignment=OuterRef("pk"), arm__in=arms)
+    return Q(arm__in=arms) | Q(Exists(second))
 
 
 def _asked(hits: QuerySet[Hit], given: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:

@@ -62,6 +62,13 @@ REFUSALS: dict[int, Any] = {
 FINDINGS_PARAMETERS = [
     OpenApiParameter("similarity", str, description="Whose separability to bin by; computed last when left out."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
+    OpenApiParameter("dataset", str, many=True, description="Only these data sets."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("judge", str, many=True, description="Only these judges."),
+    OpenApiParameter("rater", str, many=True, description="Only these people, by their codes."),
+    OpenApiParameter("stage", str, enum=Rating.Stage.values, description="People's votes of this stage."),
+    OpenApiParameter("arm", str, many=True, description="Only people's HITs of these arms."),
+    OpenApiParameter("with_excluded", bool, description="Count people's ratings that were excluded manually too."),
     OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
     OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
     OpenApiParameter(

@@ -51,8 +51,11 @@ def asked_of(study: Study, query: QueryDict) -> Asked:
         raise UnknownName(f"there is no kind of disagreement {kind}; there are: {', '.join(KINDS)}")
     if bin_ and not (bin_.isascii() and bin_.isdecimal() and len(bin_) < 4):
         raise UnknownName(f"bins are numbers from 1, not {bin_}")
+    shared = query.copy()
+    for own in ("dataset", "system", "rater", "stage"):  # choose among the pairs, beside which all votes are shown
+        shared.pop(own, None)
     return Asked(
-        filters=filters_of(study, query),
+        filters=filters_of(study, shared),
         kind=kind,
         dataset=query.get("dataset", ""),
         systems=tuple(dict.fromkeys(name for name in query.getlist("system") if name)),

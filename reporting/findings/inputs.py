@@ -18,7 +18,11 @@ DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.replacement`
 class Filters:
     """Which part of a study findings cover, and the bootstrap settings; `None` stands for all.
 
-    batches : names of batches
+    batches, datasets : names
+    systems : one name: configurations with that system; two: those of the two
+    stage   : of people's votes: `first`, or `revised` after a comparison table
+    raters, arms : codes of people, and names of the arms of their HITs
+    with_excluded : whether people's ratings that were excluded manually count too
     epsilon : how much less than a person a judge may agree with people and still replace one
     two_way : whether intervals are over instances and raters, where a number has several raters
     """
@@ -35,6 +39,11 @@ class Filters:
     question: Question | None = None  # one of several; None where the study asks one only
     epsilon: float = DEFAULT_EPSILON
     two_way: bool = False
+    datasets: tuple[str, ...] | None = None
+    systems: tuple[str, ...] | None = None
+    raters: tuple[str, ...] | None = None
+    arms: tuple[str, ...] | None = None
+    with_excluded: bool = False
 
     @property
     def question_number(self) -> int:
@@ -48,10 +57,11 @@ class Filters:
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""
+        names = ("batches", "datasets", "systems", "raters", "arms", "judges")
         return {
             "similarity": self.similarity,
-            "batches": None if self.batches is None else list(self.batches),
-            "judges": None if self.judges is None else list(self.judges),
+            **{name: None if (given := getattr(self, name)) is None else list(given) for name in names},
+            "with_excluded": self.with_excluded,
             "bins": self.bins,
             "drop_incomplete": self.drop_incomplete,
             "stage": self.stage,

@@ -20,6 +20,7 @@ from annotation.studies.outcomes import (
     select_each,
 )
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, runs_by_configuration
+from annotation.studies.votes import Whose
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.judge_raters import raters_of_judges
 from reporting.core.people import rater_of_people, scripted_codes
@@ -46,7 +47,9 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     """
     batches = None if filters.batches is None else batches_named(study, filters.batches)
     known = configurations(study, checks=False)
-    covered = known if batches is None else [one for one in known if any(map(_is_of(one), batches))]
+    covered = [one for one in known if _is_covered(one, filters)]
+    if batches is not None:
+        covered = [one for one in covered if any(map(_is_of(one), batches))]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections), _separabilities(selections, runs, filters)
     people, judges = _people(study, selections, batches, filters), _judges(study, selections, batches, filters)
@@ -74,6 +77,11 @@ def _is_of(one: Configuration) -> Callable[[Batch], bool]:
     return lambda batch: (batch.dataset, batch.system_a_id, batch.system_b_id) == one.key
 
 
+def _is_covered(one: Configuration, filters: Filters) -> bool:
+    systems = {one.system_a.name, one.system_b.name}
+    return (filters.datasets is None or one.dataset in filters.datasets) and systems >= set(filters.systems or ())
+
+
 def _compared(one: Configuration) -> Compared:
     return Compared(
         one.dataset, *(ComparedSystem(system.name, system.family) for system in (one.system_a, one.system_b))
@@ -83,7 +91,10 @@ def _compared(one: Configuration) -> Compared:
 def _people(
     study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
 ) -> list[Rater]:
-    found = human_answers_on_each(study, selections, batches, stage=filters.stage, question=filters.question_number)
+    whose = Whose(filters.raters, filters.arms, filters.with_excluded)
+    found = human_answers_on_each(
+        study, selections, batches, stage=filters.stage, question=filters.question_number, whose=whose
+    )
     return [rater_of_people(one, drop_incomplete=filters.drop_incomplete) for one in found]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from reporting.core.text import estimate_text, printable
 from reporting.findings.measures import measures
 from reporting.findings.rater_flags import flag_text
+from reporting.findings.selection import selection_text
 
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
@@ -14,6 +15,8 @@ def as_text(found: dict[str, Any]) -> str:
     blocks = [f"study {printable(found['study'])} (version {found['version']})"]
     if "question" in found["filters"]:
         blocks.append(f"about the question {found['filters']['question']}")
+    if selection := selection_text(found["filters"]):
+        blocks.append(f"about a part of the study: {selection}")
     if found["answer"]:
         blocks.append("\n".join(f"- {one['text']}" for one in found["answer"]))
     if not found["configurations"]:

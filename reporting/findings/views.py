@@ -19,13 +19,14 @@ from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
-from reporting.findings.asked import chart_url, filters_of, judge_names, query_of
+from reporting.findings.asked import chart_url, filters_of, query_of
 from reporting.findings.inputs import Filters
 from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, WIDTHS, by_section, draw, figure
 from reporting.findings.sections import page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.raters import raters_section
+from reporting.findings.selection import offered, selection_of
 from reporting.findings.snapshots import snapshot_of
 
 CONFIGURATIONS_PER_PAGE = 10
@@ -73,7 +74,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "amendments": [{**one, "label": Event.Kind(one["kind"]).label} for one in numbers["amendments"]],
         "next_steps": _next_steps(study, numbers),
         "all_chosen": [row for one in configurations for row in one["chosen"]],
-        "judge_names": judge_names(study),
+        "selection": selection_of(numbers["filters"]),
+        "offered": offered(study, numbers["filters"]),
         "similarities": names_of(study.separability_runs.all()),
         "batches": batches,
         "data": data_section(numbers, batches),
@@ -110,7 +112,7 @@ def _figure(
     study: Study, name: str, numbers: dict[str, Any], filters: Filters, one: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return a picture of the study, or of one configuration."""
-    named = {} if one is None else {"dataset": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+    named = {} if one is None else {"of": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
 
     def address(form: str, **more: str) -> str:
         return chart_url(study, name, form, filters, **named, **more)
@@ -141,7 +143,7 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[str]:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
-    """Return one chart; `dataset`, `a` and `b` name the configuration, `theme` is light or dark, `width` column or page."""
+    """Return one chart; `of` (its data set), `a` and `b` name the configuration, `theme` is light or dark, `width` column or page."""
     theme, width = theme_of(request), request.GET.get("width", "column")
     if name not in PICTURES or width not in WIDTHS:
         raise Http404(f"no picture {name}, or none {width} wide")
@@ -161,7 +163,7 @@ def _configuration_named(numbers: dict[str, Any], query: QueryDict) -> dict[str,
 
     Raises: Http404 where there is none, or the filters leave it out.
     """
-    named = {"dataset": query.get("dataset"), "system_a": query.get("a"), "system_b": query.get("b")}
+    named = {"dataset": query.get("of"), "system_a": query.get("a"), "system_b": query.get("b")}
     for one in numbers["configurations"]:
         if named.items() <= one.items():
             return cast("dict[str, Any]", one)

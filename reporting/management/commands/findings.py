@@ -1,15 +1,17 @@
 """`manage.py findings`: the numbers of a study on standard output."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 from django.core.management.base import CommandError
+from django.http import QueryDict
 
 from analysis.ranking.bradley_terry import Ties
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.studies.outcomes import batches_named
+from annotation.models import Rating
 from annotation.studies.services import find_study
-from reporting.findings.asked import epsilon_named, judges_named, similarity_named
-from reporting.findings.study_findings import findings
+from reporting.findings.asked import SEVERAL, SWITCHES, filters_of
+from reporting.findings.study_findings import findings_under
 from reporting.findings.text import as_text
 
 
@@ -21,7 +23,13 @@ class Command(TandemCommand):
         argument("--format", choices=["json", "text"], default="text"),
         argument("--similarity", help="whose separability to bin by, or a run's label (default: computed last)"),
         argument("--batch", action="append", default=[], help="only this batch; may be repeated"),
+        argument("--dataset", action="append", default=[], help="only this data set; may be repeated"),
+        argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
         argument("--judge", action="append", default=[], help="only this judge; may be repeated"),
+        argument("--rater", action="append", default=[], metavar="CODE", help="only this person; may be repeated"),
+        argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes of this stage"),
+        argument("--arm", action="append", default=[], help="only people's HITs of this arm; may be repeated"),
+        argument("--with-excluded", action="store_true", help="count people's ratings that were excluded manually too"),
         argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
         argument("--drop-incomplete", action="store_true", help="leave out rating sets that lack a rating"),
         argument(
@@ -44,16 +52,16 @@ class Command(TandemCommand):
         study = find_study(slug)
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        numbers = findings(
-            study,
-            similarity=similarity_named(study, options["similarity"]),
-            batches=batches_named(study, options["batch"]),
-            drop_incomplete=options["drop_incomplete"],
-            judges=judges_named(study, options["judge"]),
-            question=options["question"],
-            ties=options["ties"],
-            seed=options["seed"],
-            epsilon=epsilon_named(options["epsilon"]),
-            two_way=options["two_way"],
-        )
+        filters = filters_of(study, _query(options))
+        numbers = findings_under(study, replace(filters, seed=options["seed"]))
         self.say_numbers(numbers, options["format"], as_text)
+
+
+def _query(options: dict[str, Any]) -> QueryDict:
+    """Return the options as the parameters of an address."""
+    named = {**options, "system": options["systems"]}
+    query = QueryDict(mutable=True)
+    for name in (*SEVERAL, *SWITCHES, "similarity", "stage", "ties", "question", "epsilon"):
+        given = named[name]
+        query.setlist(name, given if isinstance(given, list) else ["1" if given is True else given or ""])
+    return query

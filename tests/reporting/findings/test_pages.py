@@ -60,7 +60,7 @@ def body(response: Any) -> str:
 
 
 def chart_path(name: str, **query: str) -> str:
-    named = {"dataset": "news", "a": HOSTILE, "b": "=cmd()", **query}
+    named = {"of": "news", "a": HOSTILE, "b": "=cmd()", **query}
     return f"/studies/shown/charts/{name}?{urlencode(named)}"
 
 

@@ -115,7 +115,7 @@ def test_page_is_about_one_question_and_links_the_others(built: Built, client: C
 
 def test_pictures_say_which_question_they_are_about(built: Built, client: Client) -> None:
     client.force_login(build_user("reader", "researcher"))
-    named = {"dataset": "news", "a": "first-system", "b": "second-system", "question": "fluency"}
+    named = {"of": "news", "a": "first-system", "b": "second-system", "question": "fluency"}
     drawn = client.get("/studies/asked/charts/mean-consistency.svg", named).content.decode()
     assert "Which one has more fluency?" in drawn
     advice = client.get("/studies/asked/distinguishable/", {"question": "fluency"}).content.decode()
