@@ -10,7 +10,7 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Study
 from reporting.disagreements.pair_table import PairTable, before_and_after, between_people, from_majority, of_person
-from reporting.findings.asked import filters_of, query_of
+from reporting.findings.asked import datasets_named, filters_of, query_of, raters_named, systems_named
 from reporting.findings.inputs import Filters
 
 JUDGE, PEOPLE, REVISED = KINDS = ("judge", "people", "revised")
@@ -44,23 +44,26 @@ class Asked:
 def asked_of(study: Study, query: QueryDict) -> Asked:
     """Read `kind`, `dataset`, `system` (once or twice), `bin`, `rater` and the filters of findings.
 
-    Raises: UnknownName for an unknown kind, batch, judge, question or similarity, or a bin that is no number.
+    Raises: UnknownName for an unknown name, or a bin that is no number.
     """
     kind, bin_ = query.get("kind", ""), query.get("bin", "")
     if kind and kind not in KINDS:
         raise UnknownName(f"there is no kind of disagreement {kind}; there are: {', '.join(KINDS)}")
-    if bin_ and not (bin_.isascii() and bin_.isdecimal() and len(bin_) < 4):
+    if bin_ and not (bin_.isascii() and bin_.isdecimal() and len(bin_) < 4 and int(bin_)):
         raise UnknownName(f"bins are numbers from 1, not {bin_}")
     shared = query.copy()
     for own in ("dataset", "system", "rater", "stage"):  # choose among the pairs, beside which all votes are shown
         shared.pop(own, None)
+    dataset, rater = query.get("dataset", ""), query.get("rater", "").strip()
+    datasets_named(study, [dataset] if dataset else [])
+    raters_named(study, [rater] if rater else [])
     return Asked(
         filters=filters_of(study, shared),
         kind=kind,
-        dataset=query.get("dataset", ""),
-        systems=tuple(dict.fromkeys(name for name in query.getlist("system") if name)),
+        dataset=dataset,
+        systems=systems_named(study, [name for name in query.getlist("system") if name]) or (),
         bin=int(bin_ or 0),
-        rater=query.get("rater", "").strip(),
+        rater=rater,
     )
 
 
@@ -78,7 +81,12 @@ def sizes(table: PairTable, asked: Asked) -> dict[str, FloatArray]:
 
 
 def chosen(table: PairTable, asked: Asked, apart: dict[str, FloatArray]) -> IntArray:
-    """Return the rows with a disagreement that the filters let through: the largest first, then in the study's order."""
+    """Return the rows with a disagreement that the filters let through: the largest first, then in the study's order.
+
+    Raises: UnknownName for a separability bin that no configuration has.
+    """
+    if asked.bin > table.bins:
+        raise UnknownName(f"there is no separability bin {asked.bin}; there are {table.bins}, numbered from 1")
     fits = [
         asked.dataset in ("", data.dataset) and set(asked.systems) <= set(data.systems) for data in table.configurations
     ]

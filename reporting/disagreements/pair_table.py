@@ -50,6 +50,11 @@ class PairTable:
         return len(self.index)
 
     @property
+    def bins(self) -> int:
+        """The most separability bins of a configuration."""
+        return max((len(one.edges) - 1 for one in self.configurations if one.edges), default=0)
+
+    @property
     def counts(self) -> FloatArray:
         """(n, 3) people's votes for A, a tie and B."""
         place = (self.verdict + 1).astype(np.int64)

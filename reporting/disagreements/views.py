@@ -42,7 +42,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "systems": sorted({name for one in table.configurations for name in one.systems}),
         "chosen_systems": (*asked.systems, "", "")[:2],
         "judges": judge_names(study),
-        "bins": range(1, 1 + max((len(one.edges) - 1 for one in table.configurations), default=0)),
+        "bins": range(1, 1 + table.bins),
         "page": page,
         "rows": _rows(study, asked, table, apart, list(page)),
         "query": asked.query(),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +14,16 @@ from django.utils import timezone
 
 from annotation.models import Annotator, Generation, Instance, Rating, Study
 from reporting.disagreements import reading, views
-from tests.reporting.builders import Built, answer_too, build_configuration, build_study, build_user, judge, rate
+from tests.reporting.builders import (
+    Built,
+    answer_too,
+    build_configuration,
+    build_study,
+    build_user,
+    judge,
+    rate,
+    separate,
+)
 
 pytestmark = [pytest.mark.django_db]
 ADDRESS = "/studies/shown/reports/disagreements/"
@@ -55,13 +65,13 @@ def page_of(study: Study, query: str = "") -> str:
 
 
 def pairs_on(page: str) -> list[str]:
-    return re.findall(r'<strong dir="auto">([^<]*)</strong>', page)
+    return re.findall(r'<h2 dir="auto">([^<]*)</h2>', page)
 
 
 def test_a_pair_opens_with_texts_votes_and_rationales(built: Built) -> None:
     page = page_of(built.study)
     assert pairs_on(page) == ["news-0, pair 0", "news-0, pair 1"]
-    first, second = page.split('<details class="disagreement">')[1:]
+    first, second = page.split('<details class="fold">')[1:]
     assert "people: A 2, tie 0, B 0" in first
     assert "<bdi>direct</bdi>: B" in " ".join(first.split())
     assert "size 1.00" in first
@@ -85,14 +95,34 @@ def test_filters_are_in_the_address(built: Built) -> None:
     assert pairs_on(page_of(study, "?kind=people")) == ["news-0, pair 1"]
     assert pairs_on(page_of(study, "?kind=judge")) == ["news-0, pair 0"]
     assert pairs_on(page_of(study, "?rater=cat")) == []
-    assert pairs_on(page_of(study, "?dataset=none")) == []
     assert pairs_on(page_of(study, "?judge=direct&dataset=news&system=%3Dcmd()")) == [
         "news-0, pair 0",
         "news-0, pair 1",
     ]
-    client = client_of(study=study)
-    for wrong in ("?kind=other", "?bin=one", "?judge=none", "?batch=none", "?bin=%C2%B2"):
-        assert client.get(f"{ADDRESS}{wrong}").status_code == 404, wrong
+
+
+def test_unknown_names_and_numbers_are_said_to_be_unknown(built: Built) -> None:
+    separate(built, [(0.5, 0.6, 0.1), (0.5, 0.5, 0.4)], [0.9, 0.1])
+    study, client = built.study, client_of(study=built.study)
+    assert len(pairs_on(page_of(study, "?bin=1") + page_of(study, "?bin=4"))) == 2
+    for wrong in ("kind=other", "bin=one", "bin=0", "bin=%C2%B2", "judge=none", "batch=none"):
+        assert client.get(f"{ADDRESS}?{wrong}").status_code == 404, wrong
+    for wrong, said in {
+        "dataset=none": "study shown has no data set none; it has: news",
+        "system=none": "study shown has no system none",
+        "bin=5": "there is no separability bin 5; there are 4",
+        "rater=none": "study shown has no rater none",
+    }.items():
+        answer: Any = client.get(f"{ADDRESS}?{wrong}")
+        assert answer.status_code == 404, wrong
+        assert said in answer.content.decode()
+
+
+def test_each_pair_has_a_heading_below_the_page_s(built: Built) -> None:
+    levels = [int(level) for level in re.findall(r"<h([1-6])", page_of(built.study))]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert levels.count(2) == 2
 
 
 def test_pages_keep_the_filters_and_cost_a_fixed_number_of_queries(

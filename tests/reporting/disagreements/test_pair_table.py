@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.core.errors import UnknownName
 from reporting.disagreements.choosing import Asked, chosen, sizes
 from reporting.disagreements.pair_table import (
     PairTable,
@@ -104,7 +105,9 @@ def test_the_largest_come_first_then_the_order_of_the_study() -> None:
     assert rows(kind="revised") == []
     assert {one[0] for one in rows(systems=("zoo",))} == {"mail"}
     assert rows(systems=("one", "zoo")) == []
-    assert rows(dataset="none such") == rows(rater="nobody") == rows(bin=2) == []
+    assert rows(dataset="none such") == rows(rater="nobody") == []
+    with pytest.raises(UnknownName, match="no separability bin 2; there are 0"):
+        rows(bin=2)
     assert rows(kind="people", rater="c", dataset="news") == [("news", 0, 0), ("news", 1, 1), ("news", 2, 0)]
     assert rows(kind="people", rater="b", dataset="news")[0] == ("news", 2, 0)
     wanted = Asked(replace(Filters(), judges=("old",)), kind="judge")
