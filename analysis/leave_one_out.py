@@ -30,7 +30,7 @@ class Votes:
 class VoteShares:
     """Per vote beside another person's, the share of the other people who gave it, and who gave the judge's verdict.
 
-    unit, who     : (n,) unit and person of the vote
+    unit, who     : (n,) unit and person of the vote; verdict : (n,) the vote, of -1, 0, +1
     person, judge : (n,) in [0, 1], 0 where `counted` is false
     counted       : (n,) whether the judge has a verdict on the unit
     equal         : (n,) 1 where a counted vote is the judge's verdict, else 0
@@ -38,6 +38,7 @@ class VoteShares:
 
     unit: IntArray
     who: IntArray
+    verdict: FloatArray
     person: FloatArray
     judge: FloatArray
     counted: BoolArray
@@ -90,6 +91,7 @@ def vote_shares(judge: npt.ArrayLike, people: npt.ArrayLike | Votes) -> VoteShar
     return VoteShares(
         unit=unit,
         who=votes.person[beside],
+        verdict=votes.verdict[beside],
         person=np.where(counted, counts[unit, given] - 1, 0) / others,
         judge=np.where(counted, counts[unit, code] - equal, 0) / others,
         counted=counted,
@@ -105,6 +107,24 @@ def shares_by_instance(
     if codes.shape != (votes.n_units,):
         raise ShapeError(f"need one instance for each of {votes.n_units} units, got shape {codes.shape}")
     return vote_shares(judge, votes), codes
+
+
+def shares_elsewhere(verdict: npt.ArrayLike, instance: npt.ArrayLike) -> FloatArray:
+    """Share of the votes on other instances that are the same as each vote: what people's agreement would be by chance.
+
+    As chance in Scott's π, the sum over verdicts of their squared shares, but that a vote meets none on its own instance,
+    which would raise chance where there are few.
+
+    verdict  : (n,) of -1, 0, +1; instance : (n,) integer codes
+    returns  : (n,) in [0, 1]; NaN where there is no other instance
+    raises   : ShapeError, UnknownValue
+    source   : Scott 1955, Reliability of content analysis: the case of nominal scale coding, Public Opinion Quarterly 19
+    """
+    given = (verdict_array(verdict) + 1).astype(np.int64)
+    _, place = np.unique(code_array("instance", instance), return_inverse=True)
+    counts = np.bincount(3 * place + given, minlength=3 * (place.max(initial=-1) + 1)).reshape(-1, 3)
+    elsewhere = counts.sum(axis=0) - counts
+    return ratio(np.stack([elsewhere[place, given], elsewhere.sum(axis=1)[place]], axis=1))
 
 
 def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:

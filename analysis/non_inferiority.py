@@ -7,10 +7,11 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import cluster_sums, ratio
+from analysis.bootstrap import mean_rows
 from analysis.errors import ShapeError, UnknownValue
-from analysis.jackknife import MIN_CLUSTERS, jackknife_variance, mean_bounds, student_quantile, two_way_variance
-from analysis.leave_one_out import Votes, VoteShares, shares_by_instance
+from analysis.intervals import mean_interval, ratio_spread
+from analysis.jackknife import MIN_CLUSTERS, Bounds, student_quantile
+from analysis.leave_one_out import Votes, VoteShares, shares_by_instance, shares_elsewhere
 from analysis.refusal import Refusal, too_few
 from analysis.types import IntArray, code_array
 
@@ -26,6 +27,8 @@ class NonInferiority:
     standard_error                   : of the difference, NaN for fewer than two instances
     judge_agreement, people_agreement: shares on the same votes: equal to the judge's verdict; among the other people, equal
                                        to the vote
+    people_by_chance                 : `leave_one_out.shares_elsewhere`, averaged over the same votes
+    people_above_chance              : interval of people_agreement - people_by_chance
     n_votes, n_instances, n_people   : what they rest on
     without_judge                    : votes beside others' on units without a verdict of the judge; left out
     passes                           : whether low > -margin; None if refused
@@ -39,6 +42,8 @@ class NonInferiority:
     standard_error: float
     judge_agreement: float
     people_agreement: float
+    people_by_chance: float
+    people_above_chance: Bounds
     n_votes: int
     n_instances: int
     n_people: int
@@ -59,6 +64,8 @@ def non_inferiority(
 ) -> NonInferiority:
     """Test whether a judge agrees with people as well as they do with one another, but for a margin.
 
+    Where people themselves agree by chance, any judge agrees as well: only a loss beyond the margin is a result there.
+
     Per vote: 1 if it is the judge's verdict, else 0, less the share of the other people on the unit who gave it. The
     mean over votes is the difference; its interval is Student's t on the jackknife over instances.
 
@@ -67,7 +74,8 @@ def non_inferiority(
     margin   : greatest loss of agreement to accept, as ε of `alternative_annotator_test`
     level    : of the two-sided interval
     two_way  : whether the interval is over instances and people, for few people who rated many instances each
-    returns  : `NonInferiority`, with a `Refusal` below five instances (two ways: or people)
+    returns  : `NonInferiority`, with a `Refusal` below five instances (two ways: or people), and unless the interval of
+               people's agreement less chance lies above 0
     raises   : ShapeError, UnknownValue; AnalysisError for a level outside (0, 1)
     source   : Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials (CONSORT), JAMA 308;
                `jackknife.two_way_variance` for two ways
@@ -150,26 +158,32 @@ def _test(shares: VoteShares, codes: IntArray, *, margin: float, level: float, t
         raise UnknownValue(f"a margin is not negative, got {margin}")
     votes = shares.at(shares.counted)
     instance, person = codes[votes.unit], votes.who
-    rows = np.stack([votes.equal - votes.person, np.ones(len(instance))], axis=1)
-    instances = cluster_sums(rows, instance)
     n_people = len(np.unique(person))
-    variance = two_way_variance(rows, instance, person) if two_way else jackknife_variance(instances)
-    clusters = min(len(instances), n_people) if two_way else len(instances)
-    difference = float(ratio(rows.sum(axis=0)))
-    error = float(np.sqrt(variance))
-    bounds = mean_bounds(difference, error, clusters, floor=-1, ceiling=1, level=level)
-    refusal = too_few("instances", len(instances), MIN_CLUSTERS) or too_few("people", clusters, MIN_CLUSTERS)
+    clusters = person if two_way else None
+    gap = ratio_spread(mean_rows(votes.equal - votes.person), instance, clusters)
+    expected = shares_elsewhere(votes.verdict, instance)
+    by_chance = float(expected.mean()) if len(instance) else np.nan
+    # A vote enters chance twice, as one that meets others and as one that is met.
+    above = ratio_spread(mean_rows(votes.person - 2 * expected + by_chance), instance, clusters)
+    bounds, above_chance = (mean_interval(one, floor=-1, level=level) for one in (gap, above))
+    refusal = too_few("instances", gap.instances, MIN_CLUSTERS)
+    if two_way and (refusal := refusal or too_few("people", n_people, MIN_CLUSTERS)):
+        bounds, above_chance = (replace(one, low=np.nan, high=np.nan) for one in (bounds, above_chance))
+    if above_chance.low <= 0 and bounds.high >= -margin:
+        refusal = Refusal("chance")
     return NonInferiority(
         margin=margin,
-        difference=difference,
+        difference=gap.value,
         low=bounds.low,
         high=bounds.high,
         level=level,
-        standard_error=error,
+        standard_error=gap.error,
         judge_agreement=float(votes.equal.mean()) if len(instance) else np.nan,
         people_agreement=float(votes.person.mean()) if len(instance) else np.nan,
+        people_by_chance=by_chance,
+        people_above_chance=above_chance,
         n_votes=len(instance),
-        n_instances=len(instances),
+        n_instances=gap.instances,
         n_people=n_people,
         without_judge=shares.without_judge,
         two_way=two_way,

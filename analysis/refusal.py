@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 REFUSALS = {
-    "people": "{found} people, {needed} needed",
-    "instances": "{found} instances, {needed} needed",
+    "people": "{found} of the {needed} people needed",
+    "instances": "{found} of the {needed} instances needed",
     "selection": "the instances that people rated are no random draw",
+    "chance": "people are not shown to agree more than by chance",
     "sequence": "a more separable bin did not pass",
 }
 
@@ -15,7 +16,7 @@ REFUSALS = {
 class Refusal:
     """Why there is no answer; `found` and `needed` count people or instances."""
 
-    what: Literal["people", "instances", "selection", "sequence"]
+    what: Literal["people", "instances", "selection", "chance", "sequence"]
     found: int = 0
     needed: int = 0
 

@@ -69,6 +69,7 @@ PHRASES = (
         "not every configuration has its separability computed with one and the same similarity, model and draws"
     ),
     gettext_noop("nothing to measure yet"),
+    gettext_noop("people are not shown to agree more than by chance"),
     gettext_noop("separability has not been computed"),
     gettext_noop("the chance of {0} rated instances is not recorded, or their HITs record different ones"),
     gettext_noop("the families of systems are not given"),
@@ -77,9 +78,9 @@ PHRASES = (
     gettext_noop("the instances that people rated are no random draw"),
     gettext_noop("undefined: no pair has votes of two people, or all those votes are alike"),
     gettext_noop("without this person's votes other systems are connected by comparisons"),
-    gettext_noop("{0} instances, {1} needed"),
+    gettext_noop("{0} of the {1} instances needed"),
+    gettext_noop("{0} of the {1} people needed"),
     gettext_noop("{0} matchups have no separability and are in no bin"),
-    gettext_noop("{0} people, {1} needed"),
     gettext_noop(
         "{0} people gave {1}% of the ratings: intervals over instances alone say nothing of other people, those over "
         "instances and raters do"

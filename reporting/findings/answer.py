@@ -8,14 +8,14 @@ from analysis.planning import instances_needed
 from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer_text import english
+from reporting.findings.verdicts import OUT_OF_REACH
 
 Findings = Mapping[str, Any]
 Sentence = dict[str, Any]
 LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 MOST_SENTENCES = 6
-OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 # From the best verdict on a judge down; see reporting.findings.verdicts.
-VERDICTS = ("everywhere", "from", "overall", "overall_only", "open", "few", "worse", "nothing")
+VERDICTS = ("everywhere", "from", "overall", "overall_only", "open", "few", "chance", "worse", "nothing")
 MAY_REPLACE = VERDICTS[:4]
 
 

@@ -105,13 +105,16 @@ def _alternative_annotator(found: AlternativeAnnotatorTest, people: Sequence[str
 
 def _non_inferiority(found: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
     basis = Basis(found.n_votes, "votes", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
-    bounds = Bounds(found.low, found.high, found.level, found.n_instances)
+
+    def estimate(value: float, bounds: Bounds) -> Estimate:
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_CLUSTERS)
+
     return {
-        "difference": estimate_with_bounds(
-            found.difference, bounds, basis, settings, found.n_instances, least=MIN_CLUSTERS
-        ),
+        "difference": estimate(found.difference, Bounds(found.low, found.high, found.level, found.n_instances)),
         "judge_agreement": number(found.judge_agreement),
         "people_agreement": number(found.people_agreement),
+        "people_by_chance": number(found.people_by_chance),
+        "people_above_chance": estimate(found.people_agreement - found.people_by_chance, found.people_above_chance),
         "n_people": found.n_people,
         "passes": found.passes,
         "needed": needed,

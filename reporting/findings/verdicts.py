@@ -14,8 +14,9 @@ from analysis.non_inferiority import NonInferiority, instances_to_pass
 from analysis.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
 from reporting.core.estimates import number
 
-Status = Literal["nothing", "few", "passes", "worse", "open"]
+Status = Literal["nothing", "few", "passes", "worse", "chance", "open"]
 Values = dict[str, Any]
+OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
 RULES = {
     "everywhere": gettext_noop("May replace a single rater, whatever the separability (ε = %(epsilon)s)."),
@@ -33,17 +34,29 @@ RULES = {
         "Not shown that it may replace a single rater: its agreement with people differs from theirs with one another by "
         "%(difference)s [%(low)s, %(high)s], which is not surely above −ε = −%(epsilon)s."
     ),
+    "chance": gettext_noop(
+        "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
+        "(%(agreement)s; by chance %(by_chance)s), so that nothing can be said to stand in for them."
+    ),
     "few": gettext_noop("Cannot be told whether it may replace a single rater."),
     "nothing": gettext_noop("Cannot be told: no pair has votes of two people and a verdict of this judge."),
 }
 UNTESTED = gettext_noop("Nothing is known from separability %(low)s to %(high)s: no votes of two people.")
 NEXT_BIN = {  # the first bin from the top that does not pass
     "worse": gettext_noop("From separability %(low)s to %(high)s its agreement is worse by more than ε."),
+    "chance": gettext_noop(
+        "From separability %(low)s to %(high)s people are not shown to agree more than by chance, so that nothing can be "
+        "said to stand in for them."
+    ),
     "needs": gettext_noop("Below %(high)s it cannot be told: %(instances)s, about %(needed)s would do."),
+    "far": gettext_noop(
+        "Below %(high)s it cannot be told: %(instances)s, and it would take over %(times)s times as many."
+    ),
     "hopeless": gettext_noop("Below %(high)s it cannot be told: %(instances)s, and more would hardly show it."),
 }
 MORE = {  # about all instances together
     "needs": gettext_noop("With %(instances)s it is open; about %(needed)s would do."),
+    "far": gettext_noop("With %(instances)s it is open, and it would take over %(times)s times as many."),
     "hopeless": gettext_noop("With %(instances)s it is open, and more would hardly show it."),
 }
 ALTERNATIVE = {
@@ -54,8 +67,8 @@ ALTERNATIVE = {
         "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people."
     ),
     "few": gettext_noop(
-        "The alternative-annotator test gives no verdict: %(tested)s people rated %(min_instances)s instances or more, "
-        "and it takes %(min_people)s."
+        "The alternative-annotator test gives no verdict: of the %(min_people)s people with %(min_instances)s instances or "
+        "more that it takes, it has %(tested)s."
     ),
     "nobody": gettext_noop(
         "The alternative-annotator test gives no verdict: nobody rated more than %(most)s instances."
@@ -86,13 +99,15 @@ def shown(
     status: Status
     if not found.n_votes:
         status = "nothing"
-    elif found.low > -found.margin:  # of a bin after one that did not pass too
-        status = "passes"
     elif found.high < -found.margin:
         status = "worse"
+    elif found.people_above_chance.low <= 0:
+        status = "chance"
+    elif found.low > -found.margin:  # of a bin after one that did not pass too
+        status = "passes"
     else:
         status = "few" if few else "open"
-    return Shown(status, found.n_instances, None if status == "passes" else needed, low, high)
+    return Shown(status, found.n_instances, None if status in ("passes", "chance") else needed, low, high)
 
 
 def verdict(overall: NonInferiority, bins: Sequence[Shown], alternative: AlternativeAnnotatorTest) -> dict[str, Any]:
@@ -112,6 +127,8 @@ def verdict(overall: NonInferiority, bins: Sequence[Shown], alternative: Alterna
         "difference": number(overall.difference),
         "low": number(overall.low),
         "high": number(overall.high),
+        "agreement": number(overall.people_agreement),
+        "by_chance": number(overall.people_by_chance),
         "instances": whole.n,
     }
     if rule in ("from", "everywhere"):
@@ -124,8 +141,8 @@ def verdict(overall: NonInferiority, bins: Sequence[Shown], alternative: Alterna
     values["alternative"] = _alternative(alternative)
     with translation.override("en"):
         text = verdict_text(rule, values)
-    until = values.get("needed")
-    return {"rule": rule, "values": values, "text": text, **({"until": until} if until else {})}
+    until = {"until": values["needed"]} if undecided is not None and _hope(undecided.n, values) == "needs" else {}
+    return {"rule": rule, "values": values, "text": text, **until}
 
 
 def _rule(whole: Shown, above: bool, stop: Shown | None) -> str:
@@ -137,6 +154,14 @@ def _rule(whole: Shown, above: bool, stop: Shown | None) -> str:
     if whole.status == "passes":
         return "overall" if stop is None else "overall_only"
     return whole.status
+
+
+def _hope(instances: int, values: Values) -> Literal["needs", "far", "hopeless"]:
+    """Return what more instances would do, where there are so many."""
+    needed = values.get("needed")
+    if needed is None:
+        return "hopeless"
+    return "needs" if needed <= OUT_OF_REACH * instances else "far"
 
 
 def _alternative(found: AlternativeAnnotatorTest) -> Values:
@@ -153,13 +178,12 @@ def verdict_text(rule: str, values: Values) -> str:
     """Return a verdict's sentences in the active language."""
     sentences = [_(RULES[rule]) % _shown_values(values)]
     sentences += [_(UNTESTED) % _shown_values(gap) for gap in values.get("untested", [])]
-    hope = "hopeless" if values.get("needed") is None else "needs"
+    stop = {**values, **values.get("next_bin", {}), "times": OUT_OF_REACH}
+    hope = _hope(stop.get("instances", 0), values)
     if "next_bin" in values:
-        next_bin = {**values["next_bin"], "needed": values.get("needed")}
-        words = NEXT_BIN.get(next_bin["status"], NEXT_BIN[hope])
-        sentences.append(_(words) % _shown_values(next_bin))
+        sentences.append(_(NEXT_BIN.get(stop["status"], NEXT_BIN[hope])) % _shown_values(stop))
     elif "needed" in values:
-        sentences.append(_(MORE[hope]) % _shown_values(values))
+        sentences.append(_(MORE[hope]) % _shown_values(stop))
     if alternative := values["alternative"]["rule"]:
         sentences.append(_(ALTERNATIVE[alternative]) % values["alternative"])
     return " ".join(sentences)

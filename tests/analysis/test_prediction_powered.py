@@ -170,7 +170,7 @@ def test_weighted_plain_estimate_by_hand(rng):
 def test_nineteen_rated_instances_give_a_reason_and_twenty_an_estimate(rng):
     assert prediction_powered_win_rate(*study(rng, n=20)).refusal is None
     refused = prediction_powered_win_rate(*study(rng, n=19))
-    assert str(refused.refusal) == "19 instances, 20 needed"
+    assert str(refused.refusal) == "19 of the 20 instances needed"
     assert np.isnan([refused.estimate, refused.low, refused.effective_n, refused.saved, refused.coefficient]).all()
     assert not np.isnan([refused.plain.estimate, refused.plain.low]).any()
 

@@ -27,7 +27,7 @@ def compute(
 
 
 def crowd(
-    seed: int = 0, *, instances: int = 40, people: int = 4, skill: float = 0.7, judge_skill: float = 0.9, sign: int = 1
+    seed: int = 0, *, instances: int = 40, people: int = 4, skill: float = 0.8, judge_skill: float = 0.9, sign: int = 1
 ) -> tuple[list[Row], list[tuple[int, int, float | None]]]:
     """Two pairs an instance, rated by all; `sign` mirrors the systems."""
     rng = np.random.default_rng(seed)
@@ -174,14 +174,14 @@ def test_nineteen_rated_instances_are_too_few() -> None:
     rows, judged = crowd(people=1)
     few = [row for row in rows if row[0] < 19]
     (powered,) = compute(configuration_data(few, {"j": judged}, instances=40))[0]["prediction_powered"]
-    assert powered["why"] == "19 instances, 20 needed"
+    assert powered["why"] == "19 of the 20 instances needed"
 
 
 def test_nothing_rated_gives_reasons() -> None:
     (found,) = compute(configuration_data([], {"j": [(0, 0, 1.0)]}, instances=3), separability=[0.0, 0.5, 1.0])
     assert found["verdict"]["rule"] == "nothing"
     assert found["non_inferiority"]["overall"]["difference"]["why"] == "no pair has votes of two people and a verdict"
-    assert found["alternative_annotator"]["why"] == "0 people, 3 needed"
+    assert found["alternative_annotator"]["why"] == "0 of the 3 people needed"
     assert found["prediction_powered"][0]["plain"]["why"] == "no instance has votes of people and a verdict"
     assert compute(configuration_data([], {}, instances=0)) == []
     assert compute() == []

@@ -78,7 +78,7 @@ def test_each_measure_has_its_place_on_the_page(pages: dict[str, str]) -> None:
     assert own["left"][1] == "gpt"
     assert own["left"][-1] == "prefers its own family less than people do"  # it always takes A, and GPT is B
     assert own["right"][2] == "— the family of the judge's model is not given"
-    assert [row[-1] for row in rows_of(page, "alternative")[1:]] == ["0 people, 3 needed"] * 2
+    assert [row[-1] for row in rows_of(page, "alternative")[1:]] == ["0 of the 3 people needed"] * 2
     assert len(rows_of(page, "powered")) == 1 + 4
     assert len(rows_of(page, "position-totals")) == 1 + 3
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
@@ -128,7 +128,7 @@ def test_phrases_of_the_findings_are_in_the_catalogue(pages: dict[str, str], db:
 def test_phrases_keep_their_numbers_in_any_language() -> None:
     with translation.override("de"):
         assert said("no interval: fewer than 5 instances") == "kein Intervall: weniger als 5 Instanzen"
-        assert said("14 instances, 20 needed") == "Instanzen: 14, nötig sind 20"
+        assert said("14 of the 20 instances needed") == "14 von 20 nötigen Instanzen"
         assert said("a reason with 2 words {0}") == "a reason with 2 words {0}"
         assert said("of no catalogue: 7") == "of no catalogue: 7"
         assert said("") == ""

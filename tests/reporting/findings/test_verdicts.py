@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from django.utils import translation
 
+from analysis.jackknife import Bounds
 from analysis.non_inferiority import NonInferiority
-from analysis.refusal import too_few
+from analysis.refusal import Refusal, too_few
 from analysis.replacement import AlternativeAnnotatorTest, PersonTest
 from reporting.findings.verdicts import Shown, shown, verdict, verdict_text
 
@@ -15,9 +16,12 @@ NAN = float("nan")
 EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
 
 
-def measured(difference: float = 0.0, low: float = -0.05, high: float = 0.05, n: int = 50) -> NonInferiority:
-    """Build what a test over n instances found; without an interval below five."""
+def measured(
+    difference: float = 0.0, low: float = -0.05, high: float = 0.05, n: int = 50, *, above: float = 0.02
+) -> NonInferiority:
+    """Build what a test over n instances found; without an interval below five. `above` is the lower limit above chance."""
     few = n < 5
+    chance = above <= 0 and not few
     return NonInferiority(
         margin=0.1,
         difference=difference if n else NAN,
@@ -27,17 +31,20 @@ def measured(difference: float = 0.0, low: float = -0.05, high: float = 0.05, n:
         standard_error=(high - low) / 4 if n > 1 else NAN,
         judge_agreement=0.6,
         people_agreement=0.6,
+        people_by_chance=0.5,
+        people_above_chance=Bounds(NAN if few else above, NAN if few else 0.2 - above, 0.95, n),
         n_votes=6 * n,
         n_instances=n,
         n_people=9,
         without_judge=0,
         two_way=False,
-        passes=None if few else low > -0.1,
-        refusal=too_few("instances", n, 5),
+        passes=None if few or chance else low > -0.1,
+        refusal=Refusal("chance") if chance else too_few("instances", n, 5),
     )
 
 
-PASSES, OPEN, WORSE = measured(), measured(-0.03, -0.2, 0.14), measured(-0.3, -0.4, -0.2)
+PASSES, OPEN, WORSE = measured(), measured(-0.03, -0.15, 0.09), measured(-0.3, -0.4, -0.2)
+CHANCE = measured(above=-0.01)
 FEW, NOTHING, HOPELESS = measured(n=3), measured(n=0), measured(-0.15, -0.3, 0.0)
 
 
@@ -83,6 +90,13 @@ def decide(overall: NonInferiority, *bins: NonInferiority, alternative: Alternat
         ("worse", WORSE, []),
         ("open", OPEN, [OPEN] * 5),
         ("open", HOPELESS, []),
+        ("from", CHANCE, [CHANCE, CHANCE, PASSES, PASSES, PASSES]),
+        ("from", PASSES, [PASSES, PASSES, PASSES, CHANCE, PASSES]),
+        ("overall_only", PASSES, [PASSES, PASSES, PASSES, PASSES, CHANCE]),
+        ("chance", CHANCE, [PASSES, PASSES, PASSES, PASSES, CHANCE]),
+        ("chance", CHANCE, []),
+        ("chance", measured(-0.03, -0.2, 0.14, above=0.0), []),
+        ("worse", measured(-0.3, -0.4, -0.2, above=-0.01), []),
         ("few", FEW, [FEW, NOTHING, NOTHING, NOTHING, FEW]),
         ("nothing", NOTHING, [NOTHING] * 5),
         ("nothing", NOTHING, []),
@@ -109,6 +123,35 @@ def test_words_of_a_judge_who_may_replace_from_some_separability_up() -> None:
         "The alternative-annotator test gives no verdict: nobody rated more than 22 instances."
     )
     assert (found["values"]["from"], found["until"]) == (0.4, needed)
+
+
+def test_words_where_people_agree_by_chance() -> None:
+    found = decide(CHANCE)
+    assert found["text"].startswith(
+        "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
+        "(0.60; by chance 0.50), so that nothing can be said to stand in for them. The alternative-annotator test"
+    )
+    assert "until" not in found
+    below = decide(PASSES, PASSES, CHANCE, PASSES)
+    assert below["text"].startswith(
+        "May replace a single rater above separability 0.80 (ε = 0.10). From separability 0.60 to 0.80 people are not shown "
+        "to agree more than by chance, so that nothing can be said to stand in for them."
+    )
+    assert "until" not in below
+
+
+@pytest.mark.parametrize(("low", "needed"), [(-0.15, True), (-0.5, False)])
+def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
+    wide = measured(-0.03, low, -low - 0.06)
+    words = f"about {shown(wide).needed} would do." if needed else "and it would take over 10 times as many."
+    for found, beginning in (
+        (decide(wide), "With 50 instances it is open"),
+        (decide(OPEN, wide, PASSES), "Below 0.80 it cannot be told: 50 instances"),
+    ):
+        assert beginning in found["text"]
+        assert words in found["text"]
+        assert ("until" in found) is needed
+    assert shown(wide).needed is not None
 
 
 def test_too_small_a_bin_is_planned_by_the_spread_of_all() -> None:
@@ -148,7 +191,10 @@ def test_bins_without_votes_are_named() -> None:
     [
         (people((40, 0.01), (40, 0.02), (40, 0.5)), "test passes: the judge holds up against 2 of 3 people."),
         (people((40, 0.01), (40, 0.6), (40, 0.5)), "does not pass: the judge holds up against 1 of 3 people."),
-        (people((40, 0.01), (31, 0.6), (29, NAN)), "no verdict: 2 people rated 30 instances or more, and it takes 3."),
+        (
+            people((40, 0.01), (31, 0.6), (29, NAN)),
+            "no verdict: of the 3 people with 30 instances or more that it takes, it has 2.",
+        ),
         (NOBODY, "gives no verdict: nobody rated more than 22 instances."),
     ],
 )
