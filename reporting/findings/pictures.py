@@ -12,6 +12,7 @@ from annotation.core.aggregates import grouped
 from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec
 from reporting.core.pictures import picture
+from reporting.core.raters import PEOPLE
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
 from reporting.findings.charts.common import WHY, for_page, interval_note
 
@@ -276,6 +277,9 @@ def figure(
     if why := spec.get("usermeta", {}).get(WHY):
         return {"caption": str(kind.caption), "why": why}
     people = [one["raters"][0] for one in configurations]
+    # Over all configurations an instance counts once, whatever the number of systems compared on it.
+    pooled = [one for one in found["pooled"]["fully_consistent"] if one["rater"] == PEOPLE]
+    sets = pooled if name in OF_STUDY else [one["mean_consistency"] for one in people]
     left_out = sum(number for one in people for number in one["exclusions"].values())
     parts = [
         str(kind.caption),
@@ -283,7 +287,7 @@ def figure(
         _("People: n = %(ratings)s ratings on %(instances)s instances.")
         % {
             "ratings": sum(one["ratings"] for one in people),
-            "instances": sum(one["mean_consistency"].get("n_instances") or 0 for one in people),
+            "instances": sum(one.get("n_instances") or 0 for one in sets),
         },
         *([_("Left out: %(number)s ratings.") % {"number": left_out}] if left_out else []),
         *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),

@@ -10,7 +10,7 @@ from reporting.findings.charts.common import (
     first_series,
     interval_notes,
     nothing,
-    short_names,
+    rater_names,
     study_notes,
 )
 from reporting.findings.charts.dots import dot_rows, point
@@ -42,7 +42,7 @@ def position(found: Findings, theme: str) -> Spec:
     """Points: the share of verdicts for the text shown first, by rater and configuration."""
     everyone = dict.fromkeys(one["rater"] for each in found["configurations"] for one in each["raters"])
     raters, more = first_series(list(everyone))
-    names = short_names(raters, 40)
+    names = rater_names(raters, 40)
     rows = [
         row
         for name, one in _names(found)

@@ -1,7 +1,7 @@
 """What the pictures of findings share: notes below their title, labels of bins and rows, and their form for a paper."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -17,6 +17,7 @@ from reporting.core.charts import (
     shorten,
 )
 from reporting.core.scripted import SCRIPTED
+from reporting.core.words import rater_name
 
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
@@ -122,15 +123,23 @@ def unique(labels: Sequence[str]) -> list[str]:
     return [f"{place}: {label}" for place, label in enumerate(labels, start=1)]
 
 
-def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Return a name of at most so many characters for each name, cut in the middle; different ones for different names."""
-    clean = {name: shorten(name, len(name)) for name in names}
+def short_names(names: Iterable[str], longest: int, shown: Callable[[str], str] = str) -> dict[str, str]:
+    """Return a name of at most so many characters for each name, cut in the middle; different ones for different names.
+
+    shown : how a name is written
+    """
+    clean = {name: shorten(text, len(text)) for name in names for text in [shown(name)]}
     tail = longest // 2
     cut = [
         name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[len(name) - tail :]}"
         for name in clean.values()
     ]
     return dict(zip(clean, unique(cut), strict=True))
+
+
+def rater_names(raters: Iterable[str], longest: int) -> dict[str, str]:
+    """Return short names of raters, as pages write them: a judge's without its prefix."""
+    return short_names(raters, longest, rater_name)
 
 
 def interval_notes(found: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:

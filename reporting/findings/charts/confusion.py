@@ -6,12 +6,14 @@ from django.utils.translation import gettext as _
 
 from reporting.core.charts import Findings, Spec, shorten
 from reporting.core.themes import THEMES
+from reporting.core.words import rater_name
 from reporting.findings.charts.cells import Cell, cells_body
 from reporting.findings.charts.common import (
     column_spec,
     configuration_notes,
     first_of,
     nothing,
+    rater_names,
     short_names,
     study_notes,
     title_of,
@@ -27,7 +29,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     if not raters:
         return nothing(title_of(found), found["raters"][0]["confusion"]["why"], theme)
     shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
-    names, said = short_names(shown, 16), _names()
+    names, said = rater_names(shown, 16), _names()
     cells = [
         Cell(
             f"{names[one['rater']]} (n = {one['confusion']['n']})",
@@ -35,7 +37,13 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
             said[verdict],
             count / max(1, sum(row.values())),
             _scale(theme),
-            {"rater": one["rater"], "majority": given, "verdict": verdict, "count": count, "n": sum(row.values())},
+            {
+                "rater": rater_name(one["rater"]),
+                "majority": given,
+                "verdict": verdict,
+                "count": count,
+                "n": sum(row.values()),
+            },
         )
         for one in raters
         if one["rater"] in names

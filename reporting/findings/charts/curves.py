@@ -17,7 +17,7 @@ from reporting.core.charts import (
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES, Theme
-from reporting.findings.charts.common import PANEL, column_spec, counted_note, interval_notes, short_names
+from reporting.findings.charts.common import PANEL, column_spec, counted_note, interval_notes, rater_names
 
 BIN_FILL = 0.6  # share of a bin's width over which the raters' points are spread
 HEIGHT = 210
@@ -38,7 +38,7 @@ def curves(
     notes = [_("ticks: edges of the bins"), *interval_notes(found, estimates), counted_note(), *notes]
     short = {
         name: f"{label} (n = {sum(estimate['n_instances'] or 0 for _bin, estimate in line)})"
-        for (name, line), label in zip(lines, short_names((name for name, _line in lines), 40).values(), strict=True)
+        for (name, line), label in zip(lines, rater_names((name for name, _line in lines), 40).values(), strict=True)
     }
     bins = [bin_ for _name, line in lines for bin_, _estimate in line]
     edges = sorted({edge for bin_ in bins for edge in (bin_["low"], bin_["high"])})

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from reporting.core.charts import Findings, Spec, shorten
+from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
 from reporting.findings.charts.cells import Cell, cells_body
@@ -14,6 +14,7 @@ from reporting.findings.charts.common import (
     first_series,
     interval_notes,
     nothing,
+    rater_names,
     short_names,
     study_notes,
 )
@@ -38,8 +39,9 @@ def preferences(found: Findings, theme: str) -> Spec:
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
         kinds = {"person": _("people"), "judge": _("judge")}
+        names = rater_names((one["rater"] for one in rankings), MAX_NAME_LENGTH)
         rows = [
-            point(one["rater"], kinds[one["kind"]], row)
+            point(names[one["rater"]], kinds[one["kind"]], row)
             for one in rankings
             for row in one["systems"]
             if row["system"] == systems[0] and row["value"] is not None
@@ -51,7 +53,7 @@ def preferences(found: Findings, theme: str) -> Spec:
         notes = [*interval_notes(found, rows), _("dashed: no preference"), *about_rows, *study_notes(found)]
         return column_spec(body, [title], notes, theme, legend=series)
     raters, more = first_series([one["rater"] for one in rankings])
-    names = short_names(raters, 40)
+    names = rater_names(raters, 40)
     rows = [
         point(system, names[one["rater"]], row)
         for system in systems
@@ -101,8 +103,9 @@ def win_matrix(found: Findings, theme: str) -> Spec:
     names = short_names(systems, 30 if few else 16)
     numbers = {name: names[name] if few else str(place) for place, name in enumerate(systems, start=1)}
     rows = {name: names[name] if few else f"{numbers[name]}  {names[name]}" for name in systems}
+    panels = rater_names(raters, 30)
     cells = [
-        _meeting(one, (system, other), (rows[system], numbers[other]), theme)
+        _meeting(one, panels[one["rater"]], (system, other), (rows[system], numbers[other]), theme)
         for one in matrices
         if one["rater"] in raters
         for system in systems
@@ -113,7 +116,7 @@ def win_matrix(found: Findings, theme: str) -> Spec:
         rows=list(rows.values()),
         columns=list(numbers.values()),
         axis=_("against"),
-        panels=list(short_names(raters, 30).values()),
+        panels=list(panels.values()),
     )
     meaning = _(
         "share of comparisons that the system of the row won, in percent, a tie as half; below it, in how many they met"
@@ -131,11 +134,10 @@ def length_adjusted(found: Findings, theme: str) -> Spec:
     raters, more = first_of(
         [one["rater"] for one in found["length_adjusted"]], max(1, MAX_ROWS // max(1, len(found["configurations"])))
     )
+    names = rater_names(raters, MAX_NAME_LENGTH)
     plain, adjusted = _("as it is"), _("at equal lengths")
     rows = [
-        point(
-            f"{one['system_a']} / {one['system_b']}, {one['dataset']}", series, one[key], panel=shorten(rater["rater"])
-        )
+        point(f"{one['system_a']} / {one['system_b']}, {one['dataset']}", series, one[key], panel=names[rater["rater"]])
         for rater in found["length_adjusted"]
         if rater["rater"] in raters
         for one in rater["configurations"]
@@ -150,14 +152,16 @@ def length_adjusted(found: Findings, theme: str) -> Spec:
     return column_spec(body, [title], notes, theme, legend=[plain, adjusted])
 
 
-def _meeting(matrix: dict[str, Any], systems: tuple[str, str], places: tuple[str, str], theme: str) -> Cell | None:
+def _meeting(
+    matrix: dict[str, Any], panel: str, systems: tuple[str, str], places: tuple[str, str], theme: str
+) -> Cell | None:
     row, column = (matrix["systems"].index(name) for name in systems)
     n = matrix["comparisons"][row][column]
     if not n:
         return None
     wins = matrix["wins"][row][column]
     return Cell(
-        shorten(matrix["rater"], 30),
+        panel,
         *places,
         wins / n,
         THEMES[theme].opposites[::-1],

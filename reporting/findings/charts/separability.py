@@ -4,7 +4,7 @@ from collections import Counter
 
 from django.utils.translation import gettext as _
 
-from reporting.core.charts import Findings, Spec, panels, quantity, shorten
+from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, panels, quantity, shorten
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
     PANEL,
@@ -15,9 +15,9 @@ from reporting.findings.charts.common import (
     first_of,
     interval_notes,
     nothing,
+    rater_names,
     reason,
     separability_axis,
-    short_names,
     study_notes,
     title_of,
 )
@@ -66,7 +66,7 @@ def consistency_of_matchups(found: Findings, theme: str) -> Spec:
     separability = found["separability"]
     values = separability["values"] if separability else {}
     drawn, more = first_of([rater["rater"] for rater in found["raters"]], MAX_PANELS)
-    names = short_names(drawn, 16)
+    names = rater_names(drawn, 16)
     rows = [
         {
             "rater": names[rater["rater"]],
@@ -117,7 +117,8 @@ def agreement_by_bin(found: Findings, theme: str) -> Spec:
 
 def fully_consistent(found: Findings, theme: str) -> Spec:
     """Points: the share of rating sets that are fully consistent, by rater."""
-    rows = [point(one["rater"], "", one) for one in found["pooled"]["fully_consistent"] if one["value"] is not None]
+    shares = {one["rater"]: one for one in found["pooled"]["fully_consistent"] if one["value"] is not None}
+    rows = [point(name, "", shares[rater]) for rater, name in rater_names(shares, MAX_NAME_LENGTH).items()]
     title = _("Fully consistent rating sets")
     if not rows:
         return nothing(title, _("no rating set yet"), theme)

@@ -13,9 +13,9 @@ from reporting.findings.charts.common import (
     column_spec,
     configuration_notes,
     nothing,
+    rater_names,
     reason,
     separability_axis,
-    short_names,
     title_of,
 )
 
@@ -55,7 +55,7 @@ def with_sets(found: Findings) -> list[dict[str, Any]]:
 
 def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: str) -> Spec:
     drawn = with_sets(found)
-    short = short_names((rater["rater"] for rater in drawn), 22)
+    short = rater_names((rater["rater"] for rater in drawn), 22)
     rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
     if not rows:
         return nothing(title_of(found), reason(found), theme)

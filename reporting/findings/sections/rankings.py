@@ -101,7 +101,11 @@ def _rank(row: Findings) -> str:
     if row["rank"] is None:
         return "—"
     low, high = row["rank_low"], row["rank_high"]
-    return f"{row['rank']} ({low}–{high})" if low != high else str(row["rank"])
+    return (
+        f"{row['rank']}\N{NO-BREAK SPACE}({low}\N{WORD JOINER}–\N{WORD JOINER}{high})"
+        if low != high
+        else str(row["rank"])
+    )
 
 
 def _notes(main: Findings, named: Mapping[str, Findings]) -> list[str]:

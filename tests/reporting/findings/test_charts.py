@@ -15,11 +15,12 @@ from django.utils import translation
 from reporting.core import charts
 from reporting.core.scripted import SCRIPTED
 from reporting.core.themes import VIRIDIS, between, ink_on, viridis
+from reporting.core.words import rater_name
 from reporting.findings import confusions
 from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
 from reporting.findings.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
-from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw
+from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
 from reporting.findings.separability_bins import Measured, separability_of
 from tests.reporting.findings.arrays import configuration_data
 
@@ -161,7 +162,13 @@ def test_stacks_are_the_distributions(found: Found, measure: str) -> None:
 
     drawn = [(row["rater"], row[measure], row["rating_sets"], row["n"], row["share"]) for row in rows_of(spec)]
     expected = [
-        (rater["rater"], float(value), count, bin_["rating_sets"], count / bin_["rating_sets"] if count else 0.0)
+        (
+            rater_name(rater["rater"]),
+            float(value),
+            count,
+            bin_["rating_sets"],
+            count / bin_["rating_sets"] if count else 0.0,
+        )
         for rater in one["raters"]
         for bin_ in rater["bins"]
         for value, count in (bin_[f"{measure}_distribution"] or {"0.0": 0}).items()
@@ -188,14 +195,14 @@ def test_win_matrix_has_a_cell_for_systems_that_met_and_none_for_others(found: F
         ("two", "three"): (17 / 36, 36),
         ("three", "two"): (19 / 36, 36),
     }
-    assert {row["panel"] for row in rows} == {"people", "judge:direct", "judge:other"}
+    assert {row["panel"] for row in rows} == {"people", "direct", "other"}
 
 
 def test_confusion_has_counts_and_shares_of_every_rater(found: Found) -> None:
     raters = found["configurations"][0]["raters"]
     rows = rows_of(spec_of("confusion", found))
     assert {(row["rater"], row["majority"], row["verdict"]): row["count"] for row in rows} == {
-        (rater["rater"], given, verdict): count
+        (rater_name(rater["rater"]), given, verdict): count
         for rater in raters
         for given, row in rater["confusion"]["by_majority"].items()
         for verdict, count in row.items()
@@ -203,9 +210,7 @@ def test_confusion_has_counts_and_shares_of_every_rater(found: Found) -> None:
     }
     # The majority is A on instances 0, 1 and 5, B on the others; each has two pairs, and the judge says A, A, B, B, B, B.
     judge = {
-        (row["majority"], row["verdict"]): (row["count"], row["share"])
-        for row in rows
-        if row["rater"] == "judge:direct"
+        (row["majority"], row["verdict"]): (row["count"], row["share"]) for row in rows if row["rater"] == "direct"
     }
     assert judge == {
         ("a", "a"): (4, 4 / 6),
@@ -404,6 +409,31 @@ def test_a_rater_without_rating_sets_is_not_drawn(found: Found) -> None:
     shown = {**one, "raters": [one["raters"][0], {**one["raters"][1], "rating_sets": 0}]}
     for name in ("consistency-by-bin", "mean-consistency"):
         assert {row["rater"].split()[0] for row in rows_of(draw(name, found, configuration=shown))} == {"people"}
+
+
+def test_captions_count_an_instance_once() -> None:
+    votes, values = [[A, B, A]] * 6, [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]
+    found = study(*(configuration(systems, votes, {}, values) for systems in (("one", "two"), ("two", "three"))))
+
+    def caption(name: str, configurations: list[Found]) -> str:
+        one = configurations[0] if name in OF_CONFIGURATION else None
+        spec = draw(name, found, configuration=one)
+        return str(figure(name, found, spec, configurations, lambda *_form, **_query: "/")["caption"])
+
+    assert "n = 72 ratings on 6 instances" in caption("preferences", found["configurations"])
+    assert "n = 36 ratings on 6 instances" in caption("consistency-by-bin", found["configurations"][:1])
+
+
+def test_judges_have_the_names_of_the_tables(found: Found) -> None:
+    for name in KINDS:
+        assert "judge:" not in json.dumps(rows_of(spec_of(name, found))), name
+    with translation.override("de"):
+        assert "Menschen" in {row["panel"] for row in rows_of(spec_of("win-matrix", found))}
+
+
+def test_a_judge_called_people_stays_apart_from_them() -> None:
+    found = study(configuration(("one", "two"), [[A, B, A]] * 6, {"people": [A] * 6}, [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]))
+    assert {row["panel"] for row in rows_of(draw("win-matrix", found))} == {"1: people", "2: people"}
 
 
 def test_every_picture_is_in_the_documentation() -> None:

@@ -223,7 +223,7 @@ def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
     shown = csv.DictReader(body(client.get(chart_path("position.csv"), headers={"accept-language": "de"})).splitlines())
     assert [(row["name"], row["series"], row["value"]) for row in shown] == [
         ("news", "people", "0.3333333333333333"),
-        ("news", "judge:direct", "1.0"),
+        ("news", "direct", "1.0"),
     ]
     assert body(client.get(chart_path("ratings.csv"))).splitlines() == ["text", "Nothing to draw yet"]  # two systems
 
