@@ -10,9 +10,13 @@ from analysis.bootstrap import Statistic, cluster_sums, ratio
 from analysis.errors import AnalysisError, ShapeError
 from analysis.jackknife import (
     MIN_CLUSTERS,
+    ROUNDING,
     Bounds,
-    beta_quantile,
+    clopper_pearson,
+    effective_clusters,
     jackknife_variance,
+    limits_by_share,
+    may_be_skewed,
     mean_bounds,
     student_quantile,
     student_tail,
@@ -22,7 +26,6 @@ from analysis.types import code_array
 
 MIN_FOR_STATISTIC = 20  # instances, for a statistic that is no mean
 MIN_FOR_BOOTSTRAP = 30
-ROUNDING = 1e-12  # relative
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Spread:
 
     units     : sum of the denominators
     instances : those with a denominator
+    effective : `effective_clusters` of the instances, or of the raters where these are fewer
     raters    : raters with a denominator, where the error is over instances and raters; else None
     """
 
@@ -38,6 +42,7 @@ class Spread:
     error: float
     units: float
     instances: int
+    effective: float
     raters: int | None = None
 
     @property
@@ -58,12 +63,14 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     sums = cluster_sums(table, codes)
     total = sums.sum(axis=0)
     value, instances = float(ratio(total)), int((sums[:, 1] > 0).sum())
-    counted = table[:, 1] > 0
+    effective, counted = effective_clusters(sums[:, 1]), table[:, 1] > 0
     who = np.zeros(len(table), dtype=np.int64) if rater is None else code_array("rater", rater)
-    if len(np.unique(who[counted])) < 2:
-        return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances)
+    by_rater = cluster_sums(table[counted, 1], who[counted])
+    if len(by_rater) < 2:
+        return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances, effective)
     error = math.sqrt(two_way_variance(table[counted], codes[counted], who[counted]))
-    return Spread(value, error, float(total[1]), instances, len(np.unique(who[counted])))
+    effective = min(effective, effective_clusters(by_rater))
+    return Spread(value, error, float(total[1]), instances, effective, len(by_rater))
 
 
 def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, level: float = 0.95) -> Bounds:
@@ -75,29 +82,43 @@ def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, l
     """
     if spread.error == 0 and math.isinf(ceiling - floor):
         return Bounds(np.nan, np.nan, level, spread.clusters)
-    return mean_bounds(spread.value, spread.error, spread.clusters, floor=floor, ceiling=ceiling, level=level)
+    return mean_bounds(
+        spread.value,
+        spread.error,
+        spread.clusters,
+        floor=floor,
+        ceiling=ceiling,
+        level=level,
+        effective=spread.effective,
+    )
 
 
 def two_sided_p_value(spread: Spread) -> float:
-    """p-value of H0: the mean, such as a difference in [-1, 1], is 0, by Student's t.
-
-    Where all clusters are equal, it is the level at which the interval of `mean_bounds` would reach 0.
+    """p-value of H0: the mean, a difference in [-1, 1], is 0: one less the greatest level at which `mean_interval` is without 0.
 
     returns : NaN below five clusters
     """
     if spread.clusters < MIN_CLUSTERS or math.isnan(spread.value + spread.error):
         return np.nan
-    if spread.error > 0:
-        return min(1.0, 2 * student_tail(abs(spread.value) / spread.error, spread.clusters - 1))
-    return min(1.0, 2 * (1 + abs(spread.value)) ** -spread.clusters)
+    if spread.error == 0:
+        return min(1.0, 2 * (1 + abs(spread.value)) ** -spread.clusters)
+    x = (1 + abs(spread.value)) / 2
+    if not may_be_skewed(x, spread.effective):
+        return min(1.0, 2 * student_tail(abs(spread.value) / spread.error, max(spread.effective - 1, 1)))
+    low, high = 0.0, 1.0
+    while high - low > ROUNDING + 1e-9 * high:
+        middle = (low + high) / 2
+        touched = limits_by_share(x, spread.error / 2, spread.effective, level=1 - middle)[0] <= 0.5
+        low, high = (middle, high) if touched else (low, middle)
+    return high
 
 
 def share_interval(spread: Spread, *, level: float = 0.95) -> Bounds:
     """Interval of a share of 0/1 units: Clopper and Pearson's on the effective number of units.
 
     With u units, k clusters, p the share and v its variance over clusters,
-    n* = u / (v / (p (1 - p) / (u - 1))) · (t_{u-1} / t_{k-1})², at most u, with the same quantiles of Student's t. One
-    unit per cluster gives n* = u. Where all clusters are equal, n* is their number.
+    n* = u / (v / (p (1 - p) / (u - 1))) · (t_{u-1} / t_{k*-1})², at most u, with the same quantiles of Student's t and k* the
+    effective number of clusters. One unit per cluster gives n* = u. Where all clusters are equal, n* is their number.
 
     returns : `Bounds`, NaN below five clusters
     raises  : AnalysisError for a level outside (0, 1)
@@ -119,24 +140,8 @@ def effective_units(spread: Spread, *, level: float = 0.95) -> float:
     units, share = spread.units, spread.value
     of_independent = share * (1 - share) / max(units - 1, 1)
     upper = (1 + level) / 2
-    loss = student_quantile(upper, max(units - 1, 1)) / student_quantile(upper, spread.clusters - 1)
+    loss = student_quantile(upper, max(units - 1, 1)) / student_quantile(upper, max(spread.effective - 1, 1))
     return min(units, units * of_independent / spread.error**2 * loss**2)
-
-
-def clopper_pearson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a binomial share; count and n need not be whole.
-
-    raises : AnalysisError unless 0 <= count <= n and n > 0
-    source : Clopper and Pearson 1934, The use of confidence or fiducial limits, by quantiles of the beta distribution
-    """
-    if not (0 <= count <= n * (1 + ROUNDING) and n > 0):
-        raise AnalysisError(f"need 0 <= count <= n and n > 0, got {count} of {n}")
-    outside = (1 - level) / 2
-    missing = max(n - count, 0.0)
-    low = 0.0 if count <= ROUNDING * n else beta_quantile(outside, count, missing + 1)
-    # By the other count, so that a share and its complement have mirrored intervals.
-    high = 1.0 if missing <= ROUNDING * n else 1 - beta_quantile(outside, missing, count + 1)
-    return low, high
 
 
 def statistic_error(sums: npt.ArrayLike, statistic: Statistic) -> float:

@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from analysis.grouping import joint_codes
 from analysis.types import FloatArray, code_array
 
 MIN_CLUSTERS = 5  # below it no interval keeps its level
+SKEWED = 25  # clusters for each unit of squared skewness, below which Student's t alone is no good
+ROUNDING = 1e-12  # relative
 STEPS = 100_000  # of the continued fraction, which takes some ten for common arguments
 
 
@@ -43,24 +46,20 @@ def student_tail(t: float, df: float) -> float:
     return tail if t >= 0 else 1 - tail
 
 
-@cache
 @lru_cache(maxsize=4096)  # a page asks for the same few of them hundreds of times
 def student_quantile(share: float, df: float) -> float:
-    """Value that Student's t with `df` degrees of freedom exceeds with probability 1 - share, by bisection.
+    """Value that Student's t with `df` degrees of freedom exceeds with probability 1 - share.
 
     share  : strictly between 0 and 1
     raises : AnalysisError for another share, or df of 0 or less
+    source : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.7.1, inverted by `beta_quantile`
     """
     if not 0 < share < 1:
         raise AnalysisError(f"a share lies strictly between 0 and 1, got {share}")
-    if share < 0.5:
-        return -student_quantile(1 - share, df)
-    low, high = 0.0, 1.0
-    while student_tail(high, df) > 1 - share:
-        low, high = high, 2 * high
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if student_tail(middle, df) > 1 - share else (low, middle)
-    return high
+    if share <= 0.5:
+        return 0.0 if share == 0.5 else -student_quantile(1 - share, df)
+    part = beta_quantile(2 * share - 1, 0.5, df / 2)  # t² / (df + t²)
+    return math.sqrt(df * part / (1 - part))
 
 
 def beta_quantile(share: float, a: float, b: float) -> float:
@@ -87,20 +86,51 @@ def beta_quantile(share: float, a: float, b: float) -> float:
     return x
 
 
+def clopper_pearson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
+    """Exact interval of a binomial share; count and n need not be whole.
+
+    raises : AnalysisError unless 0 <= count <= n and n > 0
+    source : Clopper and Pearson 1934, The use of confidence or fiducial limits, by quantiles of the beta distribution
+    """
+    if not (0 <= count <= n * (1 + ROUNDING) and n > 0):
+        raise AnalysisError(f"need 0 <= count <= n and n > 0, got {count} of {n}")
+    outside = (1 - level) / 2
+    missing = max(n - count, 0.0)
+    low = 0.0 if count <= ROUNDING * n else beta_quantile(outside, count, missing + 1)
+    # By the other count, so that a share and its complement have mirrored intervals.
+    high = 1.0 if missing <= ROUNDING * n else 1 - beta_quantile(outside, missing, count + 1)
+    return low, high
+
+
 def mean_bounds(
-    value: float, error: float, clusters: int, *, floor: float, ceiling: float, level: float = 0.95
+    value: float,
+    error: float,
+    clusters: int,
+    *,
+    floor: float,
+    ceiling: float,
+    level: float = 0.95,
+    effective: float | None = None,
 ) -> Bounds:
-    """Interval of a bounded mean by Student's t on its standard error, cut at its range.
+    """Interval of a bounded mean by Student's t on its standard error, cut at its range; near its ends as of a share.
+
+    Degrees of freedom are effective - 1. Near an end of the range a mean of few clusters is skewed, and its standard error
+    too small where none of them has a rare value. With x the place in the range from 0 to 1, a variable of two values that
+    far apart has the squared skewness (1 - 2 x)² / (x (1 - x)). Below 25 clusters for each unit of it, the limits are those of
+    Clopper and Pearson for a share x of n* = x (1 - x) / error² · (z / t)² units.
 
     With a standard error of 0 all clusters are equal, and others may not be: at this level at most the share
     q = 1 - ((1 - level) / 2)^(1 / clusters) of all clusters differs, which moves the mean by at most q towards either end. At an
     end of the range that is the bound of Clopper and Pearson.
 
     value, error   : the mean and its standard error
-    floor, ceiling : the range
+    floor, ceiling : the range; where it is infinite, the interval is Student's t alone
+    effective      : `effective_clusters`; as many as there are when left out
     returns        : `Bounds`, NaN below five clusters
     raises         : AnalysisError for a level outside (0, 1)
-    source         : Clopper and Pearson 1934, The use of confidence or fiducial limits, for the limit of equal clusters
+    source         : Korn and Graubard 1998, Survey Methodology 24, for n*, here of a mean; Cochran 1977, Sampling
+                     Techniques, §2.15 (n > 25 G²), with the skewness of two values in place of that in the sample; Clopper
+                     and Pearson 1934, The use of confidence or fiducial limits, for equal clusters
     """
     if not 0 < level < 1:
         raise AnalysisError(f"a level lies strictly between 0 and 1, got {level}")
@@ -109,8 +139,40 @@ def mean_bounds(
     if error == 0:
         other = 1 - ((1 - level) / 2) ** (1 / clusters)
         return Bounds(value - other * (value - floor), value + other * (ceiling - value), level, clusters)
-    reach = student_quantile((1 + level) / 2, clusters - 1) * error
+    n, width = effective or clusters, ceiling - floor
+    if may_be_skewed(x := (value - floor) / width, n):
+        low, high = limits_by_share(x, error / width, n, level=level)
+        return Bounds(floor + width * low, floor + width * high, level, clusters)
+    reach = student_quantile((1 + level) / 2, max(n - 1, 1)) * error
     return Bounds(max(floor, value - reach), min(ceiling, value + reach), level, clusters)
+
+
+def may_be_skewed(x: float, clusters: float) -> bool:
+    """Tell whether a mean x in [0, 1] of so many clusters may be too skewed for Student's t, see `mean_bounds`."""
+    return 0 < x < 1 and clusters * x * (1 - x) < SKEWED * (1 - 2 * x) ** 2
+
+
+def limits_by_share(x: float, error: float, effective: float, *, level: float) -> tuple[float, float]:
+    """Limits of Clopper and Pearson for a mean x in (0, 1) as a share of n*, see `mean_bounds`."""
+    upper = (1 + level) / 2
+    n = x * (1 - x) / error**2 * (NormalDist().inv_cdf(upper) / student_quantile(upper, max(effective - 1, 1))) ** 2
+    return clopper_pearson(x * n, n, level=level)
+
+
+def effective_clusters(size: npt.ArrayLike) -> float:
+    """Number of clusters of equal size whose variance is known as well: (Σ size)² / Σ size², at most their number.
+
+    Of units that are independent with one variance, a cluster's sum has a variance in proportion to its size, and
+    Satterthwaite's degrees of freedom of the sum of them are this number.
+
+    size    : (n_clusters,) numbers of units or sums of weights
+    returns : 0 without any
+    source  : Satterthwaite 1946, An approximate distribution of estimates of variance components, Biometrics Bulletin
+              2; Kish 1965, Survey Sampling, §11.7, for the number
+    """
+    sizes = np.asarray(size, dtype=np.float64)
+    sizes = sizes[sizes > 0]
+    return min(float(sizes.sum() ** 2 / (sizes**2).sum()), float(len(sizes))) if len(sizes) else 0.0
 
 
 def jackknife_variance(sums: npt.ArrayLike) -> float:

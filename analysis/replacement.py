@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from analysis.bootstrap import mean_sums, ratio
 from analysis.errors import ShapeError, UnknownValue
-from analysis.jackknife import mean_bounds, student_quantile, student_tail
+from analysis.jackknife import effective_clusters, mean_bounds, student_quantile, student_tail
 from analysis.leave_one_out import Votes, VoteShares, shares_by_instance
 from analysis.multiple_testing import benjamini_yekutieli
 from analysis.refusal import Refusal, too_few
@@ -231,12 +231,13 @@ def prediction_powered_win_rate(
     rated, unrated = ~np.isnan(y) & ~np.isnan(f), f[np.isnan(y) & ~np.isnan(f)]
     drawn = _Rated(y[rated], f[rated], weight[rated])
     n, plain_error = len(drawn.y), drawn.error(0.0, unrated)
-    plain = mean_bounds(drawn.mean(drawn.y), plain_error, n, floor=0, ceiling=1, level=level)
+    limits: dict[str, float] = {"floor": 0, "ceiling": 1, "level": level, "effective": effective_clusters(drawn.weight)}
+    plain = mean_bounds(drawn.mean(drawn.y), plain_error, n, **limits)
     refusal = too_few("instances", n, MIN_RATED) if random_draw else Refusal("selection")
     coefficient = np.nan if refusal else drawn.coefficient(unrated)
     error = drawn.error(coefficient, unrated)
     estimate = float(np.clip(drawn.estimate(coefficient, unrated), 0, 1))
-    bounds = mean_bounds(estimate, error, n, floor=0, ceiling=1, level=level)
+    bounds = mean_bounds(estimate, error, n, **limits)
     effective = float(n) if error == plain_error else n * float(np.square(np.divide(plain_error, error or np.nan)))
     return PredictionPoweredRate(
         estimate=estimate,

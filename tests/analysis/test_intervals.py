@@ -11,15 +11,15 @@ from analysis.agreement import alpha_from_coincidences, coincidences
 from analysis.bootstrap import cluster_sums, ratio
 from analysis.errors import AnalysisError, ShapeError
 from analysis.intervals import (
-    clopper_pearson,
     effective_units,
     mean_interval,
     ratio_spread,
     share_interval,
     statistic_error,
     statistic_interval,
+    two_sided_p_value,
 )
-from analysis.jackknife import beta_quantile, student_quantile
+from analysis.jackknife import beta_quantile, clopper_pearson, effective_clusters, student_quantile
 
 columns = st.lists(
     st.tuples(st.sampled_from([-1.0, 0.0, 1.0]), st.integers(0, 7), st.integers(0, 6)), min_size=1, max_size=40
@@ -76,6 +76,31 @@ def test_the_effective_number_by_hand():
     assert n == pytest.approx(8.1818 * (2.200985 / 2.570582) ** 2, rel=1e-4)
     found = share_interval(spread)
     assert (found.low, found.high) == pytest.approx(clopper_pearson(n / 2, n))
+
+
+def test_instances_of_unequal_size_have_fewer_degrees_of_freedom():
+    sizes = [1, 1, 1, 1, 6, 2]
+    spread = ratio_spread(rows_of([0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0]), np.repeat(np.arange(6), sizes))
+    assert spread.effective == effective_clusters(sizes) == 144 / 44
+    n = (
+        12
+        * (7 / 12 * 5 / 12 / 11)
+        / spread.error**2
+        * (student_quantile(0.975, 11) / student_quantile(0.975, 100 / 44)) ** 2
+    )
+    assert effective_units(spread) == pytest.approx(n)
+    by_raters = ratio_spread(rows_of([0, 1] * 6), np.arange(12), [0] * 6 + [1, 2, 3, 4, 5, 5])
+    assert by_raters.effective == effective_clusters([6, 1, 1, 1, 1, 2])
+
+
+@given(columns)
+def test_p_value_is_the_level_at_which_the_interval_reaches_0(columns):
+    r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
+    spread = ratio_spread(rows_of(r), instance.astype(int))
+    p_value = two_sided_p_value(spread)
+    if not np.isnan(p_value) and 1e-6 < p_value < 1 - 1e-6:
+        touching = mean_interval(spread, floor=-1, level=1 - p_value)
+        assert min(abs(touching.low), abs(touching.high)) < 1e-6
 
 
 def test_no_more_units_than_there_are():

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from analysis.bootstrap import ratio
 from analysis.errors import AnalysisError, ShapeError
-from analysis.jackknife import jackknife_variance, mean_bounds, student_quantile, student_tail, two_way_variance
+from analysis.jackknife import (
+    clopper_pearson,
+    effective_clusters,
+    jackknife_variance,
+    mean_bounds,
+    student_quantile,
+    student_tail,
+    two_way_variance,
+)
 
 sums = st.lists(st.tuples(st.floats(-3, 3), st.integers(1, 4)), min_size=2, max_size=12)
 
@@ -62,11 +70,32 @@ def test_quantile_of_an_impossible_share_is_refused(share):
 
 
 def test_bounds_by_hand():
-    # t(4) at 97.5 % is 2.7764: 0.5 ± 0.2776; 0.9 + 0.2776 is cut at 1.
+    # t(4) at 97.5 % is 2.7764: 0.5 ± 0.2776; 0.6 + 0.5553 is cut at 1: 5 · 0.24 = 1.2 are not below 25 · 0.04 = 1.
     bounds = mean_bounds(0.5, 0.1, 5, floor=0, ceiling=1)
     assert (bounds.low, bounds.high) == pytest.approx((0.5 - 0.27764451, 0.5 + 0.27764451))
-    assert mean_bounds(0.9, 0.1, 5, floor=0, ceiling=1).high == 1
-    assert mean_bounds(0.1, 0.1, 5, floor=0, ceiling=1).low == 0
+    assert mean_bounds(0.6, 0.2, 5, floor=0, ceiling=1).high == 1
+    assert mean_bounds(0.4, 0.2, 5, floor=0, ceiling=1).low == 0
+
+
+def test_bounds_near_an_end_are_those_of_a_share_by_hand():
+    # 5 · 0.09 = 0.45 are below 25 · 0.64: n* = 0.09 / 0.01 · (1.95996 / 2.77645)² = 4.4850, of which 0.9 is 4.0365.
+    low, high = clopper_pearson(0.9 * 4.4850, 4.4850)
+    bounds = mean_bounds(0.9, 0.1, 5, floor=0, ceiling=1)
+    assert (bounds.low, bounds.high) == pytest.approx((low, high), abs=1e-4)
+    moved = mean_bounds(0.8, 0.2, 5, floor=-1, ceiling=1)  # the same, twice as wide around 0
+    assert (moved.low, moved.high) == pytest.approx((2 * bounds.low - 1, 2 * bounds.high - 1))
+    open_ended = mean_bounds(0.9, 0.1, 5, floor=0, ceiling=math.inf)
+    assert open_ended.high == pytest.approx(0.9 + 0.27764451)
+
+
+def test_unequal_clusters_count_for_fewer_by_hand():
+    # (1 + 1 + 1 + 1 + 6)² / (1 + 1 + 1 + 1 + 36) = 100 / 40; a cluster of size 0 is none.
+    assert effective_clusters([1, 1, 1, 1, 6, 0]) == 2.5
+    assert effective_clusters([3] * 7) == 7
+    assert effective_clusters([]) == 0
+    bounds = mean_bounds(0.5, 0.1, 5, floor=0, ceiling=1, effective=3.0)
+    assert bounds.high == pytest.approx(0.5 + 0.1 * student_quantile(0.975, 2))
+    assert bounds.clusters == 5
 
 
 def test_equal_clusters_have_the_bound_of_clopper_and_pearson():

@@ -23,7 +23,7 @@ def crowd(rng, n=60, people=4, skill=0.7, judge_skill=0.9, pairs=2):
 
 
 def plain(judge, people, instance):
-    """The difference, and its variance by leaving out one instance at a time, in loops."""
+    """The difference, its variance by leaving out one instance at a time, and the effective instances, in loops."""
     rows = []
     for unit, code in enumerate(instance):
         for h, vote in enumerate(people[unit]):
@@ -33,7 +33,8 @@ def plain(judge, people, instance):
     codes = sorted({code for code, _ in rows})
     left = np.array([np.mean([d for code, d in rows if code != without]) for without in codes])
     variance = (len(codes) - 1) / len(codes) * ((left - left.mean()) ** 2).sum()
-    return np.mean([d for _, d in rows]), variance, len(codes)
+    sizes = np.array([sum(code == one for code, _ in rows) for one in codes])
+    return np.mean([d for _, d in rows]), variance, sizes.sum() ** 2 / (sizes**2).sum()
 
 
 def test_difference_by_hand():

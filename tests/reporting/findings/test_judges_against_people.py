@@ -153,7 +153,7 @@ def test_judges_are_compared_on_the_votes_that_both_judged() -> None:
     ]
     spread = ratio_spread([(gap, 1) for _, gap in rows], [u for u, _ in rows])
     assert found["difference"]["value"] == pytest.approx(spread.value)
-    assert found["p_value"] == pytest.approx(2 * student_tail(abs(spread.value) / spread.error, spread.instances - 1))
+    assert found["p_value"] == pytest.approx(2 * student_tail(abs(spread.value) / spread.error, spread.effective - 1))
     assert (found["judge_a"], found["judge_b"], found["of"]) == ("x", "y", 1)
     assert found["adjusted"] == found["p_value"]
 

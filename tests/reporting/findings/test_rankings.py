@@ -222,7 +222,7 @@ def test_two_systems_are_tested_by_preference_strength() -> None:
     # y is preferred on 15 of 20 instances and on 4 of 4: (5 - 15 - 4) / 24.
     assert one["difference"]["value"] == pytest.approx(-14 / 24)
     assert one["difference"]["n_instances"] == 24
-    assert one["p_value"] == one["adjusted"] < 0.01
+    assert one["p_value"] == one["adjusted"] < 0.02  # n* is 20.6 at 95 %
     few = found([configuration("y", "x", votes[:9])])["system_tests"][0]
     assert few["p_value"] is None
     assert "fewer than 5" in few["difference"]["why"]
