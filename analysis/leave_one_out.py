@@ -8,6 +8,7 @@ import numpy.typing as npt
 from analysis.agreement import Agreement
 from analysis.bootstrap import ratio
 from analysis.errors import ShapeError
+from analysis.grouping import groups, joint_codes
 from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
 
 
@@ -109,22 +110,28 @@ def shares_by_instance(
     return vote_shares(judge, votes), codes
 
 
-def shares_elsewhere(verdict: npt.ArrayLike, instance: npt.ArrayLike) -> FloatArray:
+def shares_elsewhere(verdict: npt.ArrayLike, instance: npt.ArrayLike, group: npt.ArrayLike | None = None) -> FloatArray:
     """Share of the votes on other instances that are the same as each vote: what people's agreement would be by chance.
 
     As chance in Scott's π, the sum over verdicts of their squared shares, but that a vote meets none on its own instance,
     which would raise chance where there are few.
 
     verdict  : (n,) of -1, 0, +1; instance : (n,) integer codes
-    returns  : (n,) in [0, 1]; NaN where there is no other instance
+    group    : (n,) integer codes, such as of what A and B stand for; votes of other groups are not met. One when left out
+    returns  : (n,) in [0, 1]; NaN where the group has no other instance
     raises   : ShapeError, UnknownValue
     source   : Scott 1955, Reliability of content analysis: the case of nominal scale coding, Public Opinion Quarterly 19
     """
     given = (verdict_array(verdict) + 1).astype(np.int64)
-    _, place = np.unique(code_array("instance", instance), return_inverse=True)
-    counts = np.bincount(3 * place + given, minlength=3 * (place.max(initial=-1) + 1)).reshape(-1, 3)
-    elsewhere = counts.sum(axis=0) - counts
-    return ratio(np.stack([elsewhere[place, given], elsewhere.sum(axis=1)[place]], axis=1))
+    codes = code_array("instance", instance)
+    _, kind = groups(np.zeros_like(codes) if group is None else code_array("group", group))
+    _, cell = groups(joint_codes(kind, codes))
+    here, all_of_group = (
+        np.bincount(3 * place + given, minlength=3 * (place.max(initial=-1) + 1)).reshape(-1, 3)
+        for place in (cell, kind)
+    )
+    elsewhere = all_of_group[kind] - here[cell]
+    return ratio(np.stack([elsewhere[np.arange(len(given)), given], elsewhere.sum(axis=1)], axis=1))
 
 
 def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:

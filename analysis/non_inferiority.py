@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import mean_rows
+from analysis.bootstrap import mean_rows, ratio
 from analysis.errors import ShapeError, UnknownValue
 from analysis.intervals import mean_interval, ratio_spread
 from analysis.jackknife import MIN_CLUSTERS, Bounds, student_quantile
@@ -28,7 +28,7 @@ class NonInferiority:
     judge_agreement, people_agreement: shares on the same votes: equal to the judge's verdict; among the other people, equal
                                        to the vote
     people_by_chance                 : `leave_one_out.shares_elsewhere`, averaged over the same votes
-    people_above_chance              : interval of people_agreement - people_by_chance
+    people_above_chance              : their agreement less that by chance, where it is known; above_chance its interval
     n_votes, n_instances, n_people   : what they rest on
     without_judge                    : votes beside others' on units without a verdict of the judge; left out
     passes                           : whether low > -margin; None if refused
@@ -43,7 +43,8 @@ class NonInferiority:
     judge_agreement: float
     people_agreement: float
     people_by_chance: float
-    people_above_chance: Bounds
+    people_above_chance: float
+    above_chance: Bounds
     n_votes: int
     n_instances: int
     n_people: int
@@ -61,6 +62,7 @@ def non_inferiority(
     margin: float = 0.1,
     level: float = 0.95,
     two_way: bool = False,
+    group: npt.ArrayLike | None = None,
 ) -> NonInferiority:
     """Test whether a judge agrees with people as well as they do with one another, but for a margin.
 
@@ -74,13 +76,15 @@ def non_inferiority(
     margin   : greatest loss of agreement to accept, as ε of `alternative_annotator_test`
     level    : of the two-sided interval
     two_way  : whether the interval is over instances and people, for few people who rated many instances each
+    group    : (n_units,) integer codes of what A and B stand for, such as pairs of systems: chance is within groups
     returns  : `NonInferiority`, with a `Refusal` below five instances (two ways: or people), and unless the interval of
                people's agreement less chance lies above 0
     raises   : ShapeError, UnknownValue; AnalysisError for a level outside (0, 1)
     source   : Piaggio et al. 2012, Reporting of noninferiority and equivalence randomized trials (CONSORT), JAMA 308;
                `jackknife.two_way_variance` for two ways
     """
-    return _test(*shares_by_instance(judge, people, instance), margin=margin, level=level, two_way=two_way)
+    shares, codes = shares_by_instance(judge, people, instance)
+    return _test(shares, codes, _groups(group, codes), margin=margin, level=level, two_way=two_way)
 
 
 def non_inferiority_by_bin(
@@ -93,6 +97,7 @@ def non_inferiority_by_bin(
     margin: float = 0.1,
     level: float = 0.95,
     two_way: bool = False,
+    group: npt.ArrayLike | None = None,
 ) -> tuple[NonInferiority, ...]:
     """Test `non_inferiority` in each separability bin, from the most separable downward until one does not pass.
 
@@ -111,10 +116,11 @@ def non_inferiority_by_bin(
     if index.size and not -1 <= index.min() <= index.max() < n_bins:
         raise UnknownValue(f"bins are -1 to {n_bins - 1}, got {index.min()} to {index.max()}")
     bin_of_vote = index[shares.unit]
+    groups = _groups(group, codes)
     found: list[NonInferiority] = []
     stopped = False
     for place in reversed(range(n_bins)):
-        one = _test(shares.at(bin_of_vote == place), codes, margin=margin, level=level, two_way=two_way)
+        one = _test(shares.at(bin_of_vote == place), codes, groups, margin=margin, level=level, two_way=two_way)
         if stopped and one.n_votes:
             one = replace(one, passes=None, refusal=Refusal("sequence"))
         stopped = stopped or (one.n_votes > 0 and not one.passes)
@@ -152,8 +158,18 @@ def instances_to_pass(found: NonInferiority, *, margin: float, power: float = PO
     return n
 
 
-def _test(shares: VoteShares, codes: IntArray, *, margin: float, level: float, two_way: bool) -> NonInferiority:
-    """Test some votes; `codes` has the instance of every unit."""
+def _groups(group: npt.ArrayLike | None, codes: IntArray) -> IntArray:
+    """Return the group of each unit; one for all when left out."""
+    groups = np.zeros_like(codes) if group is None else code_array("group", group)
+    if groups.shape != codes.shape:
+        raise ShapeError(f"need one group for each of {len(codes)} units, got shape {groups.shape}")
+    return groups
+
+
+def _test(
+    shares: VoteShares, codes: IntArray, groups: IntArray, *, margin: float, level: float, two_way: bool
+) -> NonInferiority:
+    """Test some votes; `codes` and `groups` have the instance and the group of every unit."""
     if not margin >= 0:
         raise UnknownValue(f"a margin is not negative, got {margin}")
     votes = shares.at(shares.counted)
@@ -161,8 +177,8 @@ def _test(shares: VoteShares, codes: IntArray, *, margin: float, level: float, t
     n_people = len(np.unique(person))
     clusters = person if two_way else None
     gap = ratio_spread(mean_rows(votes.equal - votes.person), instance, clusters)
-    expected = shares_elsewhere(votes.verdict, instance)
-    by_chance = float(expected.mean()) if len(instance) else np.nan
+    expected = shares_elsewhere(votes.verdict, instance, groups[votes.unit])
+    by_chance = float(ratio(mean_rows(expected).sum(axis=0)))
     # A vote enters chance twice, as one that meets others and as one that is met.
     above = ratio_spread(mean_rows(votes.person - 2 * expected + by_chance), instance, clusters)
     bounds, above_chance = (mean_interval(one, floor=-1, level=level) for one in (gap, above))
@@ -181,7 +197,8 @@ def _test(shares: VoteShares, codes: IntArray, *, margin: float, level: float, t
         judge_agreement=float(votes.equal.mean()) if len(instance) else np.nan,
         people_agreement=float(votes.person.mean()) if len(instance) else np.nan,
         people_by_chance=by_chance,
-        people_above_chance=above_chance,
+        people_above_chance=above.value,
+        above_chance=above_chance,
         n_votes=len(instance),
         n_instances=gap.instances,
         n_people=n_people,

@@ -45,7 +45,8 @@ def _judge(
     given = (judge, votes.votes, votes.instance)
     alternative = alternative_annotator_test(*given, epsilon=epsilon)
     settings = filters.intervals
-    how: dict[str, Any] = {"margin": epsilon, "level": settings.level, "two_way": settings.two_way}
+    intervals = {"level": settings.level, "two_way": settings.two_way}
+    how: dict[str, Any] = {"margin": epsilon, "group": votes.configuration, **intervals}
     overall = non_inferiority(*given, **how)
     listed = [] if bins is None else bins.listed()
     by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
@@ -114,7 +115,7 @@ def _non_inferiority(found: NonInferiority, needed: int | None, settings: Interv
         "judge_agreement": number(found.judge_agreement),
         "people_agreement": number(found.people_agreement),
         "people_by_chance": number(found.people_by_chance),
-        "people_above_chance": estimate(found.people_agreement - found.people_by_chance, found.people_above_chance),
+        "people_above_chance": estimate(found.people_above_chance, found.above_chance),
         "n_people": found.n_people,
         "passes": found.passes,
         "needed": needed,

@@ -101,7 +101,7 @@ def shown(
         status = "nothing"
     elif found.high < -found.margin:
         status = "worse"
-    elif found.people_above_chance.low <= 0:
+    elif found.above_chance.low <= 0:
         status = "chance"
     elif found.low > -found.margin:  # of a bin after one that did not pass too
         status = "passes"

@@ -183,7 +183,7 @@ def test_agreement_above_chance_by_hand():
     # Agreement (1/2 + 1/2 + 0 + 1 + 1 + 1 + 1) / 7; by chance (3 · 1/2 + 2 · 2/5 + 2 · 1/5) / 7 = 2.7/7.
     found = non_inferiority([A, A, B], [[A, A, B], [A, A, NAN], [B, B, NAN]], [0, 1, 2])
     assert (found.people_agreement, found.people_by_chance) == (pytest.approx(5 / 7), pytest.approx(2.7 / 7))
-    assert found.people_above_chance.clusters == 3
+    assert found.above_chance.clusters == 3
 
 
 def test_interval_above_chance_by_hand():
@@ -194,12 +194,33 @@ def test_interval_above_chance_by_hand():
     assert found.people_by_chance == pytest.approx(19 / 40)
     # Per instance 1 - 28/30 + c (12 times) and 0 - 1 + c (4 times): apart by 16/15, with variance 3/16 · 16/15 (16/15) / 15.
     reach = student_quantile(0.975, 15) * (3 / 16 * (16 / 15) ** 2 / 15) ** 0.5
-    above = found.people_above_chance
+    above = found.above_chance
+    assert found.people_above_chance == pytest.approx(11 / 40)
     assert (above.low, above.high) == (pytest.approx(11 / 40 - reach), pytest.approx(11 / 40 + reach))
     assert (found.passes, found.refusal) == (True, None)
     half = non_inferiority([row[0] for row in people[:8]], people[:8], np.arange(8))
     assert half.low > -0.5
     assert (half.passes, str(half.refusal)) == (None, "people are not shown to agree more than by chance")
+
+
+def test_chance_is_within_groups_whichever_system_is_a_in_each(rng):
+    group = np.repeat([7, 3], 60)
+    votes = np.where(rng.random((120, 4)) < np.where(group == 7, 0.9, 0.1)[:, np.newaxis], A, B)  # one system preferred
+    instance, mirror = np.tile(np.arange(60), 2), np.where(group == 7, 1, -1)
+    found = non_inferiority(np.full(120, A), votes, instance, group=group)
+    turned = non_inferiority(mirror * A, mirror[:, np.newaxis] * votes, instance, group=group)
+    assert turned.above_chance == found.above_chance
+    assert found.above_chance.low <= 0
+    assert non_inferiority(np.full(120, A), votes, instance).above_chance.low > 0.2  # as of one group
+
+
+def test_votes_of_a_group_with_one_instance_say_nothing_of_chance():
+    people = [[A, A], [B, B], [A, B], [B, B]]
+    found = non_inferiority([A, B, A, B], people, [0, 1, 2, 3], group=[0, 0, 0, 1])
+    # Of the first three: A A meets 1 A 3 B, B B meets 3 A 1 B, A B meets 2 A 2 B. By chance (4 · 1/4 + 2 · 1/2) / 6.
+    assert found.people_by_chance == pytest.approx(1 / 3)
+    assert found.people_above_chance == pytest.approx(2 / 3 - 1 / 3)
+    assert found.people_agreement == pytest.approx(3 / 4)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([(0.5, 0.0, 0.5), (0.7, 0.1, 0.2), (0.34, 0.33, 0.33), (0.0, 1.0, 0.0)]))
@@ -212,7 +233,7 @@ def test_nothing_stands_in_for_people_who_vote_at_random(seed, marginals):
     ]
     assert sum(one.passes is True for one in found) <= 4  # 2.5 % of 20 is one half; five or more are one in 5,000
     for one in found:
-        assert (one.passes is True) <= (one.people_above_chance.low > 0)
+        assert (one.passes is True) <= (one.above_chance.low > 0)
 
 
 def test_bin_where_people_agree_by_chance_stops_the_sequence(rng):
@@ -227,7 +248,7 @@ def test_bin_where_people_agree_by_chance_stops_the_sequence(rng):
 
 def test_loss_beyond_the_margin_is_told_even_where_people_agree_by_chance(rng):
     found = non_inferiority(np.zeros(200), rng.choice([A, B], (200, 4)), np.arange(200))
-    assert found.people_above_chance.low <= 0
+    assert found.above_chance.low <= 0
     assert (found.passes, found.refusal) == (False, None)
 
 
@@ -241,6 +262,8 @@ def test_what_does_not_fit_is_refused(rng):
         non_inferiority(*study, level=1)
     with pytest.raises(ShapeError):
         non_inferiority_by_bin(*study, [0, 0], 1)
+    with pytest.raises(ShapeError, match="group"):
+        non_inferiority(*study, group=[0, 0])
     for bins in ([0, 1, 2, 0, 0, 0], [-2, 1, 1, 0, 0, 0]):
         with pytest.raises(UnknownValue, match="bins"):
             non_inferiority_by_bin(*study, bins, 2)
