@@ -84,7 +84,7 @@ def _instances(study: Study) -> dict[str, dict[str, int]]:
 def _hits(study: Study) -> tuple[dict[str, int], dict[str, int], int]:
     """Return the number of submitted HITs of each rater and of each arm, and of those that were excluded manually."""
     work = Assignment.objects.filter(
-        hit__batch__study=study, purpose=Assignment.Purpose.RATING, state=Assignment.State.SUBMITTED
+        annotator__study=study, purpose=Assignment.Purpose.RATING, state=Assignment.State.SUBMITTED
     )
     found = (
         work.filter(annotator__withdrawn_at=None)

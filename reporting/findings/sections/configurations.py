@@ -1,6 +1,7 @@
 """The sections on each configuration, and on what data are in."""
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -8,7 +9,7 @@ from django.utils.translation import gettext as _
 from reporting.core.words import rater_name
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.tables import Row, Table, bin_text, by_bin, configuration_name
+from reporting.findings.sections.tables import MOST_ROWS, Row, Table, bin_text, by_bin, configuration_name
 
 Findings = Mapping[str, Any]
 
@@ -87,11 +88,13 @@ def _bins(one: Findings, at: int) -> list[Table]:
         for bin_ in rater["bins"]
     ]
     headings = [_("Rater"), _("Separability"), _("Rating sets"), _("Consistency: rating sets")]
-    values: list[Row] = [((name,), [value]) for name, value in one["separability"]["values"].items()]
+    measured = one["separability"]["values"]
+    values: list[Row] = [((name,), [value]) for name, value in islice(measured.items(), MOST_ROWS)]
+    columns = [_("Instance"), _("Separability")]
     return [
         *filter(None, means),
         Table(f"sets-{at}", _("Rating sets at each consistency by separability"), headings, sets),
-        Table(f"values-{at}", _("Separability of each instance"), [_("Instance"), _("Separability")], values),
+        Table(f"values-{at}", _("Separability of each instance"), columns, values, beyond=len(measured) - len(values)),
     ]
 
 

@@ -14,7 +14,7 @@ from reporting.findings.rater_flags import flag_text
 from reporting.findings.sections.tables import Row as TableRow
 from reporting.findings.sections.tables import Table, configuration_name
 
-MOST_SHOWN = 100  # all are in the JSON
+MOST_SHOWN = 50  # all are in the JSON
 FIRST = "flags"
 
 Row = dict[str, Any]

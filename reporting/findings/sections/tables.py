@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from reporting.core.words import rater_name
 
-MOST_ROWS = 100  # all are in the JSON
+MOST_ROWS = 50  # all are in the JSON
 TALL = 12  # rows from which a table scrolls in a box of its own
 Text = str | Promise
 Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the others; see the template tag `cell`
@@ -18,13 +18,20 @@ Row = tuple[Sequence[Any], Sequence[Any]]  # cells that head the row, and the ot
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a caption; `name` is its id on the page, `digits` the decimals of its estimates."""
+    """A table with a caption.
+
+    name   : its id on the page
+    rows   : all, or the first MOST_ROWS at least
+    digits : decimals of its estimates
+    beyond : number of rows that are not among `rows`
+    """
 
     name: str
     caption: Text
     headings: Sequence[Text]
     rows: Sequence[Row]
     digits: int = 3
+    beyond: int = 0
 
     @property
     def shown(self) -> Sequence[Row]:
@@ -34,7 +41,7 @@ class Table:
     @property
     def more(self) -> int:
         """Number of further rows."""
-        return len(self.rows) - len(self.shown)
+        return len(self.rows) - len(self.shown) + self.beyond
 
     @cached_property
     def is_tall(self) -> bool:
