@@ -1,7 +1,7 @@
 """Rankings of items with a rater as the comparator: PairS (merge sort, greedy or with a beam), Swiss pairing, and all pairs.
 
-PairS sorts from the worst to the best, as published. A merge is a generator of comparisons, so that a caller with many
-calls in flight can advance all merges of one level side by side.
+PairS sorts from the worst to the best, as published. Each ranking is also a generator of rounds of comparisons that do not wait
+for one another, for a caller with many calls in flight: `merge_rounds`, `swiss_rounds`, `all_pairs_rounds`.
 """
 
 import math
@@ -16,6 +16,7 @@ from analysis.types import FloatArray
 
 Compare = Callable[[int, int], float]
 Merge = Generator[tuple[int, int], float, list[int]]  # yields (i, j), is sent P(i is better), returns the worst first
+Rounds = Generator[list[tuple[int, int]], list[float], list[int]]  # as a merge, several at once; returns the best first
 SMALLEST = 1e-9  # added to probabilities before their logarithm
 
 
@@ -73,12 +74,7 @@ def all_pairs(compare: Compare, n: int, *, calibrate: bool = False) -> list[int]
     returns            : the items, the best first; equal strengths keep the order of the items
     """
     better = _checked(compare, n, calibrate=calibrate)
-    points = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1, n):
-            points[i, j] = better(i, j)
-            points[j, i] = 1 - points[i, j]
-    return _by_strength(points)
+    return _answered_rounds(all_pairs_rounds(n), better)
 
 
 def swiss(compare: Compare, n: int, *, rounds: int | None = None, calibrate: bool = False) -> list[int]:
@@ -96,10 +92,24 @@ def swiss(compare: Compare, n: int, *, rounds: int | None = None, calibrate: boo
     if rounds is not None and rounds < 0:
         raise UnknownValue(f"a number of rounds is at least 0, got {rounds}")
     better = _checked(compare, n, calibrate=calibrate)
+    return _answered_rounds(swiss_rounds(n, rounds), better)
+
+
+def all_pairs_rounds(n: int) -> Rounds:
+    """Rank as `all_pairs` does, in one round."""
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    points = np.zeros((n, n))
+    _count(points, pairs, (yield pairs) if pairs else [])
+    return _by_strength(points)
+
+
+def swiss_rounds(n: int, rounds: int | None = None) -> Rounds:
+    """Rank as `swiss` does."""
     points = np.zeros((n, n))
     met = np.eye(n, dtype=bool)
     for _ in range(max(n - 1, 0).bit_length() if rounds is None else rounds):
         waiting = np.argsort(-points.sum(axis=1), kind="stable").tolist()
+        pairs = []
         while waiting:
             i = waiting.pop(0)
             j = next((other for other in waiting if not met[i, other]), None)
@@ -107,9 +117,46 @@ def swiss(compare: Compare, n: int, *, rounds: int | None = None, calibrate: boo
                 continue
             waiting.remove(j)
             met[i, j] = met[j, i] = True
-            points[i, j] = better(i, j)
-            points[j, i] = 1 - points[i, j]
+            pairs.append((i, j))
+        if pairs:
+            _count(points, pairs, (yield pairs))
     return _by_strength(points)
+
+
+def merge_rounds(n: int, merge: Callable[[Sequence[int], Sequence[int]], Merge]) -> Rounds:
+    """Rank by merge sort as `pairs_greedy` and `pairs_beam` do, all merges of one level of the sort side by side."""
+    levels: list[list[tuple[int, int]]] = [[(0, n)]]  # ranges of items, each the merge of two of the next level
+    while any(stop - start > 1 for start, stop in levels[-1]):
+        halves = [((start, (start + stop) // 2), ((start + stop) // 2, stop)) for start, stop in _several(levels[-1])]
+        levels.append([half for both in halves for half in both])
+    ascending = {
+        (start, stop): list(range(start, stop)) for level in levels for start, stop in level if stop - start < 2
+    }
+    for level in reversed(levels):
+        merging = {
+            (start, stop): merge(ascending[start, (start + stop) // 2], ascending[(start + stop) // 2, stop])
+            for start, stop in _several(level)
+        }
+        waiting = {place: next(one) for place, one in merging.items()}
+        while waiting:
+            answers = yield list(waiting.values())
+            asked, waiting = list(waiting), {}
+            for place, answer in zip(asked, answers, strict=True):
+                try:
+                    waiting[place] = merging[place].send(answer)
+                except StopIteration as done:
+                    ascending[place] = done.value
+    return ascending[0, n][::-1]
+
+
+def _several(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(start, stop) for start, stop in ranges if stop - start > 1]
+
+
+def _count(points: FloatArray, pairs: list[tuple[int, int]], answers: list[float]) -> None:
+    """Give both items of each pair their parts of a win."""
+    for (i, j), better in zip(pairs, answers, strict=True):
+        points[i, j], points[j, i] = better, 1 - better
 
 
 def merge_greedy(left: Sequence[int], right: Sequence[int]) -> Merge:
@@ -214,6 +261,16 @@ def _answered(merging: Merge, better: Compare) -> list[int]:
     except StopIteration as done:
         merged: list[int] = done.value
         return merged
+
+
+def _answered_rounds(asking: Rounds, better: Compare) -> list[int]:
+    try:
+        pairs = next(asking)
+        while True:
+            pairs = asking.send([better(*pair) for pair in pairs])
+    except StopIteration as done:
+        ranking: list[int] = done.value
+        return ranking
 
 
 def _probability(value: float) -> float:

@@ -21,7 +21,7 @@ from judging.runs.services import pairs_of, queue_run, start_run
 REPEATS = 10
 LEAST_MATCHUPS = 3  # of an instance: among fewer there is no cycle
 LONGEST_NAME = 80
-SETTINGS = ("method", "endpoint", "combine", "task", "family", "seed")  # that a judge's audit shares with it
+SHARED = ("method", "endpoint", "combine", "task", "family", "seed")  # that a judge's audit shares with it
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,12 @@ def pairs_audited(audit: Audit) -> PairFilter:
         raise BadSettings(f"an audit is about 1 instance or more, got {audit.instances}")
     if audit.instances is None or audit.instances >= len(ids):
         return every
-    return replace(every, instances=tuple(sorted(ids, key=lambda one: _drawn(audit.seed, one))[: audit.instances]))
+    return replace(
+        every, instances=tuple(sorted(ids, key=lambda one: place_in_draw(audit.seed, one))[: audit.instances])
+    )
 
 
-def _drawn(seed: int, instance_id: str) -> bytes:
+def place_in_draw(seed: int, instance_id: str) -> bytes:
     """Return the place of an instance in the draw, which further instances don't change."""
     return hashlib.sha256(f"audit\x00{seed}\x00{instance_id}".encode("utf-8", "surrogatepass")).digest()
 
@@ -100,7 +102,7 @@ def auditor(audit: Audit) -> Judge:
         return judge
     repeats = audit.repeats or (judge.repeats if asks_all else REPEATS)
     made = Judge(
-        **{name: getattr(judge, name) for name in SETTINGS},
+        **{name: getattr(judge, name) for name in SHARED},
         name=_name(judge, audit, repeats),
         order=Judge.OrderPolicy.BOTH,
         negated=audit.negated,
@@ -145,7 +147,7 @@ def start_audit(
     """
     judge = auditor(audit)
     if not judge.pk:
-        given = {name: getattr(judge, name) for name in (*SETTINGS, "name", "order", "negated", "repeats", "params")}
+        given = {name: getattr(judge, name) for name in (*SHARED, "name", "order", "negated", "repeats", "params")}
         judge, _ = add_judge(**given, prompt_file=judge.prompt_file)
     settings: dict[str, Any] = {**audit.on, "in_flight": in_flight, "max_cost": max_cost, "way": way}
     if queued:

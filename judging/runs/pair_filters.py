@@ -24,6 +24,7 @@ class PairFilter:
     tags      : instances with any of these
     instances : instances by id
     off_hits  : also pairs that are on no HIT, where the others are
+    on_demand : none of itself: presentations are added to the run as a ranking needs them
     """
 
     dataset: str = ""
@@ -31,12 +32,13 @@ class PairFilter:
     tags: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     off_hits: bool = False
+    on_demand: bool = False
 
     @property
     def stored(self) -> dict[str, Any]:
         """Its normalised form, as a run stores it."""
         named = {name: sorted(set(getattr(self, name))) for name in ("systems", "tags", "instances")}
-        given = {"dataset": self.dataset, **named, "off_hits": self.off_hits}
+        given = {"dataset": self.dataset, **named, "off_hits": self.off_hits, "on_demand": self.on_demand}
         return {name: value for name, value in given.items() if value}
 
     @property
@@ -51,6 +53,8 @@ class PairFilter:
         Raises: UnknownName for a data set, system, tag or instance that the study doesn't have; BadSettings for a single
         system, or too many instances.
         """
+        if self.on_demand:
+            return pairs.none()
         if self.dataset:
             _require(
                 "data set", [self.dataset], study.instances.order_by().values_list("dataset", flat=True).distinct()
@@ -73,6 +77,7 @@ def filter_of(stored: Mapping[str, Any]) -> PairFilter:
     return PairFilter(
         dataset=stored.get("dataset", ""),
         off_hits=stored.get("off_hits", False),
+        on_demand=stored.get("on_demand", False),
         **{name: tuple(stored.get(name, ())) for name in ("systems", "tags", "instances")},
     )
 

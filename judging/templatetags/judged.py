@@ -83,6 +83,8 @@ def judged_pairs(run: JudgeRun) -> str:
         parts.append(ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count})
     if only.off_hits:
         on = _("all pairs of the study, on HITs or not")
+    if only.on_demand:
+        on = _("the pairs that rankings needed")
     narrowed = ", ".join(filter(None, parts))
     return _("%(pairs)s; of these only %(part)s") % {"pairs": on, "part": narrowed} if narrowed else on
 

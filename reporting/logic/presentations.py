@@ -24,7 +24,8 @@ class Presentations:
     repeat, negated                 : (n,) which repeat of the question, and whether it was the negated one
     verdict                         : (n,) -1 the first is preferred, 0 a tie, +1 the second (also by a negated question);
                                       NaN where there is none
-    target                          : (n,) the same by gold, else by the majority of the people; NaN where there is neither
+    probability                     : (n,) that the first is better, where the endpoint gave it; else NaN
+    target                          : (n,) as `verdict`, by gold, else by the majority of the people; NaN where there is neither
     pooled                          : whether they are votes of several people, whose sides were drawn for each
     """
 
@@ -38,6 +39,7 @@ class Presentations:
     repeat: IntArray
     negated: BoolArray
     verdict: FloatArray
+    probability: FloatArray
     target: FloatArray
     pooled: bool
 
@@ -54,17 +56,19 @@ def judge_presentations(study: Study, judge: Judge, target: Target, *, question:
         .filter(run__judge=judge, run__study=study)
         .exclude(status=PENDING)
         .order_by("run__created_at", "run_id", "pk")
-        .values_list("pair_id", "order", "repeat", "negated", "verdict")
+        .values_list("pair_id", "order", "repeat", "negated", "verdict", "p_b")
     )
-    latest = {row[:4]: row[4] for row in stored}
+    latest = {row[:4]: row[4:] for row in stored}
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by()
     texts = {pk: (a, b) for pk, a, b in pairs.values_list("pk", "generation_a_id", "generation_b_id")}
     rows = []
-    for (pair, order, repeat, negated), verdict in latest.items():
+    for (pair, order, repeat, negated), (verdict, p_b) in latest.items():
         a, b = texts[pair]
-        place = np.nan if verdict is None else verdict
-        rows.append((a, b, repeat, negated, place) if order == Judgment.Order.AB else (b, a, repeat, negated, -place))
-    return _presentations(study, np.array(rows, dtype=np.float64).reshape(-1, 5), target, pooled=False)
+        place, p = (np.nan if value is None else value for value in (verdict, p_b))
+        a_first = order == Judgment.Order.AB
+        shown = (a, b, repeat, negated, place, 1 - p) if a_first else (b, a, repeat, negated, -place, p)
+        rows.append(shown)
+    return _presentations(study, np.array(rows, dtype=np.float64).reshape(-1, 6), target, pooled=False)
 
 
 def people_presentations(study: Study, *, question: int = 0) -> Presentations:
@@ -75,12 +79,12 @@ def people_presentations(study: Study, *, question: int = 0) -> Presentations:
     starts = np.flatnonzero(np.any(np.diff(shown[order], axis=0, prepend=-1) != 0, axis=1))
     repeat = np.zeros(len(shown), dtype=np.int64)
     repeat[order] = np.arange(len(shown)) - np.repeat(starts, np.diff([*starts.tolist(), len(shown)]))
-    rows = np.column_stack([shown, repeat, np.zeros(len(shown)), given.verdict])
-    return _presentations(study, rows.reshape(-1, 5), _gold(study), pooled=True)
+    rows = np.column_stack([shown, repeat, np.zeros(len(shown)), given.verdict, np.full(len(shown), np.nan)])
+    return _presentations(study, rows.reshape(-1, 6), _gold(study), pooled=True)
 
 
 def _presentations(study: Study, rows: FloatArray, target: Target, *, pooled: bool) -> Presentations:
-    """Build the arrays from (n, 5) rows of two generations, repeat, negated, verdict."""
+    """Build the arrays from (n, 6) rows of two generations, repeat, negated, verdict and probability."""
     shown = rows[:, :2].astype(np.int64)
     generation, instance, instances = items_of(study, set(shown.ravel().tolist()))
     order = np.argsort(generation)
@@ -99,6 +103,7 @@ def _presentations(study: Study, rows: FloatArray, target: Target, *, pooled: bo
         repeat=rows[:, 2].astype(np.int64),
         negated=rows[:, 3].astype(bool),
         verdict=rows[:, 4] + 0.0,
+        probability=rows[:, 5],
         target=np.array([target.get((one, other), np.nan) for one, other in shown.tolist()], dtype=np.float64),
         pooled=pooled,
     )

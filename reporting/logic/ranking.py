@@ -1,16 +1,25 @@
-"""Rankings of each instance's texts by a judge's stored answers, with few comparisons or with all, beside gold or people."""
+"""Rankings of each instance's texts by a judge's answers, with few comparisons or with all, beside gold or people."""
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from analysis.pairs_ranking import Compare, all_pairs, pairs_beam, pairs_greedy, swiss
+from analysis.pairs_ranking import (
+    Rounds,
+    all_pairs_rounds,
+    merge_beam,
+    merge_greedy,
+    merge_rounds,
+    swiss_rounds,
+)
 from analysis.rank_correlation import kendall, spearman
 from analysis.types import FloatArray, IntArray
+from judging.core.pricing import money
 from reporting.core.charts import (
     Spec,
     build_spec,
@@ -23,49 +32,89 @@ from reporting.core.charts import (
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
 from reporting.core.text import estimate_text, printable
 from reporting.core.themes import THEMES
-from reporting.logic.presentations import Presentations
+from reporting.logic.presentations import Presentations, Target
+from reporting.logic.text_sets import TextSet
 
 BEAM_SIZE, PROB_GAP = 10, 0.1
-Method = Callable[..., list[int]]
-METHODS: dict[str, Method] = {
-    "pairs": pairs_greedy,
-    "pairs-beam": partial(pairs_beam, beam_size=BEAM_SIZE, prob_gap=PROB_GAP),
-    "swiss": swiss,
-    "all-pairs": all_pairs,
+METHODS: dict[str, Callable[[int], Rounds]] = {
+    "pairs": partial(merge_rounds, merge=merge_greedy),
+    "pairs-beam": partial(merge_rounds, merge=partial(merge_beam, beam_size=BEAM_SIZE, prob_gap=PROB_GAP)),
+    "swiss": swiss_rounds,
+    "all-pairs": all_pairs_rounds,
 }
 TIE_RULE = "a tie is a probability of one half"
+NOT_ASKED = "the judge did not compare all the texts that the method asks about"
+Shown = tuple[int, int]  # the texts shown first and second
+Known = dict[Shown, float]  # probability that the first is better
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What rankings are made of: answers by the items shown first and second, and each item's system and reference score."""
+    """What rankings are made of.
 
-    asked: Presentations
-    systems: Sequence[str]
-    known: dict[tuple[int, int], float]
-    reference: FloatArray
+    known     : by the texts shown first and second, the probability that the first is better
+    turnable  : whether an answer in the other order serves where an order was not asked
+    reference : each text's win-loss rate by gold or people's majorities, where there is either
+    systems   : the name of each text's system
+    """
+
+    known: Known
+    reference: Mapping[int, float]
+    systems: Mapping[int, str]
+    turnable: bool = True
 
 
-class NotAsked(Exception):
-    """A ranking needs a comparison that the judge did not make."""
+class Sort:
+    """A ranking of some texts in the making.
+
+    ranking : the texts, the best first; None as long as a comparison is wanted
+    used    : pairs of texts that were compared
+    """
+
+    def __init__(self, method: str, texts: Sequence[int], *, calibrate: bool) -> None:
+        self.texts, self.calibrate = texts, calibrate
+        self.ranking: list[int] | None = None
+        self.used: set[frozenset[int]] = set()
+        self._rounds = METHODS[method](len(texts))
+        self._pairs: list[Shown] = []
+        self._proceed(None)
+
+    def wanted(self) -> list[Shown]:
+        """Return the presentations that the next step needs, by the texts shown first and second."""
+        return [shown for pair in self._pairs for shown in ((pair, pair[::-1]) if self.calibrate else (pair,))]
+
+    def proceed(self, known: Known) -> None:
+        """Go on with the answers to all that is wanted."""
+        means = [(known[pair] + 1 - known[pair[::-1]]) / 2 if self.calibrate else known[pair] for pair in self._pairs]
+        self.used |= {frozenset(pair) for pair in self._pairs}
+        self._proceed(means)
+
+    def _proceed(self, answers: list[float] | None) -> None:
+        try:
+            places = next(self._rounds) if answers is None else self._rounds.send(answers)
+            self._pairs = [(self.texts[i], self.texts[j]) for i, j in places]
+        except StopIteration as done:
+            self._pairs, self.ranking = [], [self.texts[place] for place in done.value]
 
 
-def rank_instances(
-    asked: Presentations,
-    systems: Sequence[str],
+def drawn_order(one: TextSet, seed: int) -> list[int]:
+    """Return the order in which a set's texts come to the sort; the same on every server."""
+    digest = hashlib.sha256(one.name.encode("utf-8", "surrogatepass")).digest()
+    order: list[int] = np.random.default_rng((seed, int.from_bytes(digest[:8]))).permutation(one.texts).tolist()
+    return order
+
+
+def rank_sets(
+    sets: Sequence[TextSet],
+    answers: Answers,
     settings: IntervalSettings,
     *,
     methods: Sequence[str],
     seeds: int,
     calibrate: bool = False,
 ) -> dict[str, Any]:
-    """Rank each instance's texts by each method, from `seeds` orders of the texts.
-
-    systems : (n_items,) name of each text's system
-    seeds   : seed n draws the order in which the texts of every instance come to the sort
-    """
-    answers = Answers(asked, systems, _probabilities(asked), _reference(asked))
-    found = {name: _by_method(METHODS[name], answers, settings, seeds, calibrate=calibrate) for name in methods}
+    """Rank each set of texts by each method, from `seeds` orders of the texts."""
+    found = {name: _by_method(name, sets, answers, settings, seeds, calibrate=calibrate) for name in methods}
     return {
         "calibrated": calibrate,
         "seeds": seeds,
@@ -74,32 +123,30 @@ def rank_instances(
 
 
 def _by_method(
-    method: Method, answers: Answers, settings: IntervalSettings, seeds: int, *, calibrate: bool
+    method: str, sets: Sequence[TextSet], answers: Answers, settings: IntervalSettings, seeds: int, *, calibrate: bool
 ) -> dict[str, Any]:
-    """Return comparisons used, correlations and mean ranks; instances that lack an answer are left out and counted."""
+    """Return comparisons used, correlations and mean ranks; sets that lack an answer are left out and counted."""
     rows: list[tuple[float, float, float]] = []  # means over seeds: comparisons, Spearman's rho, Kendall's tau
     ranks: dict[str, list[int]] = {}
     of_row: list[int] = []
-    missing = everything = 0
-    for instance, items in _instances(answers.asked):
-        orders = [np.random.default_rng((seed, instance)).permutation(items).tolist() for seed in range(seeds)]
-        try:
-            found = [_ranked(method, order, answers.known, calibrate=calibrate) for order in orders]
-        except NotAsked:
-            missing += 1
+    everything = 0
+    for one in sets:
+        sorts = [_sorted(method, drawn_order(one, seed), answers, calibrate=calibrate) for seed in range(seeds)]
+        if any(sort.ranking is None for sort in sorts):
             continue
-        everything += len(items) * (len(items) - 1) // 2
-        rows.append(_means(found, answers.reference))
-        of_row.append(instance)
-        for ranking, _ in found:
-            for rank, item in enumerate(ranking, start=1):
-                ranks.setdefault(answers.systems[item], []).append(rank)
+        everything += len(one.texts) * (len(one.texts) - 1) // 2
+        rows.append(_means(sorts, answers.reference))
+        of_row.append(one.instance)
+        for sort in sorts:
+            for rank, text in enumerate(sort.ranking or [], start=1):
+                ranks.setdefault(answers.systems[text], []).append(rank)
     columns, of = np.array(rows, dtype=np.float64).reshape(-1, 3), np.array(of_row, dtype=np.int64)
     means = {system: float(np.mean(found)) for system, found in ranks.items()}
+    missing = len(sets) - len(rows)
     return {
         "instances": len(rows),
         "left_out": missing,
-        **({"why": "the judge did not compare all the texts that the method asks about"} if missing else {}),
+        **({"why": NOT_ASKED} if missing else {}),
         "comparisons": float(columns[:, 0].sum()),
         "of_all": everything,
         "spearman": _mean(columns[:, 1], of, settings),
@@ -108,62 +155,50 @@ def _by_method(
     }
 
 
-def _instances(asked: Presentations) -> Iterator[tuple[int, IntArray]]:
-    starts = np.searchsorted(asked.instance, np.arange(len(asked.instances) + 1)).tolist()
-    for instance, (start, stop) in enumerate(pairwise(starts)):
-        yield instance, np.arange(start, stop)
+def _sorted(method: str, texts: list[int], answers: Answers, *, calibrate: bool) -> Sort:
+    """Sort as far as the answers go."""
+    sort = Sort(method, texts, calibrate=calibrate)
+    while sort.ranking is None:
+        known = {shown: p for shown in sort.wanted() if (p := _answer(shown, answers, calibrate=calibrate)) is not None}
+        if len(known) < len(set(sort.wanted())):
+            break
+        sort.proceed(known)
+    return sort
 
 
-def _ranked(
-    method: Method, order: list[int], known: dict[tuple[int, int], float], *, calibrate: bool
-) -> tuple[list[int], int]:
-    """Return the ranking of the items, the best first, and how many pairs of them were compared."""
-    used: set[frozenset[int]] = set()
-
-    def compare(i: int, j: int) -> float:
-        one, other = order[i], order[j]
-        used.add(frozenset((one, other)))
-        if (one, other) in known:
-            return known[one, other]
-        if (other, one) in known and not calibrate:  # a judge that was asked in one order
-            return 1 - known[other, one]
-        raise NotAsked
-
-    asking: Compare = compare
-    return [order[place] for place in method(asking, len(order), calibrate=calibrate)], len(used)
+def _answer(shown: Shown, answers: Answers, *, calibrate: bool) -> float | None:
+    found = answers.known.get(shown)
+    if found is None and answers.turnable and not calibrate and shown[::-1] in answers.known:
+        return 1 - answers.known[shown[::-1]]  # a judge that was asked in one order
+    return found
 
 
-def _means(found: list[tuple[list[int], int]], reference: FloatArray) -> tuple[float, float, float]:
+def _means(sorts: Sequence[Sort], reference: Mapping[int, float]) -> tuple[float, float, float]:
     values = []
-    for ranking, used in found:
-        places, target = -np.arange(len(ranking)), reference[ranking]
-        values.append((used, spearman(places, target), kendall(places, target)))
+    for sort in sorts:
+        ranking = sort.ranking or []
+        places, target = -np.arange(len(ranking)), np.array([reference.get(text, np.nan) for text in ranking])
+        values.append((len(sort.used), spearman(places, target), kendall(places, target)))
     means = np.mean(np.array(values, dtype=np.float64), axis=0)
     return float(means[0]), float(means[1]), float(means[2])
 
 
-def _probabilities(asked: Presentations) -> dict[tuple[int, int], float]:
-    """Return the mean over repeats of the probability that the item shown first is better, a tie as one half."""
+def probabilities(asked: Presentations) -> Known:
+    """Return the mean over repeats of the probability that the first text is better; of a verdict alone 0, one half or 1."""
     chosen = ~asked.negated & ~np.isnan(asked.verdict)
-    shown = np.stack([asked.first[chosen], asked.second[chosen]], axis=1)
+    given = np.where(np.isnan(asked.probability), (1 - asked.verdict) / 2, asked.probability)[chosen]
+    shown = np.stack([asked.generation[asked.first[chosen]], asked.generation[asked.second[chosen]]], axis=1)
     units, row = np.unique(shown, axis=0, return_inverse=True)
-    points = np.bincount(row.reshape(-1), weights=(1 - asked.verdict[chosen]) / 2, minlength=len(units))
-    means = points / np.bincount(row.reshape(-1), minlength=len(units))
+    means = np.bincount(row.reshape(-1), weights=given, minlength=len(units)) / np.bincount(row.reshape(-1))
     return {(one, other): mean for (one, other), mean in zip(units.tolist(), means.tolist(), strict=True)}
 
 
-def _reference(asked: Presentations) -> FloatArray:
-    """Return each item's win-loss rate by gold or people's majorities; NaN where there is neither."""
-    known = ~np.isnan(asked.target)
-    pairs = np.stack([asked.first[known], asked.second[known]], axis=1)
-    low_first = pairs[:, 0] < pairs[:, 1]
-    for_low = np.where(low_first, -asked.target[known], asked.target[known])
-    units, at = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
-    wins, n = np.zeros(len(asked.generation)), np.zeros(len(asked.generation))
-    for column, sign in ((0, 1), (1, -1)):
-        np.add.at(wins, units[:, column], sign * for_low[at])
-        np.add.at(n, units[:, column], 1)
-    return np.where(n > 0, wins / np.maximum(n, 1), np.nan)
+def reference_scores(target: Target) -> dict[int, float]:
+    """Return the win-loss rate of each text that gold or people compare with another."""
+    points: dict[int, list[float]] = {}
+    for (one, _), verdict in target.items():  # each pair is there in both orders
+        points.setdefault(one, []).append(-verdict)
+    return {text: float(np.mean(found)) for text, found in points.items()}
 
 
 def _mean(values: FloatArray, of: IntArray, settings: IntervalSettings) -> Estimate:
@@ -195,6 +230,16 @@ def ranking_chart(found: dict[str, Any], theme: str = "light") -> Spec:
 def as_text(found: dict[str, Any]) -> str:
     """Return each method's comparisons, correlations and mean ranks."""
     lines = [printable(f"{found['study']}, {found['rater']}: {found['seeds']} orders of the texts")]
+    if asked := found.get("run"):
+        cost = asked["cost"] and f", cost so far {money(Decimal(asked['cost']), asked['currency'])}"
+        lines.append(
+            f"asked judge {asked['judge']}: {asked['finished']} of {asked['rankings']} rankings finished, {asked['asked']} "
+            f"presentations, {asked['calls']} calls{cost or ''}"
+        )
+        if asked["without_verdict"]:
+            lines.append(f"{asked['without_verdict']} lack a verdict on a comparison")
+        if asked["unfinished"]:
+            lines.append(f"{asked['unfinished']} are not finished: {printable(asked['message'])}")
     for one in found["methods"]:
         share = f" ({one['comparisons'] / one['of_all']:.0%} of all)" if one["of_all"] else ""
         left_out = f"; {one['left_out']} left out: {one['why']}" if one["left_out"] else ""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import UnknownValue
-from analysis.pairs_ranking import all_pairs, pairs_beam, pairs_greedy, swiss
+from analysis.pairs_ranking import (
+    Rounds,
+    all_pairs,
+    merge_beam,
+    merge_greedy,
+    merge_rounds,
+    pairs_beam,
+    pairs_greedy,
+    swiss,
+)
+from analysis.types import FloatArray
 
 CASES = json.loads((Path(__file__).parent.parent / "golden" / "pairs_cases.json").read_text(encoding="utf-8"))
 RUNS = [(case["name"], case["p"], run) for case in CASES for run in case["runs"]]
@@ -103,3 +114,35 @@ def test_bad_input_is_refused() -> None:
         swiss(lambda i, j: 0.5, 2, rounds=-1)
     with pytest.raises(UnknownValue, match="gap of at least 0"):
         pairs_beam(lambda i, j: 0.5, 2, beam_size=1, prob_gap=math.nan)
+
+
+def _played(rounds: Rounds, table: FloatArray, asked: list[list[tuple[int, int]]]) -> list[int]:
+    try:
+        asked.append(next(rounds))
+        while True:
+            asked.append(rounds.send([float(table[pair]) for pair in asked[-1]]))
+    except StopIteration as done:
+        ranking: list[int] = done.value
+        return ranking
+
+
+@given(st.integers(0, 17), st.integers(0, 10_000))
+def test_merges_side_by_side_give_the_ranking_of_one_after_another(n: int, seed: int) -> None:
+    table = np.random.default_rng(seed).random((n, n))
+    for merge, alone in (
+        (merge_greedy, pairs_greedy),
+        (partial(merge_beam, beam_size=3, prob_gap=0.2), partial(pairs_beam, beam_size=3, prob_gap=0.2)),
+    ):
+        one_by_one: list[tuple[int, int]] = []
+
+        def compare(i: int, j: int, log: list[tuple[int, int]] = one_by_one) -> float:
+            log.append((i, j))
+            return float(table[i, j])
+
+        ranking = alone(compare, n)
+        asked: list[list[tuple[int, int]]] = []
+        assert _played(merge_rounds(n, merge), table, asked) == ranking
+        assert all(len({item for pair in pairs for item in pair}) == 2 * len(pairs) for pairs in asked)
+        assert sorted(pair for pairs in asked for pair in pairs) == sorted(one_by_one)
+        if n > 3:
+            assert len(asked) < len(one_by_one)

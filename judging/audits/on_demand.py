@@ -1,0 +1,96 @@
+"""A run whose presentations are added as a ranking needs them, and the judge that answers them."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from django.db import transaction
+
+from annotation.models import Study
+from annotation.questions.questions import MAIN
+from judging.audits.services import SHARED
+from judging.core.bulk_sql import chunked, insert_rows
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.errors import BadSettings
+from judging.core.pricing import check_cap
+from judging.methods import AskingMethod, Baseline, find_method
+from judging.models import Judge, JudgeRun, Judgment
+from judging.runs.judges import add_judge
+from judging.runs.pair_filters import PairFilter
+from judging.runs.services import NEW_CELL_FIELDS, NEW_CELL_VALUES, check, lock_run, open_failed
+
+Asked = tuple[int, str]  # a pair's primary key, and the order in which its texts are shown
+Found = dict[Asked, Judgment]
+ONLY = PairFilter(on_demand=True)
+LONGEST = 80 - len("-rank")
+
+
+def asker(judge: Judge) -> Judge:
+    """Return a judge like this one that shows pairs in the order that a ranking asks for, stored or not.
+
+    It has a name of its own (`NAME-rank`): as the judge's, answers on chosen pairs would bias its findings.
+    Raises: BadSettings if the judge can't be asked
+    """
+    method = find_method(judge.method)
+    if not isinstance(method, AskingMethod | Baseline):
+        raise BadSettings(f"judge {judge} can't be asked: verdicts of method {method.name} are made elsewhere")
+    settings = {name: getattr(judge, name) for name in (*SHARED, "prompt_file", "params")}
+    return Judge(name=f"{judge.name[:LONGEST]}-rank", order=Judge.OrderPolicy.BOTH, **settings)
+
+
+@transaction.atomic
+def start_on_demand(
+    *,
+    study: Study,
+    judge: Judge,
+    question: int = MAIN,
+    in_flight: int | None = None,
+    max_cost: Decimal | None = None,
+) -> JudgeRun:
+    """Return the run of a judge's `asker`, new or as it is; presentations that ended in an error are opened.
+
+    Raises: BadSettings if the judge can't be asked about the study, or its cost can't be capped
+    """
+    if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
+        raise BadSettings(f"calls in flight must be between 1 and {MAX_IN_FLIGHT}, got {in_flight}")
+    like = asker(judge)
+    fields = (*SHARED, "name", "order", "prompt_file", "params")
+    asked, _ = add_judge(**{name: getattr(like, name) for name in fields})
+    check(study, asked, [question])
+    run, _ = JudgeRun.objects.get_or_create(
+        study=study,
+        judge=asked,
+        batch=None,
+        filter_key=ONLY.key,
+        questions=[question],
+        defaults={"pair_filter": ONLY.stored, "status": JudgeRun.Status.PAUSED},
+    )
+    run = lock_run(run)
+    run.in_flight = in_flight or run.in_flight
+    run.max_cost = run.max_cost if max_cost is None else max_cost
+    check_cap(run.max_cost, run.judge.endpoint)
+    open_failed(run)
+    run.save(update_fields=["in_flight", "max_cost"])
+    return run
+
+
+@transaction.atomic
+def add_presentations(run: JudgeRun, asked: Iterable[Asked]) -> None:
+    """Add the missing ones of these presentations to a run, and open it for workers."""
+    (question,) = run.questions
+    rows = [(run.pk, pair, order, 0, False, question, *NEW_CELL_VALUES.values()) for pair, order in asked]
+    insert_rows(Judgment, NEW_CELL_FIELDS, rows)
+    JudgeRun.objects.filter(pk=run.pk).exclude(status=JudgeRun.Status.RUNNING).update(
+        status=JudgeRun.Status.QUEUED, message=""
+    )
+
+
+def answers_to(run: JudgeRun, asked: Iterable[Asked]) -> Found:
+    """Return a run's judgments of these presentations that were asked."""
+    wanted = set(asked)
+    cells = run.judgments.of_question(run.questions[0]).exclude(status=Judgment.Status.PENDING)
+    return {
+        (one.pair_id, one.order): one
+        for part in chunked(sorted({pair for pair, _ in wanted}))
+        for one in cells.filter(pair__in=part).only("pair_id", "order", "status", "verdict", "p_b")
+        if (one.pair_id, one.order) in wanted
+    }

@@ -1,0 +1,168 @@
+"""Rankings that ask a judge for each comparison that they lack: many sorts side by side, within a budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import chain, islice, product
+
+from annotation.models import Study
+from annotation.questions.questions import MAIN
+from judging.audits.on_demand import add_presentations, answers_to, asker
+from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.jobs.stopping import StopFlag
+from judging.models import Judge, JudgeRun, Judgment
+from judging.runs.estimates import RunEstimate, estimate
+from judging.runs.execution import ExecutionResult, execute
+from judging.runs.pair_filters import PairFilter
+from reporting.logic.ranking import Known, Shown, Sort, drawn_order
+from reporting.logic.text_sets import Pairs, TextSet, presentation_of
+
+AT_ONCE = 64  # sorts: enough to keep calls in flight, and few enough that a budget's end leaves most of them done
+
+
+@dataclass
+class Asking:
+    """How far the rankings came.
+
+    sorts, finished : one for each set of texts, order and method
+    without_verdict : sorts that a comparison without a verdict ended
+    asked           : presentations; calls : made for them, not from the cache
+    ended           : how the last step ended; None where everything was known
+    """
+
+    sorts: int
+    finished: int = 0
+    without_verdict: int = 0
+    asked: int = 0
+    calls: int = 0
+    ended: ExecutionResult | None = None
+
+    @property
+    def unfinished(self) -> int:
+        """Sorts that were stopped, or not begun."""
+        return self.sorts - self.finished - self.without_verdict
+
+
+def ask_rankings(
+    run: JudgeRun,
+    sets: Sequence[TextSet],
+    pairs: Pairs,
+    known: Known,
+    *,
+    methods: Sequence[str],
+    seeds: int,
+    calibrate: bool,
+    stop: StopFlag,
+    limit: int | None = None,
+    make_client: MakeClient = retrying_client,
+    on_step: Callable[[Asking], object] = lambda _: None,
+) -> Asking:
+    """Sort all sets by each method and from each order, and ask the run's judge what is not known; `known` gets the answers.
+
+    Ends with the run's cap, or with `limit` presentations of this time: sorts that are not finished then have no ranking, and a
+    further call resumes them with the stored answers.
+    """
+    every = product(methods, sets, range(seeds))
+    waiting = (Sort(name, drawn_order(one, seed), calibrate=calibrate) for name, one, seed in every)
+    found = Asking(len(methods) * len(sets) * seeds)
+    silent: set[Shown] = set()
+
+    def is_waiting(sort: Sort) -> bool:
+        return _advance(sort, known, silent, found)
+
+    active: list[Sort] = []
+    while True:
+        active = list(filter(is_waiting, active))
+        active += islice(filter(is_waiting, waiting), AT_ONCE - len(active))
+        wanted = {shown for sort in active for shown in sort.wanted() if shown not in known}
+        if not wanted:
+            return found
+        asked = {shown: place for shown in wanted if (place := presentation_of(shown, pairs)) is not None}
+        silent.update(wanted - asked.keys())
+        before = answers_to(run, asked.values())
+        if missing := sorted(set(asked.values()) - before.keys()):
+            add_presentations(run, missing)
+            left = None if limit is None else limit - found.asked
+            found.ended = execute(
+                run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, make_client=make_client, limit=left
+            )
+            found.calls += found.ended.progress.calls
+        answers = answers_to(run, asked.values())
+        found.asked += len(answers) - len(before)
+        given = {shown: answers[place] for shown, place in asked.items() if place in answers}
+        silent.update(shown for shown, one in given.items() if one.verdict is None)
+        known.update({shown: _probability(one) for shown, one in given.items() if one.verdict is not None})
+        on_step(found)
+        if found.ended is not None and found.ended.status != JudgeRun.Status.DONE:
+            for sort in chain(active, waiting):  # those whose answers are all there
+                is_waiting(sort)
+            return found
+
+
+def estimate_rankings(
+    study: Study,
+    judge: Judge,
+    sets: Sequence[TextSet],
+    *,
+    methods: Sequence[str],
+    seeds: int,
+    calibrate: bool,
+    question: int = MAIN,
+) -> RunEstimate:
+    """Estimate the most that rankings of these sets take; no call is made.
+
+    Each sort makes at most `most_comparisons`, all sorts of a set together at most all of its pairs in both orders. Tokens are
+    those of all pairs of the study's data, in proportion.
+    """
+    like = asker(judge)
+    stored = Judge.objects.select_related("endpoint", "prompt_file").filter(name=like.name).first()
+    every = estimate(study=study, judge=stored or like, only=PairFilter(off_hits=True), questions=[question])
+    both = 2 if calibrate else 1
+    most = 0
+    for one in sets:
+        n = len(one.texts)
+        by_methods = both * seeds * sum(most_comparisons(name, n) for name in methods)
+        most += min(by_methods, n * (n - 1))
+    share = most / max(1, every.presentations)
+    counts = ("calls", "cached", "prompt_tokens", "completion_tokens")
+    return replace(
+        every,
+        presentations=most,
+        pending=most,
+        sampled=min(every.sampled, most - 1),  # never exact: it is a bound
+        kinds=(),
+        cost=None if every.cost is None else every.cost * Decimal(share),
+        **{name: round(share * getattr(every, name)) for name in counts},
+    )
+
+
+def most_comparisons(method: str, n: int) -> int:
+    """Return the most comparisons that a method makes of n texts."""
+    if method == "swiss":
+        return n // 2 * max(n - 1, 0).bit_length()
+    if method == "pairs":
+        half = n // 2
+        return most_comparisons(method, half) + most_comparisons(method, n - half) + n - 1 if n > 1 else 0
+    return n * (n - 1) // 2
+
+
+def _advance(sort: Sort, known: Known, silent: set[Shown], found: Asking) -> bool:
+    """Advance a sort as far as the answers go, and count it where it ends; returns whether it waits for answers.
+
+    silent : presentations without a verdict, or that no pair has
+    """
+    while sort.ranking is None and all(shown in known for shown in sort.wanted()):
+        sort.proceed(known)
+    if sort.ranking is not None:
+        found.finished += 1
+        return False
+    if not silent.isdisjoint(sort.wanted()):
+        found.without_verdict += 1
+        return False
+    return True
+
+
+def _probability(one: Judgment) -> float:
+    """Return the probability that the text shown first is better."""
+    b = (1 + (one.verdict or 0)) / 2 if one.p_b is None else one.p_b
+    return 1 - b if one.order == Judgment.Order.AB else b

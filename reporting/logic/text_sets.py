@@ -1,0 +1,65 @@
+"""Sets of texts that can be ranked: those of an instance that pairs connect, and which pair holds which two."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.refinement import connected_items
+from annotation.core.aggregates import grouped
+from annotation.models import Instance, Pair, Study
+from judging.audits.on_demand import Asked
+from judging.models import Judgment
+from reporting.logic.preferences import items_of
+
+Pairs = dict[tuple[int, int], int]  # by the generations of A and B
+
+
+@dataclass(frozen=True)
+class TextSet:
+    """Texts of an instance that pairs connect.
+
+    name  : the same on every server
+    texts : primary keys of the generations, in the study's order
+    """
+
+    instance: int
+    name: str
+    texts: tuple[int, ...]
+
+
+def read_text_sets(study: Study, *, dataset: str = "", instances: Collection[str] = ()) -> tuple[list[TextSet], Pairs]:
+    """Read the sets of two texts or more, in the study's order, and the pairs by their texts.
+
+    dataset, instances : only of these; all when empty
+    """
+    chosen = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
+    if dataset:
+        chosen = chosen.filter(matchup__instance__dataset=dataset)
+    if instances:
+        chosen = chosen.filter(matchup__instance__instance_id__in=instances)
+    pairs: Pairs = {}
+    for pk, a, b in chosen.values_list("pk", "generation_a_id", "generation_b_id"):
+        pairs.setdefault((a, b), pk)
+    generation, code, keys = items_of(study, {text for pair in pairs for text in pair})
+    place = {pk: item for item, pk in enumerate(generation.tolist())}
+    ends = np.array([[place[a], place[b]] for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+    component = connected_items(ends[:, 0], ends[:, 1], n_items=len(generation))
+    named = {
+        pk: f"{name}\x00{about}"
+        for pk, name, about in Instance.objects.filter(study=study).values_list("pk", "dataset", "instance_id")
+    }
+    sets = []
+    for first, items in grouped(zip(component.tolist(), range(len(component)), strict=True)).items():
+        instance = int(keys[code[first]])
+        numbered = f"{named[instance]}\x00{first - int(np.searchsorted(code, code[first]))}"
+        sets.append(TextSet(instance, numbered, tuple(generation[items].tolist())))
+    return sets, pairs
+
+
+def presentation_of(shown: tuple[int, int], pairs: Pairs) -> Asked | None:
+    """Return the pair and the order that show two texts, the first one first; None where no pair has them."""
+    if shown in pairs:
+        return pairs[shown], Judgment.Order.AB
+    turned = pairs.get(shown[::-1])
+    return None if turned is None else (turned, Judgment.Order.BA)
