@@ -1,12 +1,16 @@
 """Findings as plain text, for a terminal."""
 
+from itertools import chain
 from typing import Any
 
+from annotation.core.aggregates import grouped
 from reporting.core.text import estimate_text, printable
 from reporting.findings.measures import measures
 from reporting.findings.rater_flags import flag_text
+from reporting.findings.sections.tables import p_text
 from reporting.findings.selection import selection_text
 
+MEASURES_OF_TESTS = {"bradley_terry": ("Bradley-Terry ratings", 0), "preference_strength": ("preference", 3)}
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
 
@@ -22,29 +26,28 @@ def as_text(found: dict[str, Any]) -> str:
     if not found["configurations"]:
         blocks.append("no configuration yet: import instances with generations of two systems")
     blocks += [_configuration(one) for one in found["configurations"]]
-    if found["rankings"]:
-        blocks.append(
-            "\n".join(
-                [
-                    "rankings",
-                    *(line for one in found["rankings"] for line in _ranking(one)),
-                    *_cycles(found["win_matrices"]),
-                ]
-            )
-        )
-    if found["replacement"]:
-        blocks.append("\n".join(["may a judge replace people?", *map(_verdict, found["replacement"])]))
-    flagged = [one for one in found["raters"] if one["flags"]]
-    if flagged:
-        blocks.append("\n".join(["raters to look at; nobody is left out because of it", *map(_flagged, flagged)]))
-    if found["amendments"]:
-        blocks.append("\n".join(["changed after rating had begun", *map(_amendment, found["amendments"])]))
+    matrices = found["win_matrices"]
+    parts = {
+        "rankings": [*chain(*map(_ranking, found["rankings"])), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
+        "tests between systems, paired by instance; p adjusted by Holm's method": _system_tests(found["system_tests"]),
+        "win rates of A as they are, and at equal lengths": chain(*map(_lengths, found["length_adjusted"])),
+        "may a judge replace people?": map(_verdict, found["replacement"]),
+        "tests between judges of their agreement with people, paired by vote; p adjusted by Holm's method": map(
+            _judge_test, found["judge_tests"]
+        ),
+        "do judges prefer their own model's family?": chain(*map(_self_preference, found["self_preference"])),
+        "raters to look at; nobody is left out because of it": map(
+            _flagged, [one for one in found["raters"] if one["flags"]]
+        ),
+        "changed after rating had begun": map(_amendment, found["amendments"]),
+    }
+    blocks += ["\n".join([title, *lines]) for title, made in parts.items() if (lines := list(made))]
     return "\n\n".join(blocks)
 
 
 def _configuration(one: dict[str, Any]) -> str:
     lines = [
-        printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}"),
+        _named(one),
         f"  {one['instances']} instances, {one['pairs']} pairs",
     ]
     if "chosen_note" in one:
@@ -54,6 +57,10 @@ def _configuration(one: dict[str, Any]) -> str:
     for rater in one["raters"]:
         lines += [f"  {line}" for line in _rater(rater)]
     return "\n".join(lines)
+
+
+def _named(one: dict[str, Any]) -> str:
+    return printable(f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']}")
 
 
 def _rater(rater: dict[str, Any]) -> list[str]:
@@ -123,7 +130,7 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
     first = ranking["first"]
     if first["by_more_than_chance"] is not None:
         more = "by more than chance" if first["by_more_than_chance"] else "by no more than chance may do"
-        lines.append(printable(f"    first: {first['system']}, {more} (p = {first['p_value']:.3f}, Holm)"))
+        lines.append(printable(f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}, Holm)"))
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]
@@ -138,6 +145,62 @@ def _rank(row: dict[str, Any]) -> str:
     if row["rank"] is None:
         return ""
     return f"{row['rank']} ({row['rank_low']}-{row['rank_high']})"
+
+
+def _matrix(one: dict[str, Any]) -> list[str]:
+    """Return what share each of more than two systems won against each that it met; of two the ranking says it."""
+    systems = one["systems"]
+    if len(systems) < 3:
+        return []
+    lines = [f"  {one['rater']}, share of comparisons won against each other system, a tie as half"]
+    for name, wins, comparisons in zip(systems, one["wins"], one["comparisons"], strict=True):
+        met = [
+            f"{other} {won / n:.3f} (n = {n})" for other, won, n in zip(systems, wins, comparisons, strict=True) if n
+        ]
+        lines.append(f"    {name}: {', '.join(met) or 'never compared'}")
+    return list(map(printable, lines))
+
+
+def _system_tests(tests: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for (rater, measure), found in grouped(((one["rater"], one["measure"]), one) for one in tests).items():
+        lines.append(printable(f"  {rater}, difference of {MEASURES_OF_TESTS[measure][0]}"))
+        lines += [f"    {_test(one, 'system_a', 'system_b', MEASURES_OF_TESTS[measure][1])}" for one in found]
+    return lines
+
+
+def _judge_test(test: dict[str, Any]) -> str:
+    return f"  {_test(test, 'judge_a', 'judge_b', 3)}"
+
+
+def _test(test: dict[str, Any], one: str, other: str, digits: int) -> str:
+    shown = f"{printable(test[one])} less {printable(test[other])}: {estimate_text(test['difference'], digits)}"
+    if test["p_value"] is None:
+        return shown
+    return f"{shown}; p {p_text(test['p_value'], '= ')}, adjusted {p_text(test['adjusted'])}"
+
+
+def _lengths(rater: dict[str, Any]) -> list[str]:
+    return [
+        f"  {printable(rater['rater'])}",
+        *(
+            f"    {_named(one)}: {estimate_text(one['plain'])}; at equal lengths {estimate_text(one['win_rate_a'])}"
+            for one in rater["configurations"]
+        ),
+    ]
+
+
+def _self_preference(one: dict[str, Any]) -> list[str]:
+    """Return how often the systems of a judge's family win with it and with people, or why that cannot be told."""
+    judge = printable(f"  {one['judge']}")
+    if "why" in one:
+        return [f"{judge}: cannot be told ({one['why']})"]
+    return [
+        f"{judge}: wins of systems of the family {printable(one['family'])}",
+        f"    with the judge  {estimate_text(one['with_judge'])}",
+        f"    with people     {estimate_text(one['with_people'])}",
+        f"    difference      {estimate_text(one['difference'])}",
+    ]
 
 
 def _cycles(matrices: list[dict[str, Any]]) -> list[str]:

@@ -67,7 +67,7 @@ def configuration_data(
         judges=tuple(
             JudgeRater(
                 rater_of(f"judge:{name}", "judge", [(i, pair, f"judge:{name}", verdict) for i, pair, verdict in rows]),
-                {"asked": len(rows)},
+                {"asked": len(rows), "parsed": len(rows), **dict.fromkeys(("unparsed", "refused", "errors"), 0)},
                 (families or {}).get(name, ""),
             )
             for name, rows in judges.items()

@@ -6,7 +6,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.version import VERSION
+from reporting.findings.computing import compute_findings
+from reporting.findings.inputs import Filters, StudyData
+from reporting.findings.text import as_text
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+from tests.reporting.findings.arrays import configuration_data
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +53,55 @@ def test_text_holds_numbers_and_no_control_characters(slug: str, capsys: pytest.
     assert "judge:direct" in said
     assert "mean consistency          0.000, n = 1 rating sets" in said
     assert "\x1b" not in said
+
+
+@pytest.fixture(scope="module")
+def of_three() -> str:
+    """Three systems that beat each other in a circle on six instances each; two judges, one of a system's family."""
+    votes = [
+        (i, p, who, verdict) for i in range(6) for p in range(2) for who, verdict in (("r1", -1.0), ("r2", i % 3 - 1.0))
+    ]
+    judges = {"direct": [(i, p, -1.0) for i, p, who, _ in votes if who == "r1"], "other": [(0, 0, 1.0)]}
+    found = compute_findings(
+        StudyData(
+            "tried",
+            tuple(
+                configuration_data(
+                    votes, judges, instances=6, systems=systems, families={"one\x1b": "gpt", "direct": "gpt"}
+                )
+                for systems in (("one\x1b", "two"), ("two", "three"), ("three", "one\x1b"))
+            ),
+            None,
+            frozenset(),
+            {},
+            [],
+        ),
+        Filters(),
+    )
+    return as_text(found)
+
+
+def test_text_has_what_the_page_has_of_systems_and_judges(of_three: str) -> None:
+    parts = {one.splitlines()[0]: one for one in of_three.split("\n\n")}
+    # r1 is for the first of each pair, 12 times; r2 is for it 4 times, against it 4 times, and for neither 4 times.
+    rankings = parts["rankings"]
+    assert "    one�: three 0.250 (n = 24), two 0.750 (n = 24)" in rankings
+    assert "people: no order fits all majorities among" in rankings
+    systems = parts["tests between systems, paired by instance; p adjusted by Holm's method"]
+    assert "  people, difference of Bradley-Terry ratings\n    one� less three: 0" in systems
+    lengths = parts["win rates of A as they are, and at equal lengths"]
+    assert "    news: A = one�, B = two: 0.750 [" in lengths
+    assert "; at equal lengths 0.750, n = 24 verdicts, 6 instances (no interval: fewer than 20 instances)" in lengths
+    judges = parts["tests between judges of their agreement with people, paired by vote; p adjusted by Holm's method"]
+    assert "\n  direct less other: 1.000, n = 6 votes" in judges
+    own = parts["do judges prefer their own model's family?"]
+    assert "  direct: wins of systems of the family gpt\n    with the judge  0.500" in own
+    assert "  other: cannot be told (the family of the judge's model is not given)" in own
+
+
+def test_text_begins_with_the_answer_and_holds_no_control_characters(of_three: str) -> None:
+    assert of_three.index("\n- ") < of_three.index("\nnews: A = one�, B = two") < of_three.index("\nrankings")
+    assert "\x1b" not in of_three
 
 
 def test_text_of_an_empty_study_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
