@@ -14,6 +14,7 @@ from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
 from judging.methods import AskingMethod, Baseline, find_method
 from judging.models import Judge, JudgeRun, Judgment
+from judging.runs.claims import free_cells
 from judging.runs.judges import add_judge
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import NEW_CELL_FIELDS, NEW_CELL_VALUES, check, lock_run, open_failed
@@ -48,6 +49,8 @@ def start_on_demand(
 ) -> JudgeRun:
     """Return the run of a judge's `asker`, new or as it is; presentations that ended in an error are opened.
 
+    Those that an earlier ranking was stopped before are removed: this one may not need them.
+
     Raises: BadSettings if the judge can't be asked about the study, or its cost can't be capped
     """
     if in_flight is not None and not 1 <= in_flight <= MAX_IN_FLIGHT:
@@ -68,6 +71,7 @@ def start_on_demand(
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     check_cap(run.max_cost, run.judge.endpoint)
+    free_cells(run).filter(calls=0).delete()
     open_failed(run)
     run.save(update_fields=["in_flight", "max_cost"])
     return run

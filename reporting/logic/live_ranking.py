@@ -86,9 +86,9 @@ def ask_rankings(
             found.ended = execute(
                 run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, make_client=make_client, limit=left
             )
+            found.asked += found.ended.progress.ended.total()
             found.calls += found.ended.progress.calls
         answers = answers_to(run, asked.values())
-        found.asked += len(answers) - len(before)
         given = {shown: answers[place] for shown, place in asked.items() if place in answers}
         silent.update(shown for shown, one in given.items() if one.verdict is None)
         known.update({shown: _probability(one) for shown, one in given.items() if one.verdict is not None})

@@ -162,6 +162,17 @@ def test_a_limit_counts_presentations_and_each_ranking_that_they_finish() -> Non
     assert finished[-1] == 3
 
 
+def test_what_another_method_left_open_is_not_asked() -> None:
+    study, _ = build_four_systems(instances=3)
+    judge, client = reachable(), InOrder()
+    _, _, run = ask(study, judge, client, methods=["all-pairs"], limit=1)
+    assert len(presentations(run)) == 3 * 6
+    found, ranked, _ = ask(study, judge, client)
+    assert counts(found) == (3, 0, 0)
+    assert found.asked <= ranked["comparisons"] < 3 * 6 - 1
+    assert len(client.bodies) == len(presentations(run)) == 1 + found.asked
+
+
 def test_comparisons_without_a_verdict_end_their_sort_alone() -> None:
     study, _ = build_four_systems(instances=3)
     without_pair = HitPair.objects.filter(pair__matchup__instance__instance_id="i2").earliest("pk")
@@ -180,7 +191,7 @@ def test_a_call_that_failed_is_made_again_by_the_next_command() -> None:
     study, _ = build_four_systems(instances=1)
     judge, client = reachable(), InOrder({"source 0": RejectedCall("too long")})
     found, _, run = ask(study, judge, client)
-    assert counts(found) == (0, 1, 0)
+    assert (counts(found), found.asked) == ((0, 1, 0), 2)
     assert set(run.judgments.of_every_question().values_list("status", flat=True)) == {Judgment.Status.ERROR}
     assert judged_pairs(run) == "the pairs that rankings needed"
     client.otherwise = {}
