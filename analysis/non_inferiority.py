@@ -185,7 +185,7 @@ def _test(
     refusal = too_few("instances", gap.instances, MIN_CLUSTERS)
     if two_way and (refusal := refusal or too_few("people", n_people, MIN_CLUSTERS)):
         bounds, above_chance = (replace(one, low=np.nan, high=np.nan) for one in (bounds, above_chance))
-    if above_chance.low <= 0 and bounds.high >= -margin:
+    if refusal is None and not above_chance.low > 0 and bounds.high >= -margin:
         refusal = Refusal("chance")
     return NonInferiority(
         margin=margin,

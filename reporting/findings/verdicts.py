@@ -101,7 +101,7 @@ def shown(
         status = "nothing"
     elif found.high < -found.margin:
         status = "worse"
-    elif found.above_chance.low <= 0:
+    elif found.refusal is not None and found.refusal.what == "chance":
         status = "chance"
     elif found.low > -found.margin:  # of a bin after one that did not pass too
         status = "passes"
@@ -190,7 +190,8 @@ def verdict_text(rule: str, values: Values) -> str:
 
 
 def _shown_values(values: Values) -> Values:
-    """Format numbers: two decimals, counts with their noun."""
+    """Format numbers: two decimals, counts with their noun; a dash where there is none."""
     n = values.get("instances", 0)
     numbers = {name: f"{value:z.2f}" for name, value in values.items() if isinstance(value, float)}
+    numbers |= {name: "—" for name, value in values.items() if value is None}
     return {**values, **numbers, "instances": ngettext("%(n)s instance", "%(n)s instances", n) % {"n": n}}

@@ -221,6 +221,9 @@ def test_votes_of_a_group_with_one_instance_say_nothing_of_chance():
     assert found.people_by_chance == pytest.approx(1 / 3)
     assert found.people_above_chance == pytest.approx(2 / 3 - 1 / 3)
     assert found.people_agreement == pytest.approx(3 / 4)
+    alone = non_inferiority([A, B] * 10, [[A, A], [B, B]] * 10, np.arange(20), group=np.arange(20))
+    assert np.isnan(alone.people_by_chance)
+    assert (alone.passes, alone.refusal.what) == (None, "chance")
 
 
 @given(st.integers(0, 2**32), st.sampled_from([(0.5, 0.0, 0.5), (0.7, 0.1, 0.2), (0.34, 0.33, 0.33), (0.0, 1.0, 0.0)]))
