@@ -61,6 +61,13 @@ def select_each(
     return _select(wanted, Matchup.objects.filter(instance__study=study), chosen, has_batch)
 
 
+def select_unplaced(study: Study, wanted: Sequence[Configuration]) -> list[Selection]:
+    """Make the selections of the instances that stand on no HIT for rating; those that serve checks only are left out."""
+    placed = Hit.objects.filter(batch__in=study.batches.for_rating().order_by()).order_by()
+    matchups = Matchup.objects.filter(instance__study=study).exclude(pk__in=placed.values("matchup_id"))
+    return _select(wanted, matchups, (), [False] * len(wanted))
+
+
 def _select(
     wanted: Sequence[Configuration], matchups: QuerySet[Matchup], batches: Sequence[Batch], has_batch: Sequence[bool]
 ) -> list[Selection]:

@@ -1,11 +1,11 @@
 """Inputs of findings: the filters, and a study's verdicts as arrays. No models: findings are computed from these alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.ranking.bradley_terry import Ties
-from analysis.types import FloatArray, IntArray
+from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.questions.questions import MAIN, Question
 from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import JudgeRater, Rater
@@ -123,7 +123,8 @@ class Selected:
 class ConfigurationData:
     """One configuration with the verdicts of people and judges on it.
 
-    chosen : how instances were selected, see `reporting.core.selected_batches`
+    chosen      : how instances were selected, see `reporting.core.selected_batches`
+    judged_only : by judge, verdicts on instances that stand on no HIT, with codes of their own
     """
 
     configuration: Compared
@@ -132,6 +133,7 @@ class ConfigurationData:
     people: Rater
     judges: tuple[JudgeRater, ...]
     chosen: list[dict[str, Any]]
+    judged_only: Mapping[str, Outcomes] = field(default_factory=dict)
 
     @property
     def dataset(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from django.db.models.functions import Length
 
+from analysis.types import Outcomes
 from annotation.core.columns import number_columns, places
 from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
 from annotation.quality.hidden_checks import scores_of
@@ -18,6 +19,7 @@ from annotation.studies.outcomes import (
     human_answers_on_each,
     rows_on_each,
     select_each,
+    select_unplaced,
 )
 from annotation.studies.separability_runs import SeparabilityRuns, find_run, runs_by_configuration
 from annotation.studies.votes import Whose
@@ -39,6 +41,8 @@ from reporting.findings.inputs import (
 )
 from reporting.findings.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
 
+Key = tuple[str, int, int]  # of a configuration
+
 
 def read_study(study: Study, filters: Filters) -> StudyData:
     """Read a study's configurations, as far as the filters cover them, with all verdicts on them.
@@ -52,7 +56,8 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         covered = [one for one in covered if any(map(_is_of(one), batches))]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections), _separabilities(selections, runs, filters)
-    people, judges = _people(study, selections, batches, filters), _judges(study, selections, batches, filters)
+    people = _people(study, selections, batches, filters)
+    judges, judged_only = _judges(study, selections, batches, filters)
     return StudyData(
         slug=study.slug,
         configurations=tuple(
@@ -63,6 +68,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
                 people=people[place],
                 judges=judges[place],
                 chosen=selection_rows(batches_for_rating(selection.configuration), batches),
+                judged_only=judged_only.get(selection.configuration.key, {}),
             )
             for place, selection in enumerate(selections)
         ),
@@ -73,8 +79,12 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     )
 
 
+def _key(batch: Batch) -> Key:
+    return batch.dataset, batch.system_a_id, batch.system_b_id
+
+
 def _is_of(one: Configuration) -> Callable[[Batch], bool]:
-    return lambda batch: (batch.dataset, batch.system_a_id, batch.system_b_id) == one.key
+    return lambda batch: _key(batch) == one.key
 
 
 def _is_covered(one: Configuration, filters: Filters) -> bool:
@@ -100,17 +110,39 @@ def _people(
 
 def _judges(
     study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
-) -> list[tuple[JudgeRater, ...]]:
+) -> tuple[list[tuple[JudgeRater, ...]], dict[Key, dict[str, Outcomes]]]:
+    """Read judges on each selection, and by configuration their verdicts on instances that stand on no HIT."""
     runs = judges_of(study, batches, question=filters.question_number)
     judges = [run.judge for run in runs if filters.judges is None or run.judge.name in filters.judges]
-    found = judgments_on_each(study, selections, judges, question=filters.question_number)
-    return [
+    unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
+    # First those on no HIT: the other selections know their pairs too, as not selected.
+    found = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)
+    raters = [
         raters_of_judges(
             ((judge, each[place]) for judge, each in zip(judges, found, strict=True)),
             drop_incomplete=filters.drop_incomplete,
         )
-        for place in range(len(selections))
+        for place in range(len(unplaced), len(unplaced) + len(selections))
     ]
+    return raters, {
+        one.configuration.key: {
+            f"judge:{judge.name}": each[place].rated.outcomes for judge, each in zip(judges, found, strict=True)
+        }
+        for place, one in enumerate(unplaced)
+    }
+
+
+def _wholly_selected(
+    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None
+) -> list[Configuration]:
+    """Return the configurations that have batches, none of which is left out.
+
+    Instances of a batch that is left out may be chosen ones: without them, those on no HIT are no fair rest.
+    """
+    rated = list(study.batches.for_rating())
+    chosen = {batch.pk for batch in (rated if batches is None else batches)}
+    whole = {_key(batch): True for batch in rated} | {_key(batch): False for batch in rated if batch.pk not in chosen}
+    return [one.configuration for one in selections if whole.get(one.configuration.key)]
 
 
 def _pairs(study: Study, selections: Sequence[Selection]) -> list[Pairs]:

@@ -124,7 +124,10 @@ def _non_inferiority(found: NonInferiority, needed: int | None, settings: Interv
 
 
 def _prediction_powered(data: ConfigurationData, judge: Rater, settings: IntervalSettings) -> dict[str, Any]:
-    """Return A's win rate from people's votes with the judge's help, and from people's votes alone."""
+    """Return A's win rate from people's votes with the judge's help, and from people's votes alone.
+
+    The judge's verdicts on instances on no HIT count among those that it judged only.
+    """
     n = len(data.selection.instance_ids)
     people, f = (
         win_shares(-one.rated.outcomes.verdict, one.rated.outcomes.instance, n) for one in (data.people, judge)
@@ -134,10 +137,12 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     unknown = int(np.isnan(chances[rated]).sum())
     drawn_unequally = any(row["kind"] not in CHOSEN for row in data.chosen)
     weighted = not unknown and bool(rated.any())
+    only = _judged_only(data, judge)
+    nobody = np.full(len(only), np.nan)
     found = prediction_powered_win_rate(
-        np.where(rated, people, np.nan),
-        f,
-        probabilities=chances if weighted else None,
+        np.append(np.where(rated, people, np.nan), nobody),
+        np.append(f, only),
+        probabilities=np.append(chances, nobody) if weighted else None,
         random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
         level=settings.level,
     )
@@ -165,6 +170,14 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
         "weighted": weighted and bool(np.ptp(chances[rated])),
         **({"why": why} if why else {}),
     }
+
+
+def _judged_only(data: ConfigurationData, judge: Rater) -> FloatArray:
+    """Return A's share of the judge's verdicts on each instance that stands on no HIT."""
+    found = data.judged_only.get(judge.name)
+    if found is None:
+        return np.empty(0)
+    return win_shares(-found.verdict, found.instance, found.instance.max(initial=-1) + 1)
 
 
 def _chances(people: Rater, n_instances: int) -> FloatArray:
