@@ -229,7 +229,8 @@ def ranking_chart(found: dict[str, Any], theme: str = "light") -> Spec:
 
 def as_text(found: dict[str, Any]) -> str:
     """Return each method's comparisons, correlations and mean ranks."""
-    lines = [printable(f"{found['study']}, {found['rater']}: {found['seeds']} orders of the texts")]
+    orders = "1 order" if found["seeds"] == 1 else f"{found['seeds']} orders"
+    lines = [printable(f"{found['study']}, {found['rater']}: {orders} of the texts")]
     if asked := found.get("run"):
         cost = asked["cost"] and f", cost so far {money(Decimal(asked['cost']), asked['currency'])}"
         lines.append(
