@@ -17,7 +17,7 @@ from reporting.core.charts import (
     shorten,
 )
 from reporting.core.scripted import SCRIPTED
-from reporting.core.words import rater_name
+from reporting.core.words import rater_name, said
 
 PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
 PANEL = (146, 120)  # two beside each other in a column
@@ -67,6 +67,7 @@ def for_page(spec: Spec) -> Spec:
 
 def nothing(title: str, why: str, theme: str) -> Spec:
     """Return a picture that holds only the reason why there is nothing to draw."""
+    why = said(why)
     spec = empty_chart(title, why, theme)
     spec["title"] = {"text": wrapped(title, TITLE_WIDTH), "subtitle": wrapped(why, LINE_WIDTH)}
     return {**spec, "width": COLUMN_WIDTH - 10, "usermeta": {WHY: why}}
@@ -98,7 +99,7 @@ def configuration_notes(found: Findings) -> list[str]:
 def _notes(found: Findings, scripted: bool, chosen: Findings) -> list[str]:
     note = [shorten(chosen["chosen_note"], MAX_NOTE_LENGTH)] if "chosen_note" in chosen else []
     question = [shorten(found["question"], MAX_NOTE_LENGTH)] if "question" in found else []
-    return [*question, *([SCRIPTED] if scripted else []), *note]
+    return [*question, *([said(SCRIPTED)] if scripted else []), *note]
 
 
 def reason(found: Findings) -> str:

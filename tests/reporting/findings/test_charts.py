@@ -13,7 +13,6 @@ import pytest
 from django.utils import translation
 
 from reporting.core import charts
-from reporting.core.scripted import SCRIPTED
 from reporting.core.themes import VIRIDIS, between, ink_on, viridis
 from reporting.core.words import rater_name
 from reporting.findings import confusions
@@ -353,7 +352,7 @@ def test_pictures_speak_the_readers_language(found: Found) -> None:
     with translation.override("de"):
         spec = spec_of("position", found)
     assert spec["layer"][-1]["encoding"]["x"]["title"] == "Anteil für den zuerst gezeigten Text"
-    assert SCRIPTED in " ".join(spec["title"]["subtitle"])  # a note of the findings, the same for every reader
+    assert "enthält Bewertungen von Programmen" in " ".join(spec["title"]["subtitle"])
 
 
 def test_question_stands_below_the_title(found: Found) -> None:
@@ -429,6 +428,13 @@ def test_judges_have_the_names_of_the_tables(found: Found) -> None:
         assert "judge:" not in json.dumps(rows_of(spec_of(name, found))), name
     with translation.override("de"):
         assert "Menschen" in {row["panel"] for row in rows_of(spec_of("win-matrix", found))}
+
+
+def test_the_reason_of_an_empty_picture_is_in_the_language_of_the_page(found: Found) -> None:
+    without = {**found, "pooled": {**found["pooled"], "mean_consistency_by_bin": None, "why": "nothing to measure yet"}}
+    with translation.override("de"):
+        assert draw("pooled-consistency", without)["usermeta"]["why"] == "noch nichts zu messen"
+    assert draw("pooled-consistency", without)["usermeta"]["why"] == "nothing to measure yet"
 
 
 def test_a_judge_called_people_stays_apart_from_them() -> None:
