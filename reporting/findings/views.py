@@ -159,11 +159,12 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
 
 
 def _configuration_named(numbers: dict[str, Any], query: QueryDict) -> dict[str, Any]:
-    """Return one configuration's part of the findings.
+    """Return one configuration's part of the findings: `of` names its data set, or `dataset` where that is filtered by.
 
     Raises: Http404 where there is none, or the filters leave it out.
     """
-    named = {"dataset": query.get("of"), "system_a": query.get("a"), "system_b": query.get("b")}
+    dataset = query.get("of", query.get("dataset"))
+    named = {"dataset": dataset, "system_a": query.get("a"), "system_b": query.get("b")}
     for one in numbers["configurations"]:
         if named.items() <= one.items():
             return cast("dict[str, Any]", one)
