@@ -72,9 +72,8 @@ def mean_rows(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Flo
     weights = np.ones(numbers.shape) if weight is None else np.asarray(weight, dtype=np.float64)
     if numbers.ndim != 1 or weights.shape != numbers.shape:
         raise ShapeError(f"need values and weights of one length, got {numbers.shape} and {weights.shape}")
-    known = ~np.isnan(numbers)
-    rows = np.zeros((len(numbers), 2))
-    rows[known] = np.stack([numbers * weights, weights], axis=1)[known]
+    rows = np.stack([numbers * weights, weights], axis=1)
+    rows[np.isnan(numbers)] = 0.0
     return rows
 
 

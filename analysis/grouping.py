@@ -25,8 +25,10 @@ def groups(codes: IntArray) -> tuple[IntArray, IntArray]:
     shifted = codes - low
     is_there = np.zeros(high - low + 1, dtype=bool)
     is_there[shifted] = True
-    place_of = np.cumsum(is_there, dtype=np.int64) - 1
-    return np.flatnonzero(is_there) + low, place_of[shifted]
+    distinct = np.flatnonzero(is_there)
+    place_of = np.empty(len(is_there), dtype=np.int64)
+    place_of[distinct] = np.arange(len(distinct))
+    return distinct + low, place_of[shifted]
 
 
 def joint_codes(*columns: IntArray) -> IntArray:

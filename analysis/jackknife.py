@@ -230,10 +230,13 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
     for m in range(1, STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for step in (even, odd):
-            denominator = 1 / (1 + step * denominator)
-            numerator = 1 + step / numerator
-            value *= numerator * denominator
-        if abs(numerator * denominator - 1) < 1e-15:
+        denominator = 1 / (1 + even * denominator)
+        numerator = 1 + even / numerator
+        value *= numerator * denominator
+        denominator = 1 / (1 + odd * denominator)
+        numerator = 1 + odd / numerator
+        change = numerator * denominator
+        value *= change
+        if -1e-15 < change - 1 < 1e-15:
             break
     return value

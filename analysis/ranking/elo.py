@@ -95,7 +95,7 @@ def sampled_elo(
     start = np.arange(rounds) * n_systems
     step = max(1, BLOCK_CELLS // rounds)
     for begin in range(0, drawn.shape[1], step):
-        block = drawn[:, begin : begin + step].T
+        block = np.ascontiguousarray(drawn[:, begin : begin + step].T)  # each step's in one place
         columns = (one[block] + start, other[block] + start, gain[block], half[block])
         for mine, theirs, won, most in zip(*columns, strict=True):  # as in `elo`, one comparison of every round
             ahead, behind = ratings[mine], ratings[theirs]

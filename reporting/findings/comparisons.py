@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,22 +34,22 @@ class Comparisons:
     delta: FloatArray
     excluded: int
 
-    @property
+    @cached_property
     def columns(self) -> tuple[IntArray, IntArray, FloatArray]:
         """The two systems, and the score of the first: 1, ½ or 0."""
         return self.outcomes.a, self.outcomes.b, (1 - self.outcomes.verdict) / 2
 
-    @property
+    @cached_property
     def matrix(self) -> WinMatrix:
         """Wins and ties of each system against each other one."""
         return win_matrix(*self.columns, n_systems=len(self.names))
 
-    @property
+    @cached_property
     def component(self) -> IntArray:
         """(n_systems,) the lowest code of the systems that comparisons connect; -1 for one never compared."""
         return components(self.matrix)
 
-    @property
+    @cached_property
     def instances(self) -> IntArray:
         """(n_systems,) the number of instances on which each system was compared."""
         return self.per_system(self.outcomes.instance)
