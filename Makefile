@@ -76,7 +76,7 @@ bench-separability: .venv/dev ## time the similarities of all pairs of generatio
 	$(PY) -m bench separability
 	$(PY) -m bench separability_scale
 
-bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a million rows beside pandas and FastChat's ways (two minutes)
+bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a million rows beside pandas and FastChat's ways, and the findings of such a study (three minutes)
 	$(PY) -m bench analysis
 
 bench-coverage: .venv/dev ## simulate 2,000 studies for each of 880 cases and count how often intervals hold the true value (half an hour on busy cores)

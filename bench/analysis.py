@@ -4,8 +4,13 @@ The baselines are worded anew after FastChat's `serve/monitor/elo_analysis.py` a
 minutes, some of its rounds are timed and scaled up.
 """
 
+import json
 import math
+import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -32,6 +37,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 
 RATINGS = 1_000_000
 PAIRS = 5  # in a rating set
+RATINGS_OF_INSTANCE = 25  # of the study whose findings are timed
 RATERS = 1_000
 SETS_PER_INSTANCE = 3
 SYSTEMS = 20
@@ -53,6 +59,20 @@ def main() -> None:
     ours_first(a, b, score, instance)
     bradley_terry_beside_fastchat(battles, a, b, score, instance)
     elo_beside_fastchat(battles, a, b, score)
+    findings_of_a_study()
+
+
+def findings_of_a_study() -> None:
+    """Time the findings of a whole study of as many ratings in a process of its own, on SQLite."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "bench._findings_study", str(RATINGS // RATINGS_OF_INSTANCE)]
+        database = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/bench.sqlite3"}
+        output = subprocess.run(command, env=database, check=True, capture_output=True, text=True).stdout
+    ratings, reading, computing, megabytes = json.loads(output)
+    print(
+        f"  findings of {ratings:,} ratings: {reading:.1f} s of reading, {computing:.1f} s of computing; "
+        f"{megabytes:.0f} MB at most"
+    )
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
