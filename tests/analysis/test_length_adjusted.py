@@ -126,7 +126,7 @@ def test_longer_text_that_always_wins_has_a_finite_effect():
 
 def test_nineteen_instances_have_no_interval_and_twenty_do(rng):
     verdict, difference, instance = study(rng, n=40)
-    assert str(length_adjusted_win_rate(verdict, difference, instance % 19).refusal) == "19 instances, 20 needed"
+    assert str(length_adjusted_win_rate(verdict, difference, instance % 19).refusal) == "19 of the 20 instances needed"
     assert np.isnan(length_adjusted_win_rate(verdict, difference, instance % 19).low)
     assert not np.isnan(length_adjusted_win_rate(verdict, difference, instance % 20).low)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,7 @@ from reporting.core.words import PHRASES, rater_name, said, without_numbers
 from reporting.findings.sections.rankings import first_text, rankings_section
 from reporting.findings.sections.tables import MOST_ROWS, Table, by_bin, p_text
 from reporting.findings.study_findings import findings
-from reporting.templatetags.numbers import cell
+from reporting.templatetags.numbers import cell, table_rows
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
 HOSTILE = "<b>eve</b>"
@@ -167,6 +168,12 @@ def test_a_cell_shows_what_it_holds(value: Any, shown: str) -> None:
 def test_a_table_shows_its_first_rows_and_counts_the_others() -> None:
     table = Table("name", "caption", ["one"], [((number,), [number]) for number in range(MOST_ROWS + 3)])
     assert (len(table.shown), table.more, table.is_tall) == (MOST_ROWS, 3, True)
+    assert replace(table, rows=table.shown, beyond=4).more == 4
+
+
+def test_rows_of_a_table_escape_what_they_hold() -> None:
+    table = Table("name", "caption", ["one", "two"], [(("<b>",), [0.25])], digits=1)
+    assert table_rows(table) == '<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td>0.2</td></tr>'
     assert not Table("name", "caption", ["one"], [((1,), [1])]).is_tall
 
 
