@@ -11,7 +11,7 @@ class FindingsSnapshot(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="findings_snapshots")
     query = models.TextField(blank=True, help_text="The filters, as in an address.")
-    key = models.CharField(max_length=64, help_text="SHA-256 of the software's version and the filters.")
+    key = models.CharField(max_length=64, help_text="SHA-256 of the code and the filters.")
     state: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(
         help_text="Digests of the data, taken before they were read."
     )

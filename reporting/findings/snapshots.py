@@ -9,6 +9,8 @@ import json
 import zlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from django.db import transaction
@@ -19,8 +21,11 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
+import analysis
+import annotation
+import judging
+import reporting
 from annotation.core.errors import UnknownName
-from annotation.core.version import VERSION
 from annotation.models import Rating, Study
 from judging.models import Judgment
 from reporting.findings.asked import filters_of, query_of
@@ -148,7 +153,17 @@ def _kept(study: Study, query: str) -> QuerySet[FindingsSnapshot]:
 
 
 def _key(query: str) -> str:
-    return hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest()
+    return hashlib.sha256(f"{_code()}\n{query}".encode()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Return a digest of the code that reads and computes: other code, of whatever version, may find other numbers."""
+    code = hashlib.sha256()
+    for package in (analysis, annotation, judging, reporting):
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            code.update(path.read_bytes())
+    return code.hexdigest()
 
 
 def _numbers(kept: FindingsSnapshot | None) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ("query", models.TextField(blank=True, help_text="The filters, as in an address.")),
                 (
                     "key",
-                    models.CharField(help_text="SHA-256 of the software's version and the filters.", max_length=64),
+                    models.CharField(help_text="SHA-256 of the code and the filters.", max_length=64),
                 ),
                 ("state", models.JSONField(help_text="Digests of the data, taken before they were read.")),
                 ("numbers", models.BinaryField(help_text="The findings as JSON, compressed by zlib.")),

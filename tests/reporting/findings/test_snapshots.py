@@ -96,7 +96,7 @@ def outdated() -> None:
 
 
 def test_a_small_study_is_computed_once_for_page_pictures_files_and_api(
-    built: Built, reader: Client, computed: list[Filters]
+    built: Built, reader: Client, computed: list[Filters], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = ("findings.json", "charts/preferences.svg", "charts/pooled-consistency.csv")
     for path in (PAGE, *(f"/studies/kept/{name}" for name in files), "/api/v1/studies/kept/findings/"):
@@ -107,9 +107,12 @@ def test_a_small_study_is_computed_once_for_page_pictures_files_and_api(
     assert "As of 20" in page
     assert "hx-trigger" not in page
     assert json.loads(body(reader.get("/studies/kept/findings.json"))) == findings_under(built.study, FILTERS)
+    monkeypatch.setattr(snapshots, "_code", lambda: "of a later commit")
+    assert "As of 20" in body(reader.get(PAGE))
+    assert len(computed) == 2
     rate(built, 0, "cem", [1, None])
     assert ratings(built.study) == 5
-    assert len(computed) == 2
+    assert len(computed) == 3
 
 
 def test_filters_have_snapshots_of_their_own_of_which_the_newest_are_kept(
