@@ -131,7 +131,8 @@ def _copy_texts(source: Study, copy: Study) -> None:
 
 
 def _copy_each_text(source: Study, copy: Study) -> None:
-    systems = source.systems.annotate(most=Max("generations__index")).exclude(most=None)
+    # A query that groups has no order of its own, and the order decides which one of two is A.
+    systems = source.systems.annotate(most=Max("generations__index")).exclude(most=None).order_by("position")
     named = [(f"{one.name}/{n + 1}", one.family) for one in systems for n in range(one.most + 1)]
     System.objects.bulk_create(
         System(study=copy, name=name, family=family, position=position) for position, (name, family) in enumerate(named)
