@@ -7,15 +7,16 @@ from judging.calls.cases import CallState, Case, Cell, StoredAnswer
 from judging.calls.presentations import prompt_version
 from judging.calls.requests import Request, Requests
 from judging.calls.results import MAX_SAMPLES, Reading
-from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows
+from judging.calls.store import REPLY_FIELDS, PendingWrites, Result, cached_rows, stored_answers
 from judging.methods import AskingMethod, Reply, Setting
-from judging.models import Judgment
+from judging.models import Completion, Judgment
 
 
 class ProcedurePool:
     """The cases of one process; what changes is collected in `writes`.
 
     under_way : cases that have started and not ended
+    refusals  : those that the cases which start again have paid for; they get them again, though no other may
     """
 
     def __init__(self, method: AskingMethod, setting: Setting, requests: Requests) -> None:
@@ -24,6 +25,7 @@ class ProcedurePool:
         self.requests = requests
         self.writes = PendingWrites()
         self.under_way = 0
+        self.refusals: dict[str, StoredAnswer] = {}
         self._asking: dict[str, tuple[Request, list[tuple[Case, CallState]]]] = {}
         self._unwritten: dict[str, StoredAnswer] = {}
         self._charged: Counter[str] = Counter()  # unusable answers that were charged for, by request
@@ -33,7 +35,11 @@ class ProcedurePool:
         self._unwritten.update((stored.key, stored) for stored in answers)
 
     def start(self, cells: Iterable[Cell]) -> list[Case]:
-        """Start the procedures of cells."""
+        """Start the procedures of cells; those that were begun before keep the refusals that they have paid for."""
+        cells = list(cells)
+        if begun := [cell.pk for cell in cells if cell.paid]:
+            held = Completion.objects.filter(cache_key=None, judgments__in=begun).distinct()
+            self.refusals.update((stored.key, stored) for stored in stored_answers(held))
         cases = [Case(cell, self.method, self.setting) for cell in cells]
         self.under_way += len(cases)
         return cases
@@ -102,6 +108,7 @@ class ProcedurePool:
         """Return the known answers by cache key."""
         found = {key: self._unwritten[key] for key in keys if key in self._unwritten}
         found = {key: stored for key, stored in found.items() if not stored.refused}
+        found |= {key: self.refusals[key] for key in keys if key in self.refusals}
         missing = [key for key in keys if key not in found]
         for key, pk, *reply in cached_rows(missing, "pk", *REPLY_FIELDS):
             found[key] = StoredAnswer(key, Reply(*reply), pk)

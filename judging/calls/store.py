@@ -6,14 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.made_tables import TablePublication, publication_of, store_makings
 from judging.calls.presentations import in_study_order, task_for
+from judging.calls.requests import cache_key
 from judging.calls.results import Reading
 from judging.core.bulk_sql import chunked, insert_rows, update_rows
-from judging.methods import Method, Setting
+from judging.endpoints.chat_answers import UNUSABLE
+from judging.methods import Method, Reply, Setting
 from judging.models import Completion, JudgeRun, Judgment
 
 LINKS = Judgment.completions.through
@@ -135,6 +138,13 @@ def cached_rows(keys: Iterable[str], *fields: str) -> Iterator[tuple[Any, ...]]:
     """Yield key and fields of the answers in the cache under some keys."""
     for part in chunked(list(dict.fromkeys(keys))):
         yield from Completion.objects.filter(cache_key__in=part).order_by().values_list("cache_key", *fields)
+
+
+def stored_answers(completions: QuerySet[Completion]) -> Iterator[StoredAnswer]:
+    """Yield usable answers with their cache keys, computed since refusals have none stored."""
+    rows = completions.exclude(cache_key=None, finish_reason=UNUSABLE).order_by()
+    for base_url, request, sample, pk, *reply in rows.values_list("base_url", "request", "sample", "pk", *REPLY_FIELDS):
+        yield StoredAnswer(cache_key(base_url, request, sample), Reply(*reply), pk)
 
 
 def completion_row(stored: StoredAnswer, base_url: str, now: datetime) -> list[Any]:

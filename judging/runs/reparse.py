@@ -1,6 +1,6 @@
 """Parsing stored answers again with a newer parser, without any call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from django.db import transaction
 from django.utils import timezone
@@ -8,12 +8,11 @@ from django.utils import timezone
 from judging.calls.cases import Case, StoredAnswer
 from judging.calls.made_tables import store_makings
 from judging.calls.procedure_pool import ProcedurePool
-from judging.calls.requests import Requests, cache_key, setting_of
+from judging.calls.requests import Requests, setting_of
 from judging.calls.results import unparsed
-from judging.calls.store import Result, Stamp, result_values, stamp_of
+from judging.calls.store import Result, Stamp, result_values, stamp_of, stored_answers
 from judging.core.bulk_sql import update_rows
-from judging.endpoints.chat_answers import UNUSABLE
-from judging.methods import AskingMethod, Reply
+from judging.methods import AskingMethod
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs.claims import load
 
@@ -22,7 +21,6 @@ REPARSED = (
     *("status", "verdict", "p_b", "score_a", "score_b", "rationale", "failure"),
     *("prompt_version", "parser_version", "judged_at"),
 )
-ANSWER_FIELDS = ("base_url", "request", "sample", "pk", "text", "finish_reason", "response")
 
 
 def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
@@ -56,12 +54,9 @@ def reparse_cells(pool: ProcedurePool, run: JudgeRun, ids: Sequence[int]) -> lis
     return pool.take_writes().results
 
 
-def answers_of(ids: Iterable[int]) -> Iterable[StoredAnswer]:
-    """Return the answers behind cells with their cache keys, computed since refusals have none stored."""
-    of_use = Completion.objects.exclude(cache_key=None, finish_reason=UNUSABLE)
-    completions = of_use.filter(judgments__in=list(ids)).distinct().order_by()
-    for base_url, request, sample, pk, text, finish_reason, response in completions.values_list(*ANSWER_FIELDS):
-        yield StoredAnswer(cache_key(base_url, request, sample), Reply(text, finish_reason, response), pk)
+def answers_of(ids: Iterable[int]) -> Iterator[StoredAnswer]:
+    """Return the answers behind cells, refusals included."""
+    return stored_answers(Completion.objects.filter(judgments__in=list(ids)).distinct())
 
 
 def end_unreadable(case: Case) -> None:

@@ -1,6 +1,7 @@
 """Runs through a provider's Batch API: the same cells and cache, whatever happens on the way."""
 
 import json
+from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -455,3 +456,16 @@ def test_line_without_an_answer_has_its_reason(record: dict[str, Any], reason: s
 @pytest.mark.parametrize("text", ["{", "[1]", '{"response": {}}', '{"custom_id": 3}'])
 def test_line_that_names_no_request_is_passed_over(text: str) -> None:
     assert read_line(text, lambda one: one) is None
+
+
+def test_declined_sample_is_paid_for_once_and_its_table_is_left_out(standin: StandInProcess) -> None:
+    standin.behave(declined=0.25, seed=3)
+    run = batch_run(standin, "sc2", instances=3, params={"samples": 4, "aspects": "offline"})
+    while (ended := work(run, wait_for_batches=False)).batch_pending:
+        pass  # each time another process
+    told = standin.stats()
+    assert (ended.status, told["repeated"], told["answered"]) == ("done", 0, Completion.objects.count())
+    found = Counter(status for status, *_ in outcomes())
+    assert found["error"] == 0
+    parsed = Judgment.objects.of_every_question().filter(status="parsed")
+    assert parsed.filter(completions__cache_key=None).exists()
