@@ -39,8 +39,8 @@ def main(instances: int) -> None:
     from django.core.management import call_command
 
     from reporting.findings.computing import compute_findings
-    from reporting.findings.inputs import Filters
-    from reporting.findings.reading import read_study
+    from reporting.findings.data.inputs import Filters
+    from reporting.findings.data.reading import read_study
 
     call_command("migrate", verbosity=0)
     study = make_study("bench", instances)

@@ -42,7 +42,7 @@ from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import filters, serializers
 from reporting.api.access import IsReader, IsSiteAdmin, visible_to
 from reporting.exports.rows import TABLE_OF
-from reporting.findings.asked import filters_of
+from reporting.findings.data.asked import filters_of
 from reporting.findings.snapshots import snapshot_of
 from reporting.findings.views import BEING_COMPUTED, RETRY
 from reporting.separability.arrays import THRESHOLDS

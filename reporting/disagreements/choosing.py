@@ -10,8 +10,8 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Study
 from reporting.disagreements.pair_table import PairTable, before_and_after, between_people, from_majority, of_person
-from reporting.findings.asked import datasets_named, filters_of, query_of, raters_named, systems_named
-from reporting.findings.inputs import Filters
+from reporting.findings.data.asked import datasets_named, filters_of, query_of, raters_named, systems_named
+from reporting.findings.data.inputs import Filters
 
 JUDGE, PEOPLE, REVISED = KINDS = ("judge", "people", "revised")
 

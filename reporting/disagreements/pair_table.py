@@ -9,7 +9,7 @@ from analysis.agreement import VALUES
 from analysis.bootstrap import ratio
 from analysis.types import FloatArray, IntArray
 from reporting.core.raters import Rater
-from reporting.findings.inputs import ConfigurationData
+from reporting.findings.data.inputs import ConfigurationData
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from annotation.models import Rating, Study
 from reporting.core.kept import Kept, version_of
 from reporting.disagreements.pair_table import PairTable, pair_table
-from reporting.findings.inputs import Filters
-from reporting.findings.reading import read_study
+from reporting.findings.data.inputs import Filters
+from reporting.findings.data.reading import read_study
 
 _kept: Kept[PairTable] = Kept(2)  # each takes 32 bytes a vote
 

@@ -17,7 +17,7 @@ from reporting.disagreements.choosing import JUDGE, PEOPLE, REVISED, Asked, aske
 from reporting.disagreements.opened import opened
 from reporting.disagreements.pair_table import PairTable
 from reporting.disagreements.reading import read_table
-from reporting.findings.asked import judge_names
+from reporting.findings.data.asked import judge_names
 
 A_PAGE = 20
 KINDS = {

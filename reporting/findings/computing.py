@@ -7,22 +7,22 @@ from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
 from reporting.core.scripted import SCRIPTED
-from reporting.findings.aggregated_verdicts import aggregated_verdicts
-from reporting.findings.answer import answer
-from reporting.findings.confusions import confusion_findings, consistency_of_instances
-from reporting.findings.inputs import ConfigurationData, Filters, StudyData
-from reporting.findings.judge_findings import judge_findings
-from reporting.findings.judges_against_people import agreement_by_bin
+from reporting.findings.answer.answer import answer
+from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
+from reporting.findings.configurations.weighted import weighted_findings
+from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
+from reporting.findings.data.separability_bins import separability_findings
+from reporting.findings.judges.judge_findings import judge_findings
+from reporting.findings.judges.judges_against_people import agreement_by_bin
 from reporting.findings.measures import MeasureInput, compute_measures
-from reporting.findings.people_votes import people_votes
-from reporting.findings.pooled import pooled_bins, pooled_findings
-from reporting.findings.rankings import ranking_findings
-from reporting.findings.rater_findings import few_raters_note, rater_findings
-from reporting.findings.raters_table import raters_table
-from reporting.findings.separability_bins import separability_findings
-from reporting.findings.study_scale import StudyScale, study_scale
-from reporting.findings.study_votes import study_votes
-from reporting.findings.weighted import weighted_findings
+from reporting.findings.measures.confusions import confusion_findings, consistency_of_instances
+from reporting.findings.pooled.people_votes import people_votes
+from reporting.findings.pooled.pooled import pooled_bins, pooled_findings
+from reporting.findings.pooled.study_scale import StudyScale, study_scale
+from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.rankings.rankings import ranking_findings
+from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
+from reporting.findings.raters.raters_table import raters_table
 
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:

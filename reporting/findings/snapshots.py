@@ -28,9 +28,9 @@ import reporting
 from annotation.core.errors import UnknownName
 from annotation.models import Rating, Study
 from judging.models import Judgment
-from reporting.findings.asked import filters_of, query_of
-from reporting.findings.data_state import DEPARTED, State, departures, state_of
-from reporting.findings.inputs import Filters
+from reporting.findings.data.asked import filters_of, query_of
+from reporting.findings.data.data_state import DEPARTED, State, departures, state_of
+from reporting.findings.data.inputs import Filters
 from reporting.findings.study_findings import findings_under
 from reporting.models import FindingsSnapshot
 

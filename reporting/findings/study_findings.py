@@ -7,8 +7,8 @@ from analysis.ranking.bradley_terry import Ties
 from annotation.models import Batch, Study
 from annotation.studies.questions import question_named
 from reporting.findings.computing import compute_findings
-from reporting.findings.inputs import DEFAULT_EPSILON, Filters
-from reporting.findings.reading import read_study
+from reporting.findings.data.inputs import DEFAULT_EPSILON, Filters
+from reporting.findings.data.reading import read_study
 
 
 def findings(

@@ -5,10 +5,10 @@ from typing import Any
 
 from annotation.core.aggregates import grouped
 from reporting.core.text import estimate_text, printable
+from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
-from reporting.findings.rater_flags import flag_text
+from reporting.findings.raters.rater_flags import flag_text
 from reporting.findings.sections.tables import p_text
-from reporting.findings.selection import selection_text
 
 MEASURES_OF_TESTS = {"bradley_terry": ("Bradley-Terry ratings", 0), "preference_strength": ("preference", 3)}
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}

@@ -19,14 +19,14 @@ from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import FORMATS, KINDS
-from reporting.findings.asked import chart_url, filters_of, query_of
-from reporting.findings.inputs import Filters
+from reporting.findings.data.asked import chart_url, filters_of, query_of
+from reporting.findings.data.inputs import Filters
+from reporting.findings.data.selection import offered, selection_of
 from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, WIDTHS, by_section, draw, figure
 from reporting.findings.sections import page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.raters import raters_section
-from reporting.findings.selection import offered, selection_of
 from reporting.findings.snapshots import snapshot_of
 
 CONFIGURATIONS_PER_PAGE = 10

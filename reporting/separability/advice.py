@@ -31,8 +31,8 @@ from reporting.core.judge_raters import judge_raters
 from reporting.core.people import people_rater
 from reporting.core.raters import PEOPLE, Rater
 from reporting.core.selected_batches import selection_rows
-from reporting.findings.rater_findings import TIE_IN_CONSISTENCY
-from reporting.findings.separability_bins import NOT_COMPUTED
+from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY
+from reporting.findings.data.separability_bins import NOT_COMPUTED
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityFilters
 
 CUT_SHARES = (0.1, 0.25, 0.5)  # of the matchups: cuts that are computed besides the one at a consistency of a half

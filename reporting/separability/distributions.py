@@ -18,7 +18,7 @@ from judging.outcomes.judgments import judges_of
 from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
 from reporting.core.people import scripted_codes
 from reporting.core.scripted import SCRIPTED
-from reporting.findings.separability_bins import NOT_COMPUTED
+from reporting.findings.data.separability_bins import NOT_COMPUTED
 from reporting.separability.advice import configuration_advice, pooled_advice, read_ratings
 from reporting.separability.arrays import (
     ConfigurationAlignments,

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-from reporting.findings.answer_text import on_page
+from reporting.findings.answer.answer_text import on_page
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.
 RANKINGS = ("rankings", gettext_lazy("Rankings"))

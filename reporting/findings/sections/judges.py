@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from reporting.core.words import said
-from reporting.findings.answer import MAY_REPLACE
+from reporting.findings.answer.answer import MAY_REPLACE
+from reporting.findings.judges.verdicts import verdict_text
 from reporting.findings.sections.tables import Row, Table, bin_text, configuration_name, p_text
-from reporting.findings.verdicts import verdict_text
 
 Findings = Mapping[str, Any]
 BESIDE: dict[str, Promise] = {

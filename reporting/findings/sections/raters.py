@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from reporting.findings.rater_flags import flag_text
+from reporting.findings.raters.rater_flags import flag_text
 from reporting.findings.sections.tables import Row as TableRow
 from reporting.findings.sections.tables import Table, configuration_name
 

@@ -10,7 +10,7 @@ from analysis.ranking.bradley_terry import Ties
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.models import Rating
 from annotation.studies.services import find_study
-from reporting.findings.asked import SEVERAL, SWITCHES, filters_of
+from reporting.findings.data.asked import SEVERAL, SWITCHES, filters_of
 from reporting.findings.study_findings import findings_under
 from reporting.findings.text import as_text
 

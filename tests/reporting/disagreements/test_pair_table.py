@@ -18,7 +18,7 @@ from reporting.disagreements.pair_table import (
     of_person,
     pair_table,
 )
-from reporting.findings.inputs import Filters
+from reporting.findings.data.inputs import Filters
 from tests.reporting.findings.arrays import configuration_data
 
 votes = st.lists(

@@ -8,8 +8,8 @@ import numpy as np
 from analysis.types import Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import JudgeRater, Positions, Rater, rater
-from reporting.findings.inputs import Compared, ComparedSystem, ConfigurationData, Pairs, Selected
-from reporting.findings.separability_bins import Separability
+from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Pairs, Selected
+from reporting.findings.data.separability_bins import Separability
 
 Row = tuple[int, int, str, float | None]  # instance, pair, rater, verdict
 

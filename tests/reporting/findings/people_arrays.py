@@ -8,7 +8,7 @@ from analysis.types import Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import Positions, rater
 from reporting.core.votes import by_position
-from reporting.findings.inputs import (
+from reporting.findings.data.inputs import (
     Checks,
     Compared,
     ComparedSystem,
@@ -17,7 +17,7 @@ from reporting.findings.inputs import (
     Selected,
     StudyData,
 )
-from reporting.findings.separability_bins import Separability
+from reporting.findings.data.separability_bins import Separability
 
 Vote = tuple[int, int, str, float, bool, float]  # instance, pair, person, verdict, A on the left, seconds
 

@@ -7,8 +7,8 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.findings.answer import answer
-from reporting.findings.answer_text import TEXTS, on_page
+from reporting.findings.answer.answer import answer
+from reporting.findings.answer.answer_text import TEXTS, on_page
 
 HOSTILE = "<script>alert(1)</script>"
 Found = dict[str, Any]

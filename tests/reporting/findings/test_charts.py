@@ -15,12 +15,12 @@ from django.utils import translation
 from reporting.core import charts
 from reporting.core.themes import VIRIDIS, between, ink_on, viridis
 from reporting.core.words import rater_name
-from reporting.findings import confusions
 from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
-from reporting.findings.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
+from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
+from reporting.findings.data.separability_bins import Measured, separability_of
+from reporting.findings.measures import confusions
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
-from reporting.findings.separability_bins import Measured, separability_of
 from tests.reporting.findings.arrays import configuration_data
 
 SVG = "{http://www.w3.org/2000/svg}"

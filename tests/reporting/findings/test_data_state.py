@@ -26,7 +26,7 @@ from annotation.models import (
 )
 from annotation.studies.log import log
 from judging.models import Judge, JudgeRun, Judgment
-from reporting.findings.data_state import DEPARTED, State, departures, state_of
+from reporting.findings.data.data_state import DEPARTED, State, departures, state_of
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]

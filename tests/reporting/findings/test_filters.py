@@ -12,8 +12,8 @@ from django.test import Client
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Rating, Study
 from annotation.models.studies import Protocol
-from reporting.findings.asked import filters_of, query_of
-from reporting.findings.selection import offered
+from reporting.findings.data.asked import filters_of, query_of
+from reporting.findings.data.selection import offered
 from reporting.findings.study_findings import findings_under
 from tests.factories import make_user
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate

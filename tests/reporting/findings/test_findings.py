@@ -10,7 +10,7 @@ from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Batch, HitPair, Study
 from annotation.studies.outcomes import batches_named
 from reporting.core.scripted import SCRIPTED
-from reporting.findings.asked import judges_named
+from reporting.findings.data.asked import judges_named
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.reporting.builders import (

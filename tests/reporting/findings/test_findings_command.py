@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.version import VERSION
 from reporting.findings.computing import compute_findings
-from reporting.findings.inputs import Filters, StudyData
+from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.text import as_text
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 from tests.reporting.findings.arrays import configuration_data

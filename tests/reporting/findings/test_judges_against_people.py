@@ -13,13 +13,13 @@ from analysis.intervals import ratio_spread
 from analysis.jackknife import student_tail
 from analysis.leave_one_out import leave_one_out_agreement
 from analysis.length_adjusted import length_adjusted_win_rate
-from reporting.findings.inputs import ConfigurationData, Filters
-from reporting.findings.judge_tests import judge_tests
-from reporting.findings.judges_against_people import agreement_by_bin, judges_against_people
-from reporting.findings.lengths import length_adjusted
-from reporting.findings.self_preference import self_preference
-from reporting.findings.separability_bins import Bins, bins_of
-from reporting.findings.study_votes import study_votes
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.separability_bins import Bins, bins_of
+from reporting.findings.judges.judge_tests import judge_tests
+from reporting.findings.judges.judges_against_people import agreement_by_bin, judges_against_people
+from reporting.findings.judges.lengths import length_adjusted
+from reporting.findings.judges.self_preference import self_preference
+from reporting.findings.pooled.study_votes import study_votes
 from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()

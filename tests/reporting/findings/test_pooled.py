@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reporting.findings.inputs import ConfigurationData, Filters
-from reporting.findings.pooled import MEAN_OF_JUDGES, pooled_findings
-from reporting.findings.study_scale import StudyScale
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.pooled.pooled import MEAN_OF_JUDGES, pooled_findings
+from reporting.findings.pooled.study_scale import StudyScale
 from tests.reporting.findings.arrays import configuration_data
 
 A, TIE, B = -1.0, 0.0, 1.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from annotation.models import Rating, Study
 from annotation.questions.questions import Answer
 from judging.models import JudgeRun, Judgment
-from reporting.findings.inputs import Filters
+from reporting.findings.data.inputs import Filters
 from reporting.findings.study_findings import findings
 from tests.factories import ask_more
 from tests.reporting.builders import (

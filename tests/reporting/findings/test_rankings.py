@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from analysis.types import Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
-from reporting.findings.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
-from reporting.findings.rankings import ranking_findings
-from reporting.findings.separability_bins import Separability
+from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
+from reporting.findings.data.separability_bins import Separability
+from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.study_findings import findings
-from reporting.findings.study_scale import StudyScale
 from reporting.findings.text import as_text
 from tests.reporting.builders import GOLDEN, build_configuration, build_study, rate
 

@@ -13,13 +13,13 @@ from analysis.agreement import majority
 from analysis.dawid_skene import dawid_skene
 from analysis.leave_one_out import leave_one_out_agreement
 from analysis.ranking import bradley_terry, rating
-from reporting.findings.aggregated_verdicts import TOO_FEW, aggregated_verdicts
 from reporting.findings.computing import compute_findings
-from reporting.findings.influence import NOBODY_ELSE, NOT_CONNECTED, influences
-from reporting.findings.inputs import Checks, Filters, StudyData
-from reporting.findings.people_votes import people_votes
-from reporting.findings.rater_flags import FLAGS, flag_text
-from reporting.findings.raters_table import NOBODY_BESIDE, raters_table
+from reporting.findings.data.inputs import Checks, Filters, StudyData
+from reporting.findings.pooled.people_votes import people_votes
+from reporting.findings.raters.aggregated_verdicts import TOO_FEW, aggregated_verdicts
+from reporting.findings.raters.influence import NOBODY_ELSE, NOT_CONNECTED, influences
+from reporting.findings.raters.rater_flags import FLAGS, flag_text
+from reporting.findings.raters.raters_table import NOBODY_BESIDE, raters_table
 from reporting.findings.text import as_text
 from tests.reporting.findings.people_arrays import Vote, configuration_of, study_of
 

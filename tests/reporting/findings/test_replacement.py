@@ -8,10 +8,10 @@ import pytest
 
 from analysis.non_inferiority import non_inferiority
 from analysis.replacement import alternative_annotator_test, prediction_powered_win_rate
-from reporting.findings.inputs import ConfigurationData, Filters
-from reporting.findings.replacement import replacement
-from reporting.findings.separability_bins import bins_of
-from reporting.findings.study_votes import study_votes
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.separability_bins import bins_of
+from reporting.findings.judges.replacement import replacement
+from reporting.findings.pooled.study_votes import study_votes
 from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()

@@ -17,9 +17,9 @@ from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Study
 from annotation.privacy.erasing import erase_rater
 from reporting.findings import snapshots
-from reporting.findings.asked import query_of
-from reporting.findings.data_state import state_of
-from reporting.findings.inputs import Filters
+from reporting.findings.data.asked import query_of
+from reporting.findings.data.data_state import state_of
+from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import renew_snapshot, snapshot_of
 from reporting.findings.study_findings import findings_under
 from reporting.models import FindingsSnapshot

@@ -8,10 +8,10 @@ import pytest
 
 from analysis.intervals import mean_interval, ratio_spread, share_interval
 from reporting.core.estimates import IntervalSettings
-from reporting.findings.inputs import ConfigurationData, Filters
+from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
+from reporting.findings.configurations.weighted import weighted_findings
+from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.measures import MeasureInput, compute_measures
-from reporting.findings.rater_findings import few_raters_note, rater_findings
-from reporting.findings.weighted import weighted_findings
 from tests.reporting.findings.arrays import Row, configuration_data
 
 TWO_WAYS = IntervalSettings(two_way=True)

@@ -10,7 +10,7 @@ from analysis.jackknife import Bounds
 from analysis.non_inferiority import NonInferiority
 from analysis.refusal import Refusal, too_few
 from analysis.replacement import AlternativeAnnotatorTest, PersonTest
-from reporting.findings.verdicts import Shown, shown, verdict, verdict_text
+from reporting.findings.judges.verdicts import Shown, shown, verdict, verdict_text
 
 NAN = float("nan")
 EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))

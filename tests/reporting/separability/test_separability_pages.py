@@ -24,7 +24,7 @@ from annotation.separability import measure as separability_measure
 from annotation.studies.separability_runs import runs_by_configuration
 from judging.models import Endpoint, GenerationRun
 from reporting.core.charts import NO_DATA
-from reporting.findings.asked import similarity_named
+from reporting.findings.data.asked import similarity_named
 from reporting.findings.study_findings import findings
 from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters, read_alignments, selected_configurations
 from reporting.separability.distributions import MAX_BARS, distinguishable, distinguishable_on

@@ -1,0 +1,227 @@
+"""The answer of a study: a few sentences that follow from the findings by rule, each with its evidence."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import NormalDist
+from typing import Any
+
+from analysis.planning import instances_needed
+from analysis.variance import Components
+from reporting.core.raters import PEOPLE
+from reporting.findings.answer.answer_text import english
+from reporting.findings.judges.verdicts import OUT_OF_REACH
+
+Findings = Mapping[str, Any]
+Sentence = dict[str, Any]
+LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
+MOST_SENTENCES = 6
+# From the best verdict on a judge down; see reporting.findings.judges.verdicts.
+VERDICTS = ("everywhere", "from", "overall", "overall_only", "open", "few", "chance", "worse", "nothing")
+MAY_REPLACE = VERDICTS[:4]
+
+
+def answer(found: Findings) -> list[Sentence]:
+    """Return up to six sentences as {rule, values, text, evidence}; `text` is English, `evidence` names keys of findings.
+
+    The rules, in this order: who rated, if not people alone; who is preferred; how much of the ratings informs; whether
+    separability tells where; how far people agree; which judge may stand in; what would change it.
+    """
+    if not found["configurations"]:
+        return []
+    preference = list(_preference(found))
+    sentences = [
+        *_scripted(found),
+        *preference,
+        *_information(found),
+        *_agreement(found),
+        *_judges(found),
+        *_changes(found, preference),
+    ]
+    if len(sentences) < MOST_SENTENCES:
+        after = next((at for at, one in enumerate(sentences) if one["rule"] == "consistency"), len(sentences) - 1)
+        sentences[after + 1 : after + 1] = _separability(found)
+    return [{**one, "text": english(one["rule"], one["values"])} for one in sentences[:MOST_SENTENCES]]
+
+
+def _sentence(rule: str, evidence: Iterable[str], **values: Any) -> Sentence:
+    return {"rule": rule, "values": values, "evidence": list(evidence)}
+
+
+def _people(found: Findings) -> list[Findings]:
+    """Return people's findings in each configuration that they rated."""
+    people = (one["raters"][0] for one in found["configurations"])
+    return [one for one in people if one["ratings"]]
+
+
+def _ranking(found: Findings, measure: str) -> Findings | None:
+    return next((one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] == measure), None)
+
+
+def _scripted(found: Findings) -> Iterator[Sentence]:
+    if any(one.get("scripted") for one in _people(found)):
+        yield _sentence("scripted", ["configurations.raters.scripted"])
+
+
+def _preference(found: Findings) -> Iterator[Sentence]:
+    rates = _ranking(found, "win_rate")
+    if not _people(found) or rates is None:
+        yield _sentence("no_people", ["configurations.raters"])
+        return
+    compared = [one for one in rates["systems"] if one["value"] is not None]
+    if len(rates["systems"]) > 2:
+        yield from _first_of_many(found, rates)
+    elif len(compared) == 2:
+        yield _of_two(compared[0], compared[1], sum(one["instances"] for one in found["configurations"]))
+
+
+def _of_two(first: Findings, second: Findings, chosen: int) -> Sentence:
+    """Compare two systems by their win rates, which mirror each other; the first has the higher one."""
+    evidence = [f"rankings.{PEOPLE}.win_rate"]
+    instances = first.get("n_instances", chosen)
+    if instances < LEAST_INSTANCES or first["low"] is None:
+        return _sentence("too_few", evidence, instances=instances, needed=LEAST_INSTANCES)
+    return _sentence(
+        "preferred" if first["low"] > 0.5 else "no_preference",
+        evidence,
+        first=first["system"],
+        second=second["system"],
+        rate=first["value"],
+        low=first["low"],
+        high=first["high"],
+        level=first["level"],
+        instances=instances,
+    )
+
+
+def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
+    strengths = _ranking(found, "bradley_terry")
+    if strengths is None:
+        yield _sentence("unranked", [f"rankings.{PEOPLE}.win_rate"], systems=len(rates["systems"]))
+        return
+    evidence, systems = [f"rankings.{PEOPLE}.bradley_terry"], len(strengths["systems"])
+    groups, verdict = strengths.get("groups", []), strengths["first"]
+    if len(groups) > 1:
+        yield _sentence("disconnected", evidence, systems=systems, groups=len(groups))
+        return
+    ranked = [one for one in strengths["systems"] if one["value"] is not None]
+    leader = next((one for one in ranked if one["system"] == verdict["system"]), None)
+    if leader is None:
+        yield _sentence("unranked", evidence, systems=systems)
+    elif leader["n_instances"] < LEAST_INSTANCES:
+        yield _sentence("too_few", evidence, instances=leader["n_instances"], needed=LEAST_INSTANCES)
+    else:
+        rule = {True: "first", False: "leads", None: "untested"}[verdict["by_more_than_chance"]]
+        yield _sentence(
+            rule,
+            [*evidence, *(["system_tests"] if found.get("system_tests") else [])],
+            first=leader["system"],
+            systems=systems,
+            rating=leader["value"],
+            rank_low=leader["rank_low"],
+            rank_high=leader["rank_high"],
+            p_value=verdict.get("p_value"),
+            instances=leader["n_instances"],
+        )
+
+
+def _information(found: Findings) -> Iterator[Sentence]:
+    people = _people(found)
+    if not people:
+        return
+    evidence = ["configurations.raters.consistency_distribution"]
+    if all(one["pairs"] <= one["instances"] for one in found["configurations"]):
+        yield _sentence("one_pair", evidence)
+        return
+    counts: dict[str, int] = {}
+    for one in people:
+        for value, count in one["consistency_distribution"].items():
+            counts[value] = counts.get(value, 0) + count
+    if sets := sum(counts.values()):
+        none, full = (sum(n for value, n in counts.items() if float(value) == wanted) for wanted in (0.0, 1.0))
+        yield _sentence("consistency", evidence, none=none / sets, full=full / sets, rating_sets=sets)
+
+
+def _separability(found: Findings) -> Iterator[Sentence]:
+    """Say that consistency rises with separability, where the intervals of the outer bins don't overlap."""
+    bins = found["pooled"].get("mean_consistency_by_bin") or []
+    means = [
+        (bin_, rater["mean_consistency"])
+        for bin_ in bins
+        for rater in bin_["raters"]
+        if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
+    ]
+    if len(means) > 1 and means[0][1]["high"] < means[-1][1]["low"]:
+        (lowest, least), (highest, most) = means[0], means[-1]
+        yield _sentence(
+            "rises",
+            ["pooled.mean_consistency_by_bin"],
+            below=lowest["high"],
+            above=highest["low"],
+            least=least["value"],
+            most=most["value"],
+        )
+
+
+def _agreement(found: Findings) -> Iterator[Sentence]:
+    people = _people(found)
+    agreeing = [one["raw_agreement"] for one in people if one["raw_agreement"]["value"] is not None]
+    if not people:
+        return
+    evidence = ["configurations.raters.raw_agreement", "configurations.raters.krippendorff_alpha"]
+    if not agreeing:
+        yield _sentence("agreement_unknown", evidence[:1])
+        return
+    votes = sum(one["n"] for one in agreeing)
+    rate = sum(one["value"] * one["n"] for one in agreeing) / votes
+    alphas = [alpha for one in people if (alpha := one["krippendorff_alpha"]["ordinal"])["value"] is not None]
+    if not alphas:
+        yield _sentence("agreement", evidence[:1], rate=rate)
+        return
+    values = [one["value"] for one in alphas]
+    chance = [one["low"] is not None and one["low"] <= 0 for one in alphas]
+    rule = "agreement_by_chance" if all(chance) else "agreement_above_chance"
+    yield _sentence(rule, evidence, rate=rate, alpha_low=min(values), alpha_high=max(values))
+
+
+def _judges(found: Findings) -> Iterator[Sentence]:
+    names = {rater["rater"] for one in found["configurations"] for rater in one["raters"][1:]}
+    verdicts = [one for one in found.get("replacement") or () if one["verdict"]["rule"] in VERDICTS]
+    if not names:
+        yield _sentence("no_judge", ["configurations.raters"])
+    elif verdicts and _people(found):
+        best = min(verdicts, key=_standing)
+        verdict = {key: best["verdict"][key] for key in ("rule", "values")}
+        may = sum(one["verdict"]["rule"] in MAY_REPLACE for one in verdicts)
+        rule = "judge" if len(verdicts) == 1 else "judges" if may else "no_judge_may"
+        yield _sentence(rule, ["replacement"], judges=len(verdicts), may=may, judge=best["judge"], verdict=verdict)
+
+
+def _standing(judge: Findings) -> tuple[int, float, str]:
+    verdict = judge["verdict"]
+    difference = verdict["values"].get("difference")
+    return VERDICTS.index(verdict["rule"]), -float("-inf" if difference is None else difference), judge["judge"]
+
+
+def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
+    """Say what would settle the preference, or else what is missing first."""
+    told = preference[0] if preference else None
+    if told is not None and told["rule"] == "no_preference":
+        yield _more_instances(told["values"], told["evidence"])
+    elif told is not None and told["rule"] == "leads":
+        yield _sentence("more_for_first", told["evidence"], first=told["values"]["first"])
+    elif any(one["separability"] is None for one in found["configurations"]):
+        yield _sentence("no_separability", ["configurations.separability"])
+
+
+def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
+    """Plan the instances whose interval would leave one half out, were the rate to stay what it is."""
+    instances, away = values["instances"], values["rate"] - 0.5
+    width = values["high"] - values["low"]
+    if width <= 0 or away <= 0:
+        return _sentence("level", evidence)
+    # The variance of one instance's mean, as an interval of this width over so many instances implies it.
+    spread = width / (2 * NormalDist().inv_cdf((1 + values["level"]) / 2))
+    one = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
+    needed = instances_needed(one, pairs=1, raters=1, width=2 * away, level=values["level"])
+    if needed is None or needed > OUT_OF_REACH * instances:
+        return _sentence("out_of_reach", evidence, rate=values["rate"], times=OUT_OF_REACH)
+    return _sentence("more_instances", evidence, rate=values["rate"], needed=needed, instances=instances)

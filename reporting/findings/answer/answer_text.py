@@ -1,0 +1,153 @@
+"""The sentences of the answer: a text for each rule, and how its values are written."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils import translation
+from django.utils.formats import number_format
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from reporting.core.text import printable
+from reporting.findings.judges.verdicts import verdict_text
+
+TEXTS = {
+    "scripted": gettext_noop(
+        "Some ratings under “people” are by scripted raters: nothing said of people here is a finding."
+    ),
+    "no_people": gettext_noop("No person has rated yet."),
+    "too_few": gettext_noop(
+        "Too little data: {instances} with ratings of people, and below {needed} nothing is claimed."
+    ),
+    "preferred": gettext_noop(
+        "People prefer {first} to {second}: it wins {rate} of comparisons, a tie counting as half "
+        "({level} interval {low} to {high}, {instances})."
+    ),
+    "no_preference": gettext_noop(
+        "Which of {first} and {second} people like better cannot be told: {first} wins {rate} of comparisons, a tie "
+        "counting as half, and the {level} interval, {low} to {high}, includes one half ({instances})."
+    ),
+    "first": gettext_noop(
+        "Of {systems} systems people put {first} first, by more than chance (Bradley–Terry rating {rating}, {instances})."
+    ),
+    "leads": gettext_noop(
+        "Of {systems} systems {first} leads with people, but not by more than chance: its rank lies between {rank_low} "
+        "and {rank_high} (Bradley–Terry rating {rating}, {instances})."
+    ),
+    "untested": gettext_noop(
+        "Of {systems} systems {first} leads with people; whether by more than chance cannot be told (Bradley–Terry "
+        "rating {rating}, {instances})."
+    ),
+    "unranked": gettext_noop("Which of {systems} systems people like best cannot be told from the comparisons made."),
+    "disconnected": gettext_noop(
+        "Which of {systems} systems people like best cannot be told: they form {groups} groups that were never compared "
+        "with one another."
+    ),
+    "consistency": gettext_noop(
+        "{none} of people's rating sets tell nothing about which system is better: on outputs for the same input the "
+        "rater took both sides, or none. {full} are fully consistent ({rating_sets})."
+    ),
+    "one_pair": gettext_noop(
+        "Each input has one pair of outputs: whether raters would keep to their choice on further outputs cannot be told."
+    ),
+    "rises": gettext_noop(
+        "Where outputs are easy to tell apart, people are more consistent: {most} on average at a separability above "
+        "{above}, {least} below {below}."
+    ),
+    "agreement": gettext_noop("Two people who rate the same pair agree {rate} of the time."),
+    "agreement_by_chance": gettext_noop(
+        "Two people who rate the same pair agree {rate} of the time, which may be no more than chance (Krippendorff's α, "
+        "ordinal: {alpha})."
+    ),
+    "agreement_above_chance": gettext_noop(
+        "Two people who rate the same pair agree {rate} of the time (Krippendorff's α, ordinal: {alpha}; 0 is chance, "
+        "1 full agreement)."
+    ),
+    "agreement_unknown": gettext_noop("How far people agree cannot be told: no pair was rated by two people."),
+    "no_judge": gettext_noop("No judge has rated, so that nothing can be said about one in place of people."),
+    "judge": gettext_noop("{judge} as a judge: {verdict}"),
+    "judges": gettext_noop(
+        "Of {judges} judges {may} may replace a single rater at least in part. The one nearest to people, {judge}: {verdict}"
+    ),
+    "no_judge_may": gettext_noop(
+        "None of {judges} judges is shown to be able to replace a single rater. The one nearest to people, {judge}: {verdict}"
+    ),
+    "more_instances": gettext_noop(
+        "About {needed} in all would settle the preference, were the rate to stay at {rate}; there are {instances}."
+    ),
+    "out_of_reach": gettext_noop(
+        "More ratings would hardly settle the preference: at a rate of {rate} it would take over {times} times as many "
+        "instances."
+    ),
+    "level": gettext_noop("The two are level: no number of further instances can be named that would part them."),
+    "more_for_first": gettext_noop(
+        "More instances on which {first} meets the systems next to it would tell whether it is first."
+    ),
+    "no_separability": gettext_noop(
+        "Separability has not been computed: with it these numbers would tell on which inputs the ratings mean something."
+    ),
+}
+Shown = Callable[[Any], str]
+
+
+def english(rule: str, values: Mapping[str, Any]) -> str:
+    """Return the sentence in English as plain text."""
+    with translation.override("en"):
+        return TEXTS[rule].format(**{name: printable(text) for name, text in _texts(values).items()})
+
+
+def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
+    """Return the sentence in the reader's language as HTML; names from uploaded files are escaped and isolated."""
+    shown = {
+        name: format_html("<bdi>{}</bdi>", text) if isinstance(values.get(name), str) else text
+        for name, text in _texts(values).items()
+    }
+    return format_html(_(TEXTS[rule]), **shown) if shown else escape(_(TEXTS[rule]))
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Write the values of a sentence in the current language; missing ones are left out."""
+    shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
+    if "alpha_low" in values:
+        low, high = (_decimal(values[name]) for name in ("alpha_low", "alpha_high"))
+        shown["alpha"] = low if low == high else _("{low} to {high}").format(low=low, high=high)
+    return shown
+
+
+def _plain(value: Any) -> str:
+    return number_format(value) if isinstance(value, int) else str(value)
+
+
+def _percent(value: float) -> str:
+    digits = 0 if round(value * 100, 1) == round(value * 100) else 1
+    return _("{number}%").format(number=number_format(value * 100, digits))
+
+
+def _decimal(value: float) -> str:
+    return str(number_format(value + 0.0, 2))
+
+
+def _instances(number: int) -> str:
+    return ngettext("{number} instance", "{number} instances", number).format(number=number_format(number))
+
+
+def _rating_sets(number: int) -> str:
+    return ngettext("{number} rating set", "{number} rating sets", number).format(number=number_format(number))
+
+
+def _verdict(verdict: Mapping[str, Any]) -> str:
+    """Write a judge's verdict without its part on the alternative-annotator test, which the section on judges has."""
+    return verdict_text(verdict["rule"], {**verdict["values"], "alternative": {"rule": ""}})
+
+
+WRITTEN: dict[str, Shown] = {
+    **dict.fromkeys(("rate", "low", "high", "level", "none", "full"), _percent),
+    **dict.fromkeys(("least", "most", "below", "above"), _decimal),
+    "rating": lambda value: str(number_format(value, 0)),
+    "verdict": _verdict,
+    "instances": _instances,
+    "needed": _instances,
+    "rating_sets": _rating_sets,
+}

@@ -1,0 +1,166 @@
+"""The findings on one rater in one configuration, as JSON; the same for people and judges."""
+
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_rows
+from analysis.consistency import distribution, possible_consistencies, possible_strengths
+from analysis.jackknife import MIN_CLUSTERS
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.questions.questions import MUCH, SLIGHTLY
+from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    distribution_keys,
+    mean_estimate,
+    number,
+    share_estimate,
+)
+from reporting.core.raters import Rater
+from reporting.findings.data.separability_bins import Bins
+
+TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with votes for both systems has 0"
+TIE_IN_STRENGTH = "a tie is 0"
+TIE_IN_POSITIONS = "ties are left out"
+NO_RATING_SETS = "no rating set with a verdict yet"
+FEW, FEW_GAVE = 3, 0.5
+FEW_RATERS = (
+    "{few} people gave {share:.0%} of the ratings: intervals over instances alone say nothing of other people, those over "
+    "instances and raters do"
+)
+ALL_DROPPED = "every rating set lacks a rating, and such sets are left out here"
+
+
+def rater_findings(rater: Rater, bins: Bins | None, settings: IntervalSettings) -> dict[str, Any]:
+    """Return the measures of any rater."""
+    verdict = rater.rated.outcomes.verdict
+    all_sets = np.ones(len(rater.sets), dtype=bool)
+    why = ALL_DROPPED if rater.dropped else NO_RATING_SETS
+    return {
+        "rater": rater.name,
+        "kind": rater.kind,
+        "raters": len(rater.rated.raters),
+        "rating_sets": len(rater.sets),
+        "incomplete_rating_sets": rater.incomplete,
+        "ratings": _count(~np.isnan(verdict)),
+        "exclusions": rater.exclusions,
+        "counts": {"a": _count(verdict == -1), "tie": _count(verdict == 0), "b": _count(verdict == 1)},
+        "shown_first": {
+            "first": _count(rater.positions.preferred == -1),
+            "tie": _count(rater.positions.preferred == 0),
+            "second": _count(rater.positions.preferred == 1),
+        },
+        "preferred_first": _preferred_first(rater, settings),
+        **_measures_of_sets(rater, all_sets, settings, why, left_out=rater.left_out),
+        "fully_consistent": fully_consistent(
+            rater.consistency, rater.sets.instance, settings, why=why, left_out=rater.left_out
+        ),
+        "bins": [] if bins is None else _bins(rater, bins, settings),
+        **_degrees(rater.rated),
+    }
+
+
+def fully_consistent(
+    consistency: FloatArray,
+    instance: IntArray,
+    settings: IntervalSettings,
+    *,
+    why: str = NO_RATING_SETS,
+    left_out: int = 0,
+) -> Estimate:
+    """Return the share of rating sets with consistency 1: one and the same system preferred on every pair.
+
+    Source: Ghosh et al. 2024, Compare without Despair, §3.
+    """
+    basis = Basis(len(consistency), "rating sets", TIE_IN_CONSISTENCY, left_out, why)
+    return share_estimate(mean_rows((consistency == 1).astype(np.float64)), instance, basis, settings)
+
+
+def _degrees(rated: RatedPairs) -> dict[str, Any]:
+    """Count the strengths of preferences and the kinds of ties, where the question asks for them."""
+    if rated.asked is None:
+        return {}
+    verdict = rated.outcomes.verdict
+    found = {}
+    for side, preferred in (("a", -1), ("tie", 0), ("b", 1)):
+        degree = rated.tie_kind if side == "tie" else rated.strength
+        known = {"good": GOOD, "bad": BAD} if side == "tie" else {"much": MUCH, "slightly": SLIGHTLY}
+        if rated.asked.tie_kinds if side == "tie" else rated.asked.strength:
+            counts = {name: _count((verdict == preferred) & (degree == value)) for name, value in known.items()}
+            found[side] = {**counts, "unknown": _count(verdict == preferred) - sum(counts.values())}
+    return {"degrees": found}
+
+
+def _measures_of_sets(
+    rater: Rater, chosen: BoolArray, settings: IntervalSettings, why: str, *, left_out: int = 0
+) -> dict[str, Any]:
+    """Return means and distributions of consistency and preference strength over the chosen rating sets."""
+    instance, who, n = rater.sets.instance[chosen], rater.sets.rater[chosen], _count(chosen)
+    consistency, strength = rater.consistency[chosen], rater.strength[chosen]
+    about_consistency = Basis(n, "rating sets", TIE_IN_CONSISTENCY, left_out, why)
+    about_strength = Basis(n, "rating sets", TIE_IN_STRENGTH, left_out, why)
+    return {
+        "mean_consistency": mean_estimate(mean_rows(consistency), instance, about_consistency, settings, rater=who),
+        "consistency_distribution": distribution_keys(distribution(consistency, possible_consistencies(rater.sizes))),
+        "mean_preference_strength": mean_estimate(
+            mean_rows(strength), instance, about_strength, settings, floor=-1.0, rater=who
+        ),
+        "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(rater.sizes))),
+    }
+
+
+def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str, Any]]:
+    bin_of_set = bins.of_instance[rater.sets.instance]
+    found = []
+    for index, (low, high, instances) in enumerate(bins.listed()):
+        chosen = bin_of_set == index
+        why = "no instance in this bin" if not instances else "no rating set in this bin"
+        measures = _measures_of_sets(rater, chosen, settings, why)
+        found.append(
+            {
+                "low": number(low),
+                "high": number(high),
+                "instances": instances,
+                "rating_sets": _count(chosen),
+                **measures,
+            }
+        )
+    return found
+
+
+def _preferred_first(rater: Rater, settings: IntervalSettings) -> Estimate:
+    """Return the share of verdicts for the text shown first, ties left out; ½ without position bias."""
+    preferred = rater.positions.preferred
+    decided = np.where(preferred == 0, np.nan, preferred)
+    first = np.where(np.isnan(decided), np.nan, (decided == -1).astype(np.float64))
+    ties = _count(preferred == 0)
+    return share_estimate(
+        mean_rows(first),
+        rater.positions.instance,
+        Basis(
+            _count(~np.isnan(decided)),
+            "verdicts that are no ties",
+            TIE_IN_POSITIONS,
+            ties,
+            "no verdict but ties",
+        ),
+        settings,
+        rater=rater.positions.rater,
+    )
+
+
+def few_raters_note(people: Rater) -> list[str]:
+    """Return a note where three people of five or more gave over half of the ratings; else nothing."""
+    outcomes = people.rated.outcomes
+    given = np.sort(np.bincount(outcomes.rater[~np.isnan(outcomes.verdict)]))[::-1]
+    share = float(given[:FEW].sum() / max(given.sum(), 1))
+    if np.count_nonzero(given) < MIN_CLUSTERS or share <= FEW_GAVE:
+        return []
+    return [FEW_RATERS.format(few=FEW, share=share)]
+
+
+def _count(chosen: BoolArray) -> int:
+    return int(np.count_nonzero(chosen))

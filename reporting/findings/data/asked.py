@@ -1,0 +1,214 @@
+"""What a request asks for: filters by names that are checked, and the addresses that carry them."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast, get_args
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from analysis import similarity
+from analysis.ranking.bradley_terry import Ties
+from annotation.core.errors import UnknownName
+from annotation.models import Assignment, Rating, Study
+from annotation.questions.questions import MAIN
+from annotation.studies.outcomes import batches_named
+from annotation.studies.questions import question_named
+from annotation.studies.separability_runs import names_of
+from judging.outcomes.judgments import judges_of
+from reporting.findings.data.inputs import DEFAULT_EPSILON, Filters
+
+
+def similarity_named(study: Study, name: str | None) -> str | None:
+    """Check the name of a similarity, or the label of one of the study's runs; an empty name stands for all.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if not name or name in similarity.names():
+        return name or None
+    runs = list(study.separability_runs.all())
+    if not any(run.similarity == name or run.is_called(name) for run in runs):
+        computed = "; ".join(names_of(runs)) or "none yet"
+        known = ", ".join(similarity.names())
+        raise UnknownName(f"there is no similarity {name}; known: {known}; computed for {study.slug}: {computed}")
+    return name
+
+
+def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Check the names of judges that have a run on the study; no name stands for all.
+
+    Raises: UnknownName listing those that have.
+    """
+    if not names:
+        return None
+    known = judge_names(study)
+    if strangers := [name for name in names if name not in known]:
+        raise UnknownName(
+            f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {', '.join(known) or 'none'}"
+        )
+    return tuple(dict.fromkeys(names))
+
+
+def judge_names(study: Study) -> list[str]:
+    """List the judges that have a run on a study, on any of its questions."""
+    asked = (judges_of(study, question=question.number) for question in study.questions)
+    return sorted({run.judge.name for runs in asked for run in runs})
+
+
+def epsilon_named(text: str) -> float:
+    """Read the agreement that a judge may lack; empty text stands for the default.
+
+    Raises: UnknownName unless it is a number from 0 to 1.
+    """
+    try:
+        value = float(text or DEFAULT_EPSILON)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UnknownName(f"epsilon is a number from 0 to 1, such as 0.1 for crowd workers, not {text}")
+    return value
+
+
+def ties_named(name: str) -> Ties:
+    """Check how Bradley-Terry strengths treat ties; an empty name stands for halves.
+
+    Raises: UnknownName listing the ways.
+    """
+    for known in get_args(Ties):
+        if name in (known, ""):
+            return cast(Ties, known)
+    raise UnknownName(f"there is no way of ties {name}; there are: {', '.join(get_args(Ties))}")
+
+
+MOST_LISTED = 50  # of the names that exist
+
+
+def _known(study: Study, kind: str, names: Sequence[str], known: Iterable[str]) -> tuple[str, ...] | None:
+    """Check names; no name stands for all.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if not names:
+        return None
+    listed = list(dict.fromkeys(known))
+    if strangers := [name for name in names if name not in listed]:
+        more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+        have = ", ".join(listed[:MOST_LISTED]) or "none"
+        raise UnknownName(f"study {study.slug} has no {kind} {', '.join(strangers)}; it has: {have}{more}")
+    return tuple(dict.fromkeys(names))
+
+
+def datasets_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Check names of data sets; no name stands for all.
+
+    Raises: UnknownName listing those that exist.
+    """
+    known = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct() if names else ()
+    return _known(study, "data set", names, known)
+
+
+def systems_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Check the name of a system, or the names of a pair of systems; no name stands for all.
+
+    Raises: UnknownName listing those that exist, or for more than two.
+    """
+    found = _known(study, "system", names, study.systems.order_by("position").values_list("name", flat=True))
+    if found and len(found) > 2:
+        raise UnknownName(f"a pair has two systems, {len(found)} are named: {', '.join(found)}")
+    return found
+
+
+def raters_named(study: Study, codes: Sequence[str]) -> tuple[str, ...] | None:
+    """Check the codes of people; no code stands for all.
+
+    Raises: UnknownName listing those that exist.
+    """
+    known = study.annotators.filter(withdrawn_at=None).order_by("code")
+    return _known(study, "rater", codes, known.values_list("code", flat=True))
+
+
+def arms_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Check the names of arms; no name stands for all.
+
+    Raises: UnknownName listing those that exist.
+    """
+    return _known(study, "arm", names, arm_names(study) if names else ())
+
+
+def arm_names(study: Study) -> list[str]:
+    """List the arms in which people rated."""
+    work = Assignment.objects.filter(hit__batch__study=study)
+    second = Rating.objects.of_every_question().filter(
+        display__assignment__hit__batch__study=study, stage=Rating.Stage.REVISED
+    )
+    found = [rows.order_by().values_list("arm", flat=True).distinct() for rows in (work, second)]
+    return sorted({arm for arms in found[: 1 + study.is_two_stage] for arm in arms} - {""})
+
+
+def stage_named(name: str) -> str:
+    """Check the name of a stage; an empty one stands for the first.
+
+    Raises: UnknownName listing those that exist.
+    """
+    if name and name not in Rating.Stage.values:
+        raise UnknownName(f"there is no stage {name}; there are: {', '.join(Rating.Stage.values)}")
+    return name or Rating.Stage.FIRST.value
+
+
+# Parameters of an address, options of commands: with several values, and switches.
+SEVERAL = {
+    "batch": "batches",
+    "dataset": "datasets",
+    "system": "systems",
+    "rater": "raters",
+    "arm": "arms",
+    "judge": "judges",
+}
+SWITCHES = ("drop_incomplete", "two_way", "with_excluded")
+
+
+def filters_of(study: Study, query: QueryDict) -> Filters:
+    """Read the parameters of `SEVERAL` (repeated), those of `SWITCHES`, `similarity`, `stage`, `ties`, `question`, `epsilon`.
+
+    Raises: UnknownName for an unknown name, or another ε than 0 to 1.
+    """
+    names = {parameter: [name for name in query.getlist(parameter) if name] for parameter in SEVERAL}
+    batches = batches_named(study, names["batch"])
+    return Filters(
+        similarity=similarity_named(study, query.get("similarity")),
+        batches=None if batches is None else tuple(batch.name for batch in batches),
+        datasets=datasets_named(study, names["dataset"]),
+        systems=systems_named(study, names["system"]),
+        raters=raters_named(study, names["rater"]),
+        arms=arms_named(study, names["arm"]),
+        judges=judges_named(study, names["judge"]),
+        stage=stage_named(query.get("stage", "")),
+        ties=ties_named(query.get("ties", "")),
+        question=question_named(study, query.get("question", "")),
+        epsilon=epsilon_named(query.get("epsilon", "")),
+        **{switch: query.get(switch, "") in ("1", "on", "true") for switch in SWITCHES},
+    )
+
+
+def query_of(filters: Filters, **more: str) -> str:
+    """Encode filters, and further parameters, as a URL query."""
+    query: list[tuple[str, str]] = list(more.items())
+    if filters.similarity:
+        query.append(("similarity", filters.similarity))
+    query += [(parameter, name) for parameter, field in SEVERAL.items() for name in getattr(filters, field) or ()]
+    query += [(switch, "1") for switch in SWITCHES if getattr(filters, switch)]
+    if filters.stage != Rating.Stage.FIRST:
+        query.append(("stage", filters.stage))
+    if filters.ties != "half":
+        query.append(("ties", filters.ties))
+    if filters.question_number != MAIN and filters.question:
+        query.append(("question", filters.question.key))
+    if filters.epsilon != DEFAULT_EPSILON:
+        query.append(("epsilon", str(filters.epsilon)))
+    return urlencode(query)
+
+
+def chart_url(study: Study, name: str, form: str, filters: Filters, **more: str) -> str:
+    """Return the URL of a chart."""
+    path = reverse("reporting:chart", kwargs={"slug": study.slug, "name": name, "form": form})
+    return f"{path}?{query_of(filters, **more)}"

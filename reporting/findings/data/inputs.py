@@ -1,0 +1,197 @@
+"""Inputs of findings: the filters, and a study's verdicts as arrays. No models: findings are computed from these alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.ranking.bradley_terry import Ties
+from analysis.types import FloatArray, IntArray, Outcomes
+from annotation.questions.questions import MAIN, Question
+from reporting.core.estimates import IntervalSettings
+from reporting.core.raters import JudgeRater, Rater
+from reporting.findings.data.separability_bins import Measured, Separability
+
+DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.replacement`
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which part of a study findings cover, and the bootstrap settings; `None` stands for all.
+
+    batches, datasets : names
+    systems : one name: configurations with that system; two: those of the two
+    stage   : of people's votes: `first`, or `revised` after a comparison table
+    raters, arms : codes of people, and names of the arms of their HITs
+    with_excluded : whether people's ratings that were excluded manually count too
+    epsilon : how much less than a person a judge may agree with people and still replace one
+    two_way : whether intervals are over instances and raters, where a number has several raters
+    """
+
+    similarity: str | None = None
+    batches: tuple[str, ...] | None = None
+    bins: int = 4
+    drop_incomplete: bool = False
+    rounds: int = 1000
+    seed: int = 0
+    stage: str = "first"
+    judges: tuple[str, ...] | None = None
+    ties: Ties = "half"  # in Bradley-Terry strengths
+    question: Question | None = None  # one of several; None where the study asks one only
+    epsilon: float = DEFAULT_EPSILON
+    two_way: bool = False
+    datasets: tuple[str, ...] | None = None
+    systems: tuple[str, ...] | None = None
+    raters: tuple[str, ...] | None = None
+    arms: tuple[str, ...] | None = None
+    with_excluded: bool = False
+
+    @property
+    def question_number(self) -> int:
+        """The number of the question."""
+        return MAIN if self.question is None else self.question.number
+
+    @property
+    def intervals(self) -> IntervalSettings:
+        """How intervals are made."""
+        return IntervalSettings(two_way=self.two_way, seed=self.seed, rounds=self.rounds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the filters as a JSON object."""
+        names = ("batches", "datasets", "systems", "raters", "arms", "judges")
+        return {
+            "similarity": self.similarity,
+            **{name: None if (given := getattr(self, name)) is None else list(given) for name in names},
+            "with_excluded": self.with_excluded,
+            "bins": self.bins,
+            "drop_incomplete": self.drop_incomplete,
+            "stage": self.stage,
+            "ties": self.ties,
+            **({} if self.question is None else {"question": self.question.key}),
+            "epsilon": self.epsilon,
+            "rounds": self.rounds,
+            "level": self.intervals.level,
+            "seed": self.seed,
+            "two_way": self.two_way,
+        }
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """A system's name and the family of its model; the family is empty where not stated."""
+
+    name: str
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A configuration by its names; A is the system that was imported first."""
+
+    dataset: str
+    system_a: ComparedSystem
+    system_b: ComparedSystem
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """What is known of the pairs of a configuration, beside their verdicts.
+
+    instance, index    : (n,) the instance's code in the selection, and the pair's index in the matchup, as in outcomes
+    length_a, length_b : (n,) lengths of the two texts in characters
+    gold               : (n,) which text the gold of the instance prefers: -1 A, +1 B, 0 neither; NaN where it doesn't say
+    """
+
+    instance: IntArray
+    index: IntArray
+    length_a: FloatArray
+    length_b: FloatArray
+    gold: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.instance)
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The instances and pairs of a configuration that findings cover; the place of an instance is its code in outcomes."""
+
+    instance_ids: tuple[str, ...]
+    pairs: Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationData:
+    """One configuration with the verdicts of people and judges on it.
+
+    chosen      : how instances were selected, see `reporting.core.selected_batches`
+    judged_only : by judge, verdicts on instances that stand on no HIT, with codes of their own
+    """
+
+    configuration: Compared
+    selection: Selected
+    separability: Separability
+    people: Rater
+    judges: tuple[JudgeRater, ...]
+    chosen: list[dict[str, Any]]
+    judged_only: Mapping[str, Outcomes] = field(default_factory=dict)
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data set."""
+        return self.configuration.dataset
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """The names of A and B."""
+        return self.configuration.system_a.name, self.configuration.system_b.name
+
+    @property
+    def raters(self) -> tuple[Rater, ...]:
+        """People first, then the judges."""
+        return (self.people, *(judge.rater for judge in self.judges))
+
+    @property
+    def label(self) -> str:
+        """Name the configuration for the seeds of its intervals."""
+        return "\0".join((self.dataset, *self.systems))
+
+
+@dataclass(frozen=True, eq=False)
+class StudyAlignments:
+    """Alignments of all matchups of a study by one measure, as they are before normalisation.
+
+    raw  : (n, 3) self A, self B, cross; NaN where undefined. Filters leave none out, so that they move no scale
+    rows : for each configuration of `StudyData`, the row of each selected instance; -1 where it has none
+    """
+
+    measured: Measured
+    raw: FloatArray
+    rows: tuple[IntArray, ...]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Numbers of a person's checked pairs, and of those answered as expected or as before."""
+
+    gold_asked: int
+    gold_right: int
+    repeat_asked: int
+    repeat_same: int
+
+
+@dataclass(frozen=True, eq=False)
+class StudyData:
+    """All that findings are computed from.
+
+    alignments : by a measure that all configurations have; None where they have none in common
+    scripted   : codes of raters that are programs
+    checks     : of the people who were given any, by code
+    amendments : events that affect the results, see `annotation.studies.log`
+    """
+
+    slug: str
+    configurations: tuple[ConfigurationData, ...]
+    alignments: StudyAlignments | None
+    scripted: frozenset[str]
+    checks: Mapping[str, Checks]
+    amendments: list[dict[str, str]]

@@ -1,0 +1,226 @@
+"""Models → arrays: everything that findings are computed from, read by the filters."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from django.db.models.functions import Length
+
+from analysis.types import Outcomes
+from annotation.core.columns import number_columns, places
+from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
+from annotation.quality.hidden_checks import scores_of
+from annotation.studies.configurations import Configuration, configurations, without_checks
+from annotation.studies.gold import gold_verdict
+from annotation.studies.log import shown_with_results
+from annotation.studies.outcomes import (
+    Selection,
+    batches_for_rating,
+    batches_named,
+    human_answers_on_each,
+    rows_on_each,
+    select_each,
+    select_unplaced,
+)
+from annotation.studies.separability_runs import SeparabilityRuns, find_run, runs_by_configuration
+from annotation.studies.votes import Whose
+from judging.outcomes.judgments import judges_of, judgments_on_each
+from reporting.core.judge_raters import raters_of_judges
+from reporting.core.people import rater_of_people, scripted_codes
+from reporting.core.raters import JudgeRater, Rater
+from reporting.core.selected_batches import selection_rows
+from reporting.findings.data.inputs import (
+    Checks,
+    Compared,
+    ComparedSystem,
+    ConfigurationData,
+    Filters,
+    Pairs,
+    Selected,
+    StudyAlignments,
+    StudyData,
+)
+from reporting.findings.data.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
+
+Key = tuple[str, int, int]  # of a configuration
+
+
+def read_study(study: Study, filters: Filters) -> StudyData:
+    """Read a study's configurations, as far as the filters cover them, with all verdicts on them.
+
+    Raises: UnknownName for an unknown batch.
+    """
+    batches = None if filters.batches is None else batches_named(study, filters.batches)
+    known = configurations(study, checks=False)
+    covered = [one for one in known if _is_covered(one, filters)]
+    if batches is not None:
+        covered = [one for one in covered if any(map(_is_of(one), batches))]
+    selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
+    pairs, separabilities = _pairs(study, selections), _separabilities(selections, runs, filters)
+    people = _people(study, selections, batches, filters)
+    judges, judged_only = _judges(study, selections, batches, filters)
+    return StudyData(
+        slug=study.slug,
+        configurations=tuple(
+            ConfigurationData(
+                configuration=_compared(selection.configuration),
+                selection=Selected(selection.instance_ids, pairs[place]),
+                separability=separabilities[place],
+                people=people[place],
+                judges=judges[place],
+                chosen=selection_rows(batches_for_rating(selection.configuration), batches),
+                judged_only=judged_only.get(selection.configuration.key, {}),
+            )
+            for place, selection in enumerate(selections)
+        ),
+        alignments=_alignments(known, runs, selections, filters.similarity),
+        scripted=frozenset(scripted_codes(study)),
+        checks=_checks(study, {code for one in people for code in one.rated.raters}),
+        amendments=shown_with_results(study),
+    )
+
+
+def _key(batch: Batch) -> Key:
+    return batch.dataset, batch.system_a_id, batch.system_b_id
+
+
+def _is_of(one: Configuration) -> Callable[[Batch], bool]:
+    return lambda batch: _key(batch) == one.key
+
+
+def _is_covered(one: Configuration, filters: Filters) -> bool:
+    systems = {one.system_a.name, one.system_b.name}
+    return (filters.datasets is None or one.dataset in filters.datasets) and systems >= set(filters.systems or ())
+
+
+def _compared(one: Configuration) -> Compared:
+    return Compared(
+        one.dataset, *(ComparedSystem(system.name, system.family) for system in (one.system_a, one.system_b))
+    )
+
+
+def _people(
+    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
+) -> list[Rater]:
+    whose = Whose(filters.raters, filters.arms, filters.with_excluded)
+    found = human_answers_on_each(
+        study, selections, batches, stage=filters.stage, question=filters.question_number, whose=whose
+    )
+    return [rater_of_people(one, drop_incomplete=filters.drop_incomplete) for one in found]
+
+
+def _judges(
+    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
+) -> tuple[list[tuple[JudgeRater, ...]], dict[Key, dict[str, Outcomes]]]:
+    """Read judges on each selection, and by configuration their verdicts on instances that stand on no HIT."""
+    runs = judges_of(study, batches, question=filters.question_number)
+    judges = [run.judge for run in runs if filters.judges is None or run.judge.name in filters.judges]
+    unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
+    # First those on no HIT: the other selections know their pairs too, as not selected.
+    found = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)
+    raters = [
+        raters_of_judges(
+            ((judge, each[place]) for judge, each in zip(judges, found, strict=True)),
+            drop_incomplete=filters.drop_incomplete,
+        )
+        for place in range(len(unplaced), len(unplaced) + len(selections))
+    ]
+    return raters, {
+        one.configuration.key: {
+            f"judge:{judge.name}": each[place].rated.outcomes for judge, each in zip(judges, found, strict=True)
+        }
+        for place, one in enumerate(unplaced)
+    }
+
+
+def _wholly_selected(
+    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None
+) -> list[Configuration]:
+    """Return the configurations that have batches, none of which is left out.
+
+    Instances of a batch that is left out may be chosen ones: without them, those on no HIT are no fair rest.
+    """
+    rated = list(study.batches.for_rating())
+    chosen = {batch.pk for batch in (rated if batches is None else batches)}
+    whole = {_key(batch): True for batch in rated} | {_key(batch): False for batch in rated if batch.pk not in chosen}
+    return [one.configuration for one in selections if whole.get(one.configuration.key)]
+
+
+def _pairs(study: Study, selections: Sequence[Selection]) -> list[Pairs]:
+    """Read the selected pairs, with the lengths of their texts and the gold of their instances."""
+    stored = Pair.objects.filter(matchup__instance__study=study).order_by()
+    key, *lengths = number_columns(stored, "pk", Length("generation_a__text"), Length("generation_b__text"))
+    golden = Matchup.objects.filter(instance__study=study, instance__gold__isnull=False).order_by()
+    gold_of = dict(golden.values_list("pk", "instance__gold"))
+    found = []
+    for selection, rows in zip(selections, rows_on_each(selections, key.astype(np.int64)), strict=True):
+        chosen = rows.selected()
+        chosen = chosen.among(np.lexsort((chosen.index, chosen.instance)))
+        named = [system.name for system in (selection.configuration.system_a, selection.configuration.system_b)]
+        gold = [gold_verdict(gold_of.get(pk), *named) for pk in selection.matchup_ids]
+        of_instance = np.array([np.nan if one is None else one for one in gold], dtype=np.float64)
+        length_a, length_b = (length[chosen.at] for length in lengths)
+        found.append(Pairs(chosen.instance, chosen.index, length_a, length_b, of_instance[chosen.instance]))
+    return found
+
+
+def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, filters: Filters) -> list[Separability]:
+    """Find each configuration's run for a similarity, a label or no name (`find_run`), and bin its instances."""
+    chosen = [find_run(runs.get(one.configuration.key, []), filters.similarity) for one in selections]
+    stored = Alignment.objects.filter(run__in=[run for run in chosen if run is not None]).order_by("matchup_id")
+    key, value = number_columns(stored, "matchup_id", "separability")
+    found = []
+    for selection, run in zip(selections, chosen, strict=True):
+        # A matchup is of one configuration, and so of one run.
+        row = places(key.astype(np.int64), np.array(selection.matchup_ids, dtype=np.int64))
+        values = np.append(value, np.nan)[row]
+        if run is None:
+            under = f" with {filters.similarity}" if filters.similarity else ""
+            found.append(Separability(None, values, None, f"{NOT_COMPUTED}{under}"))
+        else:
+            missing = int((row < 0).sum())
+            found.append(separability_of(values, _measured(run), not_computed=missing, bins=filters.bins))
+    return found
+
+
+def _measured(run: SeparabilityRun) -> Measured:
+    names = ("model", "model_fingerprint", "samples", "cross_pairs", "seed")
+    settings = {name: value for name in names if (value := getattr(run, name)) not in (None, "")}
+    return Measured(run.similarity, settings, run.group, run.low, run.high)
+
+
+def _alignments(
+    known: Sequence[Configuration], runs: SeparabilityRuns, selections: Sequence[Selection], similarity: str | None
+) -> StudyAlignments | None:
+    """Read the alignments of all configurations by one measure that every one has, if there is one."""
+    chosen = _runs_by_shared_measure([runs.get(one.key, []) for one in known], similarity)
+    if chosen is None:
+        return None
+    compared = without_checks(Matchup.objects.order_by())
+    rows = Alignment.objects.filter(run__in=chosen, matchup__in=compared).order_by("matchup_id")
+    key, *raw = number_columns(rows, "matchup_id", "self_a", "self_b", "cross")
+    return StudyAlignments(
+        _measured(chosen[0]),
+        np.stack(raw, axis=1),
+        tuple(places(key.astype(np.int64), np.array(one.matchup_ids, dtype=np.int64)) for one in selections),
+    )
+
+
+def _runs_by_shared_measure(runs: list[list[SeparabilityRun]], similarity: str | None) -> list[SeparabilityRun] | None:
+    """Pick one run per configuration, all by one measure that every configuration has (see `find_run`)."""
+    by_measure = [{run.measure: run for run in reversed(listed)} for listed in runs]
+    shared = [
+        run
+        for run in sorted((run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True)
+        if all(run.measure in known for known in by_measure)
+    ]
+    found = find_run(shared, similarity)
+    return [known[found.measure] for known in by_measure] if found is not None else None
+
+
+def _checks(study: Study, codes: Collection[str]) -> dict[str, Checks]:
+    """Read the hidden checks of the people with these codes; those who were given none are left out."""
+    people = {pk: code for pk, code in study.annotators.values_list("pk", "code") if code in codes}
+    found = {people[pk]: one for pk, one in scores_of(people).items() if one.gold_asked or one.repeat_asked}
+    return {
+        code: Checks(one.gold_asked, one.gold_right, one.repeat_asked, one.repeat_same) for code, one in found.items()
+    }

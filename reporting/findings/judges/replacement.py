@@ -1,0 +1,194 @@
+"""May a judge stand in for people: tests per judge over all configurations, and win rates with the judge's help."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.jackknife import MIN_CLUSTERS, Bounds
+from analysis.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
+from analysis.refusal import Refusal
+from analysis.replacement import (
+    MIN_INSTANCES,
+    MIN_PEOPLE,
+    AlternativeAnnotatorTest,
+    alternative_annotator_test,
+    prediction_powered_win_rate,
+    win_shares,
+)
+from analysis.types import FloatArray
+from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
+from reporting.core.raters import Rater
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.separability_bins import Bins
+from reporting.findings.judges.judges_against_people import NO_SHARED_VOTES, TIE_EQUALS_TIE, described_bins
+from reporting.findings.judges.verdicts import shown, verdict
+from reporting.findings.pooled.study_votes import StudyVotes
+
+TIE_IS_HALF = "a tie is half a win"
+CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
+NO_RATED = "no instance has votes of people and a verdict"
+NO_CHANCE = "the chance of {n} rated instances is not recorded, or their HITs record different ones"
+
+
+def replacement(
+    everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+) -> list[dict[str, Any]]:
+    """Return one object per judge: both tests, win rates per configuration, and the verdict."""
+    return [_judge(name, everything, votes, bins, filters) for name in votes.judges]
+
+
+def _judge(
+    name: str, everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+) -> dict[str, Any]:
+    judge, epsilon = votes.judges[name], filters.epsilon
+    given = (judge, votes.votes, votes.instance)
+    alternative = alternative_annotator_test(*given, epsilon=epsilon)
+    settings = filters.intervals
+    intervals = {"level": settings.level, "two_way": settings.two_way}
+    how: dict[str, Any] = {"margin": epsilon, "group": votes.configuration, **intervals}
+    overall = non_inferiority(*given, **how)
+    listed = [] if bins is None else bins.listed()
+    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
+    summed = [shown(one, overall, low=low, high=high) for one, (low, high, _) in zip(by_bin, listed, strict=True)]
+    return {
+        "judge": name.removeprefix("judge:"),
+        "rater": name,
+        "epsilon": epsilon,
+        "alternative_annotator": _alternative_annotator(alternative, votes.people),
+        "non_inferiority": {
+            "overall": _non_inferiority(overall, shown(overall).needed, settings),
+            "bins": [
+                {**described, **_non_inferiority(one, sums.needed, settings)}
+                for described, one, sums in zip(described_bins(bins), by_bin, summed, strict=True)
+            ],
+        },
+        "prediction_powered": [
+            _prediction_powered(data, rater, settings)
+            for data in everything
+            for rater in data.raters
+            if rater.name == name
+        ],
+        "verdict": verdict(overall, summed, alternative),
+    }
+
+
+def _alternative_annotator(found: AlternativeAnnotatorTest, people: Sequence[str]) -> dict[str, Any]:
+    return {
+        "epsilon": found.epsilon,
+        "winning_rate": number(found.winning_rate),
+        "passes": found.passes,
+        "advantage": number(found.advantage),
+        "tested": sum(one.tested for one in found.people),
+        "min_instances": MIN_INSTANCES,
+        "min_people": MIN_PEOPLE,
+        "without_judge": found.without_judge,
+        "curve": [
+            {"epsilon": epsilon, "winning_rate": number(rate)}
+            for epsilon, rate in zip(found.epsilons.tolist(), found.winning_rates.tolist(), strict=True)
+        ],
+        "people": [
+            {
+                "rater": people[one.person],
+                "n_instances": one.n_instances,
+                "tested": one.tested,
+                "judge_wins": one.judge_wins,
+                "person_wins": one.person_wins,
+                "p_value": number(one.p_value),
+                "adjusted": number(one.adjusted),
+                "rejected": one.rejected,
+            }
+            for one in found.people
+        ],
+        **_why(found.refusal),
+    }
+
+
+def _non_inferiority(found: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
+    basis = Basis(found.n_votes, "votes", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
+
+    def estimate(value: float, bounds: Bounds) -> Estimate:
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_CLUSTERS)
+
+    return {
+        "difference": estimate(found.difference, Bounds(found.low, found.high, found.level, found.n_instances)),
+        "judge_agreement": number(found.judge_agreement),
+        "people_agreement": number(found.people_agreement),
+        "people_by_chance": number(found.people_by_chance),
+        "people_above_chance": estimate(found.people_above_chance, found.above_chance),
+        "n_people": found.n_people,
+        "passes": found.passes,
+        "needed": needed,
+        **_why(found.refusal),
+    }
+
+
+def _prediction_powered(data: ConfigurationData, judge: Rater, settings: IntervalSettings) -> dict[str, Any]:
+    """Return A's win rate from people's votes with the judge's help, and from people's votes alone.
+
+    The judge's verdicts on instances on no HIT count among those that it judged only.
+    """
+    n = len(data.selection.instance_ids)
+    people, f = (
+        win_shares(-one.rated.outcomes.verdict, one.rated.outcomes.instance, n) for one in (data.people, judge)
+    )
+    chances = _chances(data.people, n)
+    rated = ~np.isnan(people) & ~np.isnan(f)
+    unknown = int(np.isnan(chances[rated]).sum())
+    drawn_unequally = any(row["kind"] not in CHOSEN for row in data.chosen)
+    weighted = not unknown and bool(rated.any())
+    only = _judged_only(data, judge)
+    nobody = np.full(len(only), np.nan)
+    found = prediction_powered_win_rate(
+        np.append(np.where(rated, people, np.nan), nobody),
+        np.append(f, only),
+        probabilities=np.append(chances, nobody) if weighted else None,
+        random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
+        level=settings.level,
+    )
+    why = str(found.refusal) if found.refusal else ""
+    if drawn_unequally and unknown:
+        why = why or NO_CHANCE.format(n=unknown)
+    left_out = int((~np.isnan(people)).sum()) - found.n_rated
+
+    def estimate(value: float, low: float, high: float, why: str) -> Estimate:
+        basis = Basis(found.n_rated, "instances", TIE_IS_HALF, left_out, why)
+        bounds = Bounds(low, high, settings.level, found.n_rated)
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_rated, least=MIN_CLUSTERS)
+
+    plain = found.plain
+    numbers = {"coefficient": found.coefficient, "effective_n": found.effective_n, "saved": found.saved}
+    return {
+        "dataset": data.dataset,
+        "system_a": data.systems[0],
+        "system_b": data.systems[1],
+        "win_rate_a": estimate(np.nan if why else found.estimate, found.low, found.high, why),
+        "plain": estimate(plain.estimate, plain.low, plain.high, NO_RATED),
+        **{name: None if why else number(value) for name, value in numbers.items()},
+        "n_rated": found.n_rated,
+        "n_judged": found.n_judged,
+        "weighted": weighted and bool(np.ptp(chances[rated])),
+        **({"why": why} if why else {}),
+    }
+
+
+def _judged_only(data: ConfigurationData, judge: Rater) -> FloatArray:
+    """Return A's share of the judge's verdicts on each instance that stands on no HIT."""
+    found = data.judged_only.get(judge.name)
+    if found is None:
+        return np.empty(0)
+    return win_shares(-found.verdict, found.instance, found.instance.max(initial=-1) + 1)
+
+
+def _chances(people: Rater, n_instances: int) -> FloatArray:
+    """Return the recorded inclusion probability of each instance; NaN where votes record none, or different ones."""
+    rated = people.rated
+    least, most = np.full(n_instances, np.inf), np.full(n_instances, -np.inf)
+    unknown = np.isnan(rated.chance)
+    np.minimum.at(least, rated.outcomes.instance, np.where(unknown, -np.inf, rated.chance))
+    np.maximum.at(most, rated.outcomes.instance, np.where(unknown, np.inf, rated.chance))
+    return np.where(least == most, least, np.nan)
+
+
+def _why(refusal: Refusal | None) -> dict[str, str]:
+    return {"why": str(refusal)} if refusal else {}

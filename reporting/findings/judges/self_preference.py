@@ -1,0 +1,83 @@
+"""Does a judge prefer texts of its own model's family more than people do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_rows
+from analysis.types import FloatArray
+from reporting.core.estimates import Basis, mean_estimate
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.pooled.study_votes import StudyVotes
+
+TIE_IS_HALF = "a tie is half a win"
+NO_FAMILY = "the family of the judge's model is not given"
+NO_SYSTEM_FAMILY = "the families of systems are not given"
+NO_PAIR_OF_FAMILY = "no configuration has exactly one system of the judge's family"
+NO_COMMON_PAIR = "no pair with exactly one system of the judge's family has a verdict and a vote"
+
+
+def self_preference(
+    everything: Sequence[ConfigurationData], votes: StudyVotes, filters: Filters
+) -> list[dict[str, Any]]:
+    """Return per judge the win share of its family's systems with it, with people on the same pairs, and the difference."""
+    families = {one.rater.name: one.family for data in everything for one in data.judges}
+    return [
+        {
+            "judge": name.removeprefix("judge:"),
+            "rater": name,
+            **_judge(families.get(name, ""), name, everything, votes, filters),
+        }
+        for name in votes.judges
+    ]
+
+
+def _judge(
+    family: str, name: str, everything: Sequence[ConfigurationData], votes: StudyVotes, filters: Filters
+) -> dict[str, Any]:
+    side = np.array([_side(data, family) for data in everything], dtype=np.float64)
+    own = side[votes.configuration] if len(side) else np.empty(0)
+    judge = _share(own * votes.judges[name])
+    given = votes.votes
+    wins = np.bincount(given.unit, _share(own[given.unit] * given.verdict), given.n_units)
+    people = wins / np.bincount(given.unit, minlength=given.n_units)
+    chosen = (own != 0) & ~np.isnan(judge)
+    n = int(chosen.sum())
+    basis = Basis(n, "pairs", TIE_IS_HALF, int((own != 0).sum()) - n, _why(family, everything, side))
+    instance = votes.instance[chosen]
+
+    def estimate(values: FloatArray, floor: float) -> dict[str, Any]:
+        return mean_estimate(mean_rows(values[chosen]), instance, basis, filters.intervals, floor=floor)
+
+    return {
+        "family": family,
+        "configurations": len(np.unique(votes.configuration[chosen])),
+        "with_judge": estimate(judge, 0.0),
+        "with_people": estimate(people, 0.0),
+        "difference": estimate(judge - people, -1.0),
+        **({} if n else {"why": basis.why}),
+    }
+
+
+def _side(data: ConfigurationData, family: str) -> int:
+    """Return -1 where A alone is of the family, +1 where B alone is, else 0."""
+    a, b = (_same(system.family, family) for system in (data.configuration.system_a, data.configuration.system_b))
+    return int(b) - int(a)
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(one.strip()) and one.strip().casefold() == other.strip().casefold()
+
+
+def _share(towards: FloatArray) -> FloatArray:
+    return (1 + towards) / 2
+
+
+def _why(family: str, everything: Sequence[ConfigurationData], side: FloatArray) -> str:
+    if not family.strip():
+        return NO_FAMILY
+    named = [data.configuration for data in everything]
+    if not any(system.family.strip() for one in named for system in (one.system_a, one.system_b)):
+        return NO_SYSTEM_FAMILY
+    return NO_COMMON_PAIR if side.any() else NO_PAIR_OF_FAMILY

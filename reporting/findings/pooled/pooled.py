@@ -1,0 +1,181 @@
+"""Mean consistency by separability over all configurations, on one study-wide scale."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_rows, mean_sums, ratio
+from analysis.consistency import distribution, possible_strengths
+from analysis.types import FloatArray, IntArray
+from annotation.core.aggregates import grouped
+from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
+from reporting.core.raters import Rater
+from reporting.findings.configurations.rater_findings import (
+    NO_RATING_SETS,
+    TIE_IN_CONSISTENCY,
+    TIE_IN_STRENGTH,
+    fully_consistent,
+)
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.separability_bins import Bins, bins_of
+from reporting.findings.pooled.study_scale import StudyScale
+
+POOLED_BINS = 5
+MEAN_OF_JUDGES = "judges (mean)"
+
+
+@dataclass(frozen=True, eq=False)
+class PooledSets:
+    """One rater's rating sets in all configurations.
+
+    instance, matchup, rater : study-wide codes; configurations may share instances, never matchups
+    sizes             : numbers of ratings that a set can hold
+    """
+
+    name: str
+    kind: str
+    consistency: FloatArray
+    strength: FloatArray
+    instance: IntArray
+    matchup: IntArray
+    rater: IntArray
+    bin: IntArray
+    sizes: tuple[int, ...]
+
+
+def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters) -> dict[str, Any]:
+    """Return five equal-width bins over all configurations, or `null` with the reason."""
+    bins = pooled_bins(scale)
+    sets = _sets(everything, bins)
+    consistent = [
+        {"rater": one.name, "kind": one.kind, **fully_consistent(one.consistency, one.instance, filters.intervals)}
+        for one in sets
+    ]
+    if bins is None:
+        why = scale.why or "no selected instance has a separability"
+        return {"mean_consistency_by_bin": None, "strength_by_bin": None, "fully_consistent": consistent, "why": why}
+    missing = int((bins.of_instance < 0).sum())
+    return {
+        **scale.described,
+        "edges": bins.edges.tolist(),
+        "undefined": missing,
+        **({"why": f"{missing} matchups have no separability and are in no bin"} if missing else {}),
+        "mean_consistency_by_bin": _by_bin(
+            bins,
+            lambda index: [
+                *(_consistency(one, index, filters) for one in sets),
+                *_mean_of_judges(sets, index, filters),
+            ],
+        ),
+        "strength_by_bin": _by_bin(bins, lambda index: [_strength(one, index, filters) for one in sets]),
+        "fully_consistent": consistent,
+    }
+
+
+def pooled_bins(scale: StudyScale) -> Bins | None:
+    """Return five equal-width bins of all configurations' instances, one after another; None without a separability."""
+    together = np.concatenate([np.empty(0), *scale.values])
+    return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
+
+
+def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
+    """Return codes of the study's instances, for each configuration in the order of its selection.
+
+    They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
+    """
+    named = [[(data.dataset, name) for name in data.selection.instance_ids] for data in everything]
+    codes = {instance: code for code, instance in enumerate(sorted({one for names in named for one in names}))}
+    return [np.array([codes[one] for one in names], dtype=np.int64) for names in named]
+
+
+def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:
+    """Return (index of the configuration, the rater there) by the rater's name, people first."""
+    return grouped((rater.name, (place, rater)) for place, data in enumerate(everything) for rater in data.raters)
+
+
+def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[PooledSets]:
+    starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
+    codes = instance_codes(everything)
+    found = []
+    for name, parts in raters_by_name(everything).items():
+        matchup = np.concatenate([starts[place] + rater.sets.instance for place, rater in parts])
+        found.append(
+            PooledSets(
+                name=name,
+                kind=parts[0][1].kind,
+                consistency=np.concatenate([rater.consistency for _, rater in parts]),
+                strength=np.concatenate([rater.strength for _, rater in parts]),
+                instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in parts]),
+                matchup=matchup,
+                rater=_persons([rater for _, rater in parts]),
+                bin=np.full(len(matchup), -1) if bins is None else bins.of_instance[matchup],
+                sizes=tuple(sorted({size for _, rater in parts for size in rater.sizes})),
+            )
+        )
+    return found
+
+
+def _persons(raters: Sequence[Rater]) -> IntArray:
+    """Return one code for a person in all configurations, for each rating set."""
+    names = sorted({name for rater in raters for name in rater.rated.raters})
+    return np.concatenate([np.searchsorted(names, rater.rated.raters)[rater.sets.rater] for rater in raters])
+
+
+def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [
+        {"low": number(low), "high": number(high), "instances": instances, "raters": listed(index)}
+        for index, (low, high, instances) in enumerate(bins.listed())
+    ]
+
+
+def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
+    chosen = sets.bin == index
+    n = int(chosen.sum())
+    mean: Estimate = mean_estimate(
+        mean_rows(sets.consistency[chosen]),
+        sets.instance[chosen],
+        Basis(n, "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
+        filters.intervals,
+        rater=sets.rater[chosen],
+    )
+    return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}
+
+
+def _mean_of_judges(sets: Sequence[PooledSets], index: int, filters: Filters) -> list[dict[str, Any]]:
+    """Return the mean over matchups of the mean over judges as one more series, where there are two judges or more."""
+    judges = [one for one in sets if one.kind == "judge"]
+    if len(judges) < 2:
+        return []
+    consistency, matchup, instance, in_bin = (
+        np.concatenate([getattr(one, name) for one in judges]) for name in ("consistency", "matchup", "instance", "bin")
+    )
+    chosen = in_bin == index
+    matchups, first = np.unique(matchup[chosen], return_index=True)
+    mean = mean_estimate(
+        mean_rows(ratio(mean_sums(consistency[chosen], matchup[chosen]))),
+        instance[chosen][first],
+        Basis(len(matchups), "matchups", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
+        filters.intervals,
+    )
+    return [{"rater": MEAN_OF_JUDGES, "kind": "judges", "rating_sets": int(chosen.sum()), "mean_consistency": mean}]
+
+
+def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
+    """Return the distribution of preference strength, and the mean of its absolute value: pairs have no side in common."""
+    chosen = sets.bin == index
+    n, strength = int(chosen.sum()), sets.strength[chosen]
+    return {
+        "rater": sets.name,
+        "kind": sets.kind,
+        "rating_sets": n,
+        "mean_absolute_strength": mean_estimate(
+            mean_rows(np.abs(strength)),
+            sets.instance[chosen],
+            Basis(n, "rating sets", TIE_IN_STRENGTH, why=NO_RATING_SETS),
+            filters.intervals,
+            rater=sets.rater[chosen],
+        ),
+        "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(sets.sizes))),
+    }

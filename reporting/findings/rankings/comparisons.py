@@ -1,0 +1,110 @@
+"""One rater's verdicts over all configurations as comparisons of systems, for rankings and tests between systems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from analysis.grouping import groups_of_rows
+from analysis.ranking import WinMatrix, components, win_matrix
+from analysis.types import FloatArray, IntArray, Outcomes
+from reporting.core.raters import Rater
+from reporting.findings.data.inputs import ConfigurationData
+from reporting.findings.pooled.pooled import instance_codes, raters_by_name
+from reporting.findings.pooled.study_scale import StudyScale
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """The verdicts that a rater gave, in an order that no database decides: by instance, systems, rater and pair.
+
+    names    : the systems that `outcomes.a` and `outcomes.b` are codes of, ascending
+    outcomes : without missing verdicts; codes of instances, systems and raters are study-wide
+    matchup  : (n,) code of the instance with the two systems
+    delta    : (n,) study-wide separability; NaN where there is none
+    excluded : verdicts that are missing or left out
+    """
+
+    rater: str
+    kind: str
+    names: tuple[str, ...]
+    outcomes: Outcomes
+    matchup: IntArray
+    delta: FloatArray
+    excluded: int
+
+    @cached_property
+    def columns(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The two systems, and the score of the first: 1, ½ or 0."""
+        return self.outcomes.a, self.outcomes.b, (1 - self.outcomes.verdict) / 2
+
+    @cached_property
+    def matrix(self) -> WinMatrix:
+        """Wins and ties of each system against each other one."""
+        return win_matrix(*self.columns, n_systems=len(self.names))
+
+    @cached_property
+    def component(self) -> IntArray:
+        """(n_systems,) the lowest code of the systems that comparisons connect; -1 for one never compared."""
+        return components(self.matrix)
+
+    @cached_property
+    def instances(self) -> IntArray:
+        """(n_systems,) the number of instances on which each system was compared."""
+        return self.per_system(self.outcomes.instance)
+
+    def per_system(self, codes: IntArray) -> IntArray:
+        """(n_systems,) how many distinct codes each system's comparisons have."""
+        systems = np.concatenate([self.outcomes.a, self.outcomes.b])
+        (_, met), _ = groups_of_rows(np.tile(codes, 2), systems)
+        found: IntArray = np.bincount(met, minlength=len(self.names))
+        return found
+
+
+def comparisons_of_raters(everything: Sequence[ConfigurationData], scale: StudyScale) -> list[Comparisons]:
+    """Return the comparisons of every rater, people first."""
+    names = tuple(sorted({name for data in everything for name in data.systems}))
+    codes = instance_codes(everything)
+    deltas = scale.values or tuple(np.full(len(one), np.nan) for one in codes)
+    return [
+        _comparisons(
+            names,
+            [rater for _, rater in found],
+            [everything[place].systems for place, _ in found],
+            [codes[place] for place, _ in found],
+            [deltas[place] for place, _ in found],
+        )
+        for found in raters_by_name(everything).values()
+    ]
+
+
+def _comparisons(
+    names: tuple[str, ...],
+    raters: Sequence[Rater],
+    systems: Sequence[tuple[str, str]],
+    codes: Sequence[IntArray],
+    deltas: Sequence[FloatArray],
+) -> Comparisons:
+    """Join what one rater said on several configurations."""
+    parts = [rater.rated.outcomes for rater in raters]
+    persons = sorted({person for rater in raters for person in rater.rated.raters})
+    of_person = [np.searchsorted(persons, rater.rated.raters).astype(np.int64) for rater in raters]
+    instance = np.concatenate([own[part.instance] for own, part in zip(codes, parts, strict=True)])
+    sizes = [len(part) for part in parts]
+    a, b = (np.repeat([names.index(pair[side]) for pair in systems], sizes) for side in (0, 1))
+    rater = np.concatenate([own[part.rater] for own, part in zip(of_person, parts, strict=True)])
+    pair, verdict = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "verdict"))
+    delta = np.concatenate([own[part.instance] for own, part in zip(deltas, parts, strict=True)])
+    lower, upper = np.minimum(a, b), np.maximum(a, b)
+    order = np.lexsort((pair, rater, upper, lower, instance))
+    rows = order[~np.isnan(verdict[order])]
+    return Comparisons(
+        rater=raters[0].name,
+        kind=raters[0].kind,
+        names=names,
+        outcomes=Outcomes(instance[rows], pair[rows], a[rows], b[rows], verdict[rows], rater[rows]),
+        matchup=groups_of_rows(instance[rows], lower[rows], upper[rows])[1],
+        delta=delta[rows],
+        excluded=len(verdict) - len(rows),
+    )

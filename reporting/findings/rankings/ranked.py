@@ -1,0 +1,101 @@
+"""A ranking as JSON: scores of systems with their ranks, and whether the first is first by more than chance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.ranking import Differences, ranks
+from analysis.types import FloatArray, IntArray
+from reporting.core.estimates import Estimate
+from reporting.findings.rankings.comparisons import Comparisons
+
+NEVER_COMPARED = "never compared with another system"
+NOTHING_COMPARED = "no system has been compared"
+SEVERAL_GROUPS = "the groups were never compared, so that none of their first systems is first of all"
+NOT_TESTED = "no test: fewer than {least} instances of a system, one instance alone connects systems, or all are alike"
+DISCONNECTED_NOTE = (
+    "the groups were never compared, not even through a third system: systems are ranked within their group, and nothing "
+    "is said across groups"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What ranks follow from.
+
+    value     : (n_systems,) NaN for a system without a score
+    component : (n_systems,) systems of unlike codes don't compare; -1 for one never compared
+    tests     : of the differences between systems, for which each needs `least` instances
+    """
+
+    value: FloatArray
+    component: IntArray
+    tests: Differences
+    least: int
+
+
+def ranking(
+    about: Comparisons, measure: str, tie_rule: str, estimates: Sequence[Estimate], standing: Standing, level: float
+) -> dict[str, Any]:
+    """Return a ranking, group by group, the best system first; those without a score last, equal ones by name.
+
+    Ranks are within a system's group. A system is surely better than another if their paired difference says so by
+    Student's t, adjusted by Holm's method over all pairs of the ranking.
+    """
+    component = standing.component.tolist()
+    codes = sorted(set(component) - {-1})
+    several = len(codes) > 1
+    columns = ranks(standing.value, standing.tests.better(len(about.names), level), standing.component)
+    met, instances = opponents(about), about.instances.tolist()
+    systems = [
+        {
+            "system": name,
+            **estimates[at],
+            "opponents": met[name],
+            "n_instances": instances[at],
+            **{
+                key: int(column[at]) or None
+                for key, column in zip(("rank", "rank_low", "rank_high"), columns, strict=True)
+            },
+            **({"group": codes.index(component[at])} if several and component[at] in codes else {}),
+        }
+        for at, name in enumerate(about.names)
+    ]
+    systems.sort(key=lambda row: (row["value"] is None, row.get("group", 0), -(row["value"] or 0.0), row["system"]))
+    groups = [[name for name, own in zip(about.names, component, strict=True) if own == code] for code in codes]
+    return {
+        "rater": about.rater,
+        "kind": about.kind,
+        "measure": measure,
+        "tie_rule": tie_rule,
+        "systems": systems,
+        "first": _first(about.names, standing, codes, level),
+        "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
+        **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
+    }
+
+
+def _first(names: Sequence[str], standing: Standing, codes: Sequence[int], level: float) -> dict[str, Any]:
+    if len(codes) != 1:
+        return _untold(None, SEVERAL_GROUPS if codes else NOTHING_COMPARED)
+    best, tests = int(np.nanargmax(standing.value)), standing.tests
+    adjusted = tests.adjusted[(tests.first == best) | (tests.second == best)]
+    if np.isnan(adjusted).any():
+        return _untold(names[best], NOT_TESTED.format(least=standing.least))
+    p_value = float(adjusted.max())
+    return {"system": names[best], "by_more_than_chance": p_value < 1 - level, "p_value": p_value}
+
+
+def _untold(system: str | None, why: str) -> dict[str, Any]:
+    return {"system": system, "by_more_than_chance": None, "why": why}
+
+
+def opponents(comparisons: Comparisons) -> dict[str, dict[str, int]]:
+    """Count each system's comparisons by opponent."""
+    played = comparisons.matrix.played
+    return {
+        name: {other: int(n) for other, n in zip(comparisons.names, row, strict=True) if n}
+        for name, row in zip(comparisons.names, played.tolist(), strict=True)
+    }

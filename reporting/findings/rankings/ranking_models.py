@@ -1,0 +1,216 @@
+"""Bradley-Terry and Elo rankings of one rater's comparisons, plain and weighted by separability."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
+from analysis.jackknife import student_quantile
+from analysis.ranking import (
+    Differences,
+    LeftOut,
+    differences,
+    jackknife_covariance,
+    left_out_strengths,
+    rating,
+    sampled_elo,
+    sep_elo_weight,
+)
+from analysis.ranking.bradley_terry import PRIOR
+from analysis.types import FloatArray, IntArray
+from annotation.studies.rated_pairs import rows_of
+from reporting.core.estimates import Estimate, number, too_few
+from reporting.findings.data.inputs import Filters
+from reporting.findings.rankings.comparisons import Comparisons
+from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
+
+LEAST_ROUNDS = 100
+UPDATES = 200_000  # of Elo: larger selections have fewer rounds, but never below the least
+K = 4.0
+WEIGHT = {"threshold": 0.4, "alpha": 2.0, "beta": 6.0}
+TIES = {"half": "a tie is half a win", "davidson": "a tie is an outcome of its own (Davidson)"}
+NO_SEPARABILITY = "no compared instance has a separability on the study's scale"
+ALONE = "no interval: one instance alone connects its group"
+BY_PRIOR = "no interval: separated, and finite by the prior only"
+ALIKE = "no interval: all instances are alike"
+SEPARATED_NOTE = (
+    "some systems won no point from others: each system of their group was given one tie with a system of strength 0, "
+    "without which no finite strengths are the likeliest; how far apart they are cannot be told"
+)
+ELO_CAUTION = (
+    "a matchup moves a rating by a few points at most: with few matchups ratings are still near their start, in the order "
+    "of points won rather than of strength"
+)
+ALL_TIES = "infinite: every comparison is a tie"
+WEIGHTED = ("sep_bradley_terry", "sep_elo")
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """A Bradley-Terry fit of comparisons, and the tests between their systems.
+
+    covariance : of the strengths, over instances; weights : of the comparisons, None for equal ones
+    """
+
+    comparisons: Comparisons
+    found: LeftOut
+    covariance: FloatArray
+    tests: Differences
+    weights: FloatArray | None
+
+
+def fit_strengths(about: Comparisons, filters: Filters, *, weights: FloatArray | None = None) -> Strengths:
+    """Fit strengths, and again without each instance, or groups of them where there are many."""
+    found = left_out_strengths(
+        *about.columns, about.outcomes.instance, n_systems=len(about.names), weights=weights, ties=filters.ties
+    )
+    apart = found.together[:, np.newaxis] != found.together
+    covariance = np.where(apart, np.nan, jackknife_covariance(found.moved))
+    fit = found.fit
+    tests = differences(fit.strengths, covariance, about.instances, fit.component, least=MIN_FOR_STATISTIC)
+    return Strengths(about, found, covariance, tests, weights)
+
+
+def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, Any]:
+    """Return the ranking by strengths, shown on Elo's scale; intervals are Student's t on the jackknife."""
+    about, fit, level = strengths.comparisons, strengths.found.fit, filters.intervals.level
+    reach, why = _reach(strengths, level)
+    n = about.per_system(np.arange(len(about.outcomes)))
+    limits = (rating(fit.strengths), rating(fit.strengths - reach), rating(fit.strengths + reach))
+    rule = TIES[filters.ties]
+    estimates = [
+        {**one, "strength": number(strength), **({"prior": True} if prior else {})}
+        for one, strength, prior in zip(
+            _estimates(limits, why, n, "comparisons", rule, about.excluded, level),
+            fit.strengths.tolist(),
+            fit.by_prior.tolist(),
+            strict=True,
+        )
+    ]
+    standing = Standing(fit.strengths, fit.component, strengths.tests, MIN_FOR_STATISTIC)
+    measure = "bradley_terry" if strengths.weights is None else "sep_bradley_terry"
+    found = ranking(about, measure, rule, estimates, standing, level)
+    found["settings"] = {
+        "ties": filters.ties,
+        **_tie_parameter(float(fit.tie), filters.ties),
+        "prior": PRIOR if fit.by_prior.any() else None,
+        **({} if strengths.weights is None else WEIGHT),
+    }
+    if fit.by_prior.any():
+        found["note"] = "; ".join([*([found["note"]] if "note" in found else []), SEPARATED_NOTE])
+    return found
+
+
+def _reach(strengths: Strengths, level: float) -> tuple[FloatArray, list[str]]:
+    """Half the width of each strength's interval; NaN for the reason beside it."""
+    found, instances, whys = strengths.found, strengths.comparisons.instances.tolist(), []
+    reach = np.full(len(instances), np.nan)
+    for at, n in enumerate(instances):
+        variance = strengths.covariance[at, at]
+        reasons = {
+            NEVER_COMPARED: n == 0,
+            too_few("instances", MIN_FOR_STATISTIC): n < MIN_FOR_STATISTIC,
+            BY_PRIOR: bool(found.fit.by_prior[at]),
+            ALONE: not found.held[at],
+            ALIKE: not variance > 1e-18,
+        }
+        whys.append(next((why for why, holds in reasons.items() if holds), ""))
+        if not whys[-1]:
+            reach[at] = math.sqrt(variance) * student_quantile((1 + level) / 2, n - 1)
+    return reach, whys
+
+
+def _tie_parameter(tie: float, ties: str) -> dict[str, Any]:
+    if ties == "half":
+        return {}
+    if math.isinf(tie):
+        return {"tie_parameter": None, "why": ALL_TIES}
+    return {"tie_parameter": number(tie)}
+
+
+def elo_ranking(about: Comparisons, filters: Filters, *, weights: FloatArray | None = None) -> dict[str, Any]:
+    """Return the ranking by Elo: the mean of rounds that each take one comparison of every matchup, in random order.
+
+    Intervals are percentiles of as many rounds that draw instances with replacement.
+    """
+    matchups, instances, component = about.per_system(about.matchup), about.instances, about.component
+    rounds = max(LEAST_ROUNDS, min(filters.rounds, UPDATES // max(1, int(matchups.sum()) // 2)))
+    rows = (*about.columns, about.matchup)
+    drawing: dict[str, Any] = {"n_systems": len(about.names), "rounds": rounds, "k": K, "weights": weights}
+    whole = sampled_elo(*rows, rng=np.random.default_rng([filters.seed, 0]), **drawing)
+    clusters = about.outcomes.instance
+    drawn = sampled_elo(*rows, rng=np.random.default_rng([filters.seed, 1]), clusters=clusters, **drawing)
+    level, many = filters.intervals.level, instances >= MIN_FOR_BOOTSTRAP
+    value = np.where(instances > 0, whole.mean(axis=0), np.nan)
+    low, high = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
+    few = too_few("instances", MIN_FOR_BOOTSTRAP)
+    why = ["" if enough else few if n else NEVER_COMPARED for n, enough in zip(instances, many, strict=True)]
+    estimates = _estimates((value, low, high), why, matchups, "matchups", TIES["half"], about.excluded, level)
+    tests = differences(value, np.cov(drawn.T), instances, component, least=MIN_FOR_BOOTSTRAP)
+    standing = Standing(value, component, tests, MIN_FOR_BOOTSTRAP)
+    found = ranking(about, "elo" if weights is None else "sep_elo", TIES["half"], estimates, standing, level)
+    found["caution"] = ELO_CAUTION
+    found["settings"] = {"k": K, **({} if weights is None else WEIGHT), "seed": filters.seed, "rounds": rounds}
+    return found
+
+
+def weighted_rankings(about: Comparisons, filters: Filters, why: str) -> list[dict[str, Any]]:
+    """Return SEP-Bradley-Terry and SEP-Elo over the instances with a separability; undefined for the reason `why`."""
+    known = ~np.isnan(about.delta)
+    if why or not known.any():
+        return [_refused(about, measure, why or NO_SEPARABILITY, filters.intervals.level) for measure in WEIGHTED]
+    chosen = replace(
+        about,
+        outcomes=rows_of(about.outcomes, np.flatnonzero(known)),
+        matchup=about.matchup[known],
+        delta=about.delta[known],
+        excluded=about.excluded + int((~known).sum()),
+    )
+    left_out = {"comparisons": int((~known).sum()), "instances": len(np.unique(about.outcomes.instance[~known]))}
+    weights = sep_elo_weight(chosen.delta, **WEIGHT)
+    found = [
+        bradley_terry_ranking(fit_strengths(chosen, filters, weights=weights), filters),
+        elo_ranking(chosen, filters, weights=weights),
+    ]
+    return [{**one, "without_separability": left_out} for one in found]
+
+
+def _refused(about: Comparisons, measure: str, why: str, level: float) -> dict[str, Any]:
+    nothing, none = np.full(len(about.names), np.nan), np.zeros(len(about.names), dtype=np.int64)
+    excluded = about.excluded + len(about.outcomes)
+    estimates = _estimates(
+        (nothing, nothing, nothing), [why] * len(none), none, "comparisons", TIES["half"], excluded, level
+    )
+    tests = differences(nothing, np.diag(nothing), none, none, least=1)
+    found = ranking(about, measure, TIES["half"], estimates, Standing(nothing, none - 1, tests, 1), level)
+    return {**found, "first": {"system": None, "by_more_than_chance": None, "why": why}, "why": why}
+
+
+def _estimates(
+    limits: tuple[FloatArray, FloatArray, FloatArray],
+    why: Sequence[str],
+    n: IntArray,
+    of: str,
+    tie_rule: str,
+    excluded: int,
+    level: float,
+) -> list[Estimate]:
+    """Return scores in the form of estimates; `limits` are the values with low and high, NaN for the reason beside."""
+    value, low, high = ([number(one) for one in column.tolist()] for column in limits)
+    return [
+        {
+            "value": value[at],
+            "low": low[at],
+            "high": high[at],
+            "n": units,
+            "of": of,
+            "level": level,
+            "tie_rule": tie_rule,
+            "excluded": excluded,
+            **({"why": why[at]} if why[at] else {}),
+        }
+        for at, units in enumerate(n.tolist())
+    ]

@@ -1,0 +1,124 @@
+"""Rankings of systems over all configurations, with people and with each judge."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.jackknife import MIN_CLUSTERS
+from analysis.ranking import (
+    Rates,
+    differences,
+    grouped_win_matrices,
+    jackknife_covariance,
+    left_out_ratios,
+    win_loss_rate,
+    win_loss_sums,
+    win_rate,
+    win_sums,
+)
+from analysis.ranking.spread import GROUPS
+from analysis.types import FloatArray, Outcomes
+from reporting.core.estimates import Basis, mean_estimate
+from reporting.core.instance_selection import selection_note
+from reporting.core.raters import Rater
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.pooled.pooled import instance_codes, raters_by_name
+from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.rankings.comparisons import Comparisons, comparisons_of_raters
+from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
+from reporting.findings.rankings.ranking_models import (
+    bradley_terry_ranking,
+    elo_ranking,
+    fit_strengths,
+    weighted_rankings,
+)
+from reporting.findings.rankings.system_tests import matrix_of_wins, preference_test, strength_tests
+
+OPPONENTS_CAUTION = (
+    "a rate counts the systems that a system met, and how often: with other opponents it would be another one. Where "
+    "systems met unequally, the order of their rates is no ranking"
+)
+Measure = tuple[str, str, float, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]]  # with its floor
+MEASURES: tuple[Measure, ...] = (
+    ("win_rate", "a tie is half a win", 0.0, win_rate, win_sums),
+    ("win_loss_rate", "a tie is a comparison that nobody won", -1.0, win_loss_rate, win_loss_sums),
+)
+
+
+def ranking_findings(
+    everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters
+) -> dict[str, list[dict[str, Any]]]:
+    """Return `rankings`, one per rater and measure, `win_matrices` and `system_tests`."""
+    note = selection_note([row for data in everything for row in data.chosen])
+    found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
+    raters = raters_by_name(everything).values()
+    for about, sources in zip(comparisons_of_raters(everything, scale), raters, strict=True):
+        rankings = rate_rankings(about, filters)
+        if len(about.names) > 2:
+            strengths = fit_strengths(about, filters)
+            rankings += [bradley_terry_ranking(strengths, filters), elo_ranking(about, filters)]
+            rankings += weighted_rankings(about, filters, scale.why)
+            found["system_tests"] += strength_tests(strengths, filters)
+        else:
+            found["system_tests"].append(_preference_test(about, everything, sources, filters))
+        found["rankings"] += [{**one, "chosen_note": note} if note else one for one in rankings]
+        found["win_matrices"].append(matrix_of_wins(about))
+    return found
+
+
+def rate_rankings(about: Comparisons, filters: Filters) -> list[dict[str, Any]]:
+    """Return the rankings by win rate and by win-loss rate, which has the same ranks: it is 2 (win rate) - 1."""
+    codes = np.arange(len(about.names))
+    groups = np.unique(about.outcomes.instance, return_inverse=True)[1] % GROUPS
+    parts = grouped_win_matrices(*about.columns, groups, n_systems=len(codes))
+    sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
+    value = win_rate(about.outcomes, codes).value
+    covariance = jackknife_covariance(left_out_ratios(sums))
+    tests = differences(value, covariance, about.instances, about.component, least=MIN_CLUSTERS)
+    standing = Standing(value, about.component, tests, MIN_CLUSTERS)
+    rankings = [
+        ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals.level)
+        for one in MEASURES
+        for name, tie_rule, *_ in [one]
+    ]
+    return [{**one, **({"caution": OPPONENTS_CAUTION} if len(codes) > 2 else {})} for one in rankings]
+
+
+def _rates(about: Comparisons, measure: Measure, filters: Filters) -> list[dict[str, Any]]:
+    _, tie_rule, floor, rate, sums = measure
+    outcomes, found = about.outcomes, []
+    rates = rate(outcomes, np.arange(len(about.names)))
+    for system, n in zip(rates.system.tolist(), rates.n.tolist(), strict=True):
+        rows = sums(outcomes, system)
+        met = rows[:, 1] > 0
+        basis = Basis(n, "comparisons", tie_rule, about.excluded, NEVER_COMPARED)
+        found.append(
+            mean_estimate(
+                rows[met],
+                outcomes.instance[met],
+                basis,
+                filters.intervals,
+                floor=floor,
+                rater=outcomes.rater[met],
+            )
+        )
+    return found
+
+
+def _preference_test(
+    about: Comparisons, everything: Sequence[ConfigurationData], sources: list[tuple[int, Rater]], filters: Filters
+) -> dict[str, Any]:
+    codes = instance_codes(everything)
+    towards_b_is_first = [everything[place].systems[1] == about.names[0] for place, _ in sources]
+    strengths = [
+        rater.strength if turned else -rater.strength
+        for turned, (_, rater) in zip(towards_b_is_first, sources, strict=True)
+    ]
+    return preference_test(
+        about,
+        np.concatenate(strengths),
+        np.concatenate([codes[place][rater.sets.instance] for place, rater in sources]),
+        sum(rater.left_out for _, rater in sources),
+        filters,
+    )

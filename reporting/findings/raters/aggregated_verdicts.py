@@ -1,0 +1,98 @@
+"""Dawid and Skene's verdicts beside people's majority, with the confusion matrix of each person."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.agreement import VALUES
+from analysis.dawid_skene import DawidSkene, dawid_skene
+from analysis.types import FloatArray, IntArray
+from reporting.core.estimates import number
+from reporting.findings.data.inputs import ConfigurationData
+from reporting.findings.pooled.people_votes import PeopleVotes
+
+CLASSES = ("a", "tie", "b")
+MIN_PEOPLE = 3
+TOLERANCE = 1e-6  # of probabilities
+MOST_VOTES_IN_ALL_ROUNDS = 20_000_000  # rounds end at it, converged or not: some seconds
+TOO_FEW = "from fewer than three people on some pair nobody can tell which of them errs"
+
+
+def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVotes) -> dict[str, Any]:
+    """Return Dawid and Skene's verdicts of all people together; each configuration has a prevalence of its own.
+
+    A person's confusion matrix holds in all configurations: rows are true classes, columns what the person gave.
+    """
+    counts = votes.class_counts
+    sizes = counts.sum(axis=1)
+    about = {"pairs": len(counts), "pairs_with_three_votes": int((sizes >= MIN_PEOPLE).sum())}
+    if not about["pairs_with_three_votes"]:
+        return {**about, "configurations": None, "people": None, "why": TOO_FEW}
+    rounds = max(20, min(1000, MOST_VOTES_IN_ALL_ROUNDS // len(votes.person)))
+    found = dawid_skene(votes.by_unit, group=votes.unit_configuration, max_iterations=rounds, tolerance=TOLERANCE)
+    majority = _majority(counts)
+    return {
+        **about,
+        "iterations": found.iterations,
+        "converged": found.converged,
+        "configurations": [
+            _configuration(data, found, majority, votes.unit_configuration == place, found.prevalence[place])
+            for place, data in enumerate(everything)
+        ],
+        "people": _people(found, votes),
+    }
+
+
+def _majority(counts: IntArray) -> FloatArray:
+    """Return the verdict of most people per unit, as `analysis.agreement.majority`; NaN where the first place is shared."""
+    most = counts.max(axis=1, keepdims=True)
+    alone = (counts == most).sum(axis=1) == 1
+    return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
+
+
+def _configuration(
+    data: ConfigurationData, found: DawidSkene, majority: FloatArray, chosen: np.ndarray, prevalence: FloatArray
+) -> dict[str, Any]:
+    verdict, by_most = found.verdict[chosen], majority[chosen]
+    both = ~np.isnan(verdict) & ~np.isnan(by_most)
+    return {
+        "dataset": data.dataset,
+        "system_a": data.systems[0],
+        "system_b": data.systems[1],
+        "pairs": int(chosen.sum()),
+        "prevalence": dict(zip(CLASSES, map(number, prevalence.tolist()), strict=True)),
+        "verdicts": _counted(verdict),
+        "majority": _counted(by_most),
+        "differs": int((verdict[both] != by_most[both]).sum()),
+        "differs_of": int(both.sum()),
+    }
+
+
+def _counted(verdicts: FloatArray) -> dict[str, int]:
+    counted = {name: int((verdicts == value).sum()) for name, value in zip(CLASSES, VALUES, strict=True)}
+    return {**counted, "shared": int(np.isnan(verdicts).sum())}
+
+
+def _people(found: DawidSkene, votes: PeopleVotes) -> list[dict[str, Any]]:
+    """Return each person's matrix; a row with next to no pair of its class behind it is `null`."""
+    n = len(votes.people)
+    rated = np.stack(
+        [np.bincount(votes.person, weights=column[votes.unit], minlength=n) for column in found.posterior.T], axis=1
+    )
+    right = (np.diagonal(found.confusion, axis1=1, axis2=2) * rated).sum(axis=1)
+    ratings = np.bincount(votes.person, minlength=n)
+    return [
+        {
+            "rater": code,
+            "ratings": int(ratings[person]),
+            "right": float(right[person] / ratings[person]),
+            "rated": dict(zip(CLASSES, rated[person].tolist(), strict=True)),
+            "confusion": [
+                row if weight >= 0.5 else None
+                for row, weight in zip(found.confusion[person].tolist(), rated[person], strict=True)
+            ],
+        }
+        for person, code in enumerate(votes.people)
+        if ratings[person]
+    ]

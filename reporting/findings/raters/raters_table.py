@@ -1,0 +1,152 @@
+"""The people of a study one by one: consistency, agreement, sides, speed, checks and influence; flags for an admin."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from analysis.bootstrap import mean_rows
+from analysis.types import FloatArray, IntArray
+from reporting.core.estimates import Basis, Estimate, mean_estimate, number, share_estimate
+from reporting.findings.configurations.rater_findings import NO_RATING_SETS, TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
+from reporting.findings.data.inputs import Checks, Filters, StudyData
+from reporting.findings.pooled.people_votes import PeopleVotes, rows_by_code
+from reporting.findings.pooled.pooled import instance_codes
+from reporting.findings.raters.influence import influences
+from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson, flags_of
+
+TIE_IN_AGREEMENT = "a tie agrees with a tie only"
+NO_PREFERENCE = "no vote but ties"
+NOBODY_BESIDE = "nobody else rated the same pairs"
+NO_SECONDS = "no time on a pair is recorded"
+NO_CHECKS = "no hidden check was answered"
+
+
+def raters_table(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[dict[str, Any]]:
+    """Return one row per person who voted, in the order of their codes."""
+    others = _others(votes)
+    agreeing = others[np.arange(len(votes.person)), votes.place]  # NaN without another person
+    people = float(np.nanmean(agreeing)) if not np.isnan(agreeing).all() else np.nan
+    sets = _consistencies(data, votes, filters)
+    moved = influences(votes)
+    found = []
+    for person, rows in enumerate(votes.rows_by_person()):
+        if not len(rows):
+            continue
+        code = votes.people[person]
+        n_sets, consistency = sets[person]
+        agreement = _agreement(agreeing[rows], votes.instance[rows], filters)
+        speed = _speed(votes.seconds[rows], votes.characters[rows])
+        on_left = votes.on_left[rows]
+        judged = OnePerson(
+            on_left=on_left,
+            a_is_left=votes.a_is_left[rows],
+            seconds_median=speed["seconds_median"],
+            words_per_minute=speed["words_per_minute"],
+            timed=speed["timed"],
+            agreement=agreement,
+            chance=_by_chance(others[rows], votes.place[rows]),
+            people=people,
+        )
+        found.append(
+            {
+                "rater": code,
+                "scripted": code in data.scripted,
+                "ratings": len(rows),
+                "rating_sets": n_sets,
+                "consistency": consistency,
+                "agreement": {**agreement, "by_chance": number(judged.chance)},
+                "sides": {name: int((on_left == side).sum()) for name, side in SIDES.items()},
+                "left_share": _left_share(on_left, votes.instance[rows], filters),
+                **speed,
+                "gold": _checks(data.checks.get(code)),
+                "influence": moved[person],
+                "flags": flags_of(judged),
+            }
+        )
+    return found
+
+
+SIDES = {"left": -1, "tie": 0, "right": 1}
+
+
+def _others(votes: PeopleVotes) -> FloatArray:
+    """(n, 3) share of the other people who gave each verdict on the vote's pair; NaN without another."""
+    counts = votes.class_counts[votes.unit].astype(np.float64)
+    counts[np.arange(len(counts)), votes.place] -= 1
+    sizes = counts.sum(axis=1, keepdims=True)
+    shares: FloatArray = np.divide(counts, sizes, out=np.full_like(counts, np.nan), where=sizes > 0)
+    return shares
+
+
+def _agreement(agreeing: FloatArray, instance: IntArray, filters: Filters) -> Estimate:
+    """Return the mean share of other people who gave this person's vote, as `analysis.leave_one_out` defines it."""
+    alone = int(np.isnan(agreeing).sum())
+    basis = Basis(len(agreeing) - alone, "votes beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
+    return mean_estimate(mean_rows(agreeing), instance, basis, filters.intervals)
+
+
+def _by_chance(others: FloatArray, place: IntArray) -> float:
+    """Return the agreement of as many votes of each kind, were they given without a look at the pair."""
+    beside = ~np.isnan(others[:, 0])
+    if not beside.any():
+        return np.nan
+    own = np.bincount(place[beside], minlength=3) / beside.sum()
+    return float(own @ others[beside].mean(axis=0))
+
+
+def _left_share(on_left: FloatArray, instance: IntArray, filters: Filters) -> Estimate:
+    left = np.where(on_left == 0, np.nan, on_left < 0)
+    ties = int((on_left == 0).sum())
+    basis = Basis(len(on_left) - ties, "preferences", TIE_IN_POSITIONS, ties, NO_PREFERENCE)
+    return share_estimate(mean_rows(left), instance, basis, filters.intervals)
+
+
+def _speed(seconds: FloatArray, characters: FloatArray) -> dict[str, Any]:
+    """Return the median time on a pair, and the words that would have been read in all of the time."""
+    timed = ~np.isnan(seconds)
+    if not timed.any():
+        return {"seconds_median": None, "words_per_minute": None, "timed": 0, "seconds_why": NO_SECONDS}
+    total = float(seconds[timed].sum())
+    read = float(characters[timed].sum()) / CHARACTERS_PER_WORD
+    return {
+        "seconds_median": float(np.median(seconds[timed])),
+        "words_per_minute": number(60 * read / total) if total > 0 else None,
+        "timed": int(timed.sum()),
+    }
+
+
+def _checks(checks: Checks | None) -> dict[str, Any]:
+    """Return the results on hidden checks of the whole study; shares are `null` where none was answered."""
+    if checks is None:
+        return {"share": None, "repeat_share": None, "why": NO_CHECKS}
+    return {
+        "share": checks.gold_right / checks.gold_asked if checks.gold_asked else None,
+        "repeat_share": checks.repeat_same / checks.repeat_asked if checks.repeat_asked else None,
+        **asdict(checks),
+    }
+
+
+def _consistencies(data: StudyData, votes: PeopleVotes, filters: Filters) -> list[tuple[int, Estimate]]:
+    """Return each person's number of rating sets and their mean consistency."""
+    number_of = {code: place for place, code in enumerate(votes.people)}
+    people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    values = [np.zeros(0)]
+    for one, codes in zip(data.configurations, instance_codes(data.configurations), strict=True):
+        of_study = np.array([number_of[code] for code in one.people.rated.raters], dtype=np.int64)
+        people.append(of_study[one.people.sets.rater])
+        instances.append(codes[one.people.sets.instance])
+        values.append(one.people.consistency)
+    person, instance, value = np.concatenate(people), np.concatenate(instances), np.concatenate(values)
+    return [
+        (
+            len(rows),
+            mean_estimate(
+                mean_rows(value[rows]),
+                instance[rows],
+                Basis(len(rows), "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
+                filters.intervals,
+            ),
+        )
+        for rows in rows_by_code(person, len(votes.people))
+    ]
