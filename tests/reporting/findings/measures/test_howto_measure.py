@@ -13,7 +13,7 @@ from django.test import Client
 from reporting.findings.measures import measures, registry
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
+ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "howto" / "add_a_measure.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 MODULE, LINE, TEST = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)

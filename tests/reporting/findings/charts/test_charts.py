@@ -443,5 +443,5 @@ def test_a_judge_called_people_stays_apart_from_them() -> None:
 
 
 def test_every_picture_is_in_the_documentation() -> None:
-    page = (Path(__file__).parents[3] / "docs/howto/use_pictures.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs/howto/use_pictures.md").read_text(encoding="utf-8")
     assert [name for name in KINDS if f"`{name}`" not in page] == []

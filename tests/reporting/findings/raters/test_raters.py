@@ -21,7 +21,7 @@ from reporting.findings.raters.influence import NOBODY_ELSE, NOT_CONNECTED, infl
 from reporting.findings.raters.rater_flags import FLAGS, flag_text
 from reporting.findings.raters.raters_table import NOBODY_BESIDE, raters_table
 from reporting.findings.text import as_text
-from tests.reporting.findings.people_arrays import Vote, configuration_of, study_of
+from tests.reporting.findings.raters.people_arrays import Vote, configuration_of, study_of
 
 NAN = math.nan
 verdicts = st.sampled_from([-1.0, 0.0, 1.0, NAN])
