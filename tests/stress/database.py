@@ -55,13 +55,13 @@ def fill(*, raters: int, hits: int, pairs: int, raters_per_hit: int, address: st
 
 
 def expire(*, share: float, seed: int) -> int:
-    """Expire the leases of a random share of the open assignments."""
+    """Expire the leases of a random share of the open assignments, at least one where there is one."""
     from django.utils import timezone
 
     from annotation.models import Assignment
 
-    draw = Random(seed)
-    chosen = [pk for pk in Assignment.objects.claimed().values_list("pk", flat=True) if draw.random() < share]
+    claimed = list(Assignment.objects.claimed().order_by("pk").values_list("pk", flat=True))
+    chosen = Random(seed).sample(claimed, min(len(claimed), max(1, round(share * len(claimed)))))
     past = timezone.now() - timedelta(seconds=1)
     return Assignment.objects.claimed().filter(pk__in=chosen).update(expires_at=past)
 

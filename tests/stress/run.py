@@ -277,7 +277,6 @@ async def _inject_faults(
                 await asyncio.wait_for(seen.answered.wait(), SILENT)
             except TimeoutError:
                 raise NoAnswer(last_words(server, folder)) from None
-        next_expiry = seen.answers + plan.expire_every
         turn += 1
         if await asyncio.to_thread(database.ask, "open_slots") == 0:
             done.set()
@@ -286,9 +285,10 @@ async def _inject_faults(
             seen.problems.append("the run does not end: slots stay open")
             done.set()
             return
-        seen.steps["lease expired"] += await asyncio.to_thread(
-            database.ask, "expire", share=plan.expire_share, seed=plan.seed + turn
-        )
+        expired = await asyncio.to_thread(database.ask, "expire", share=plan.expire_share, seed=plan.seed + turn)
+        seen.steps["lease expired"] += expired
+        # A short run has few turns: one that found no lease is made up for at the next response.
+        next_expiry = seen.answers + (plan.expire_every if expired else 1)
         if seen.answers >= next_kill:
             next_kill = seen.answers + plan.kill_every
             if workers := children_of(server.pid):
