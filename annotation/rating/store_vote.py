@@ -1,6 +1,6 @@
 """Store votes: the current one of each pair and stage, and an append-only history of changes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -193,19 +193,31 @@ def _seconds_since_last(assignment: Assignment, earliest: datetime, at: datetime
     return max((at - max(earliest, last or earliest)).total_seconds(), 0.0)
 
 
-def record_times(assignment: Assignment, stage: str, times: Mapping[str, ClientReport], at: datetime) -> None:
-    """Raise the times of a stage's votes to those reported; the history keeps the times of each choice."""
-    for rating in _RATINGS.all(assignment=assignment.pk, stage=stage) if times else []:
-        report = times.get(rating.display.pair.key, _NO_REPORT)
-        earliest = earliest_start(assignment, rating.display, stage)
+def record_times(
+    assignment: Assignment, stage: str, displays: Iterable[Display], times: Mapping[str, ClientReport], at: datetime
+) -> None:
+    """Raise the times of a stage's votes to those reported; the history keeps the times of each choice.
+
+    displays : with the votes' key and times, of `with_main_vote`
+    """
+    for display in displays if times else []:
+        rating = Rating(pk=display.rating, active_seconds=display.active, wall_seconds=display.wall)  # type: ignore[attr-defined]
+        earliest = earliest_start(assignment, display, stage)
+        report = times.get(display.pair.key, _NO_REPORT)
         active, wall = larger_times(rating, *report.seconds(earliest=earliest, received_at=at))
         if (active, wall) != (rating.active_seconds, rating.wall_seconds):
             _SET_TIMES.run(rating=rating.pk, active=active, wall=wall)
 
 
-def _ratings(assignment: int, stage: str) -> QuerySet[Rating]:
-    found = Rating.objects.of_question(MAIN).filter(display__assignment=assignment, stage=stage).order_by()
-    return found.select_related("display__pair")
+def with_main_vote(displays: QuerySet[Display], stage: str) -> QuerySet[Display]:
+    """Annotate displays with the key and the times of a stage's vote on the main question."""
+    # Subqueries, not a join: PostgreSQL, with statistics of an emptier table, would join by reading every rating.
+    main = Rating.objects.of_question(MAIN).filter(display=OuterRef("pk"), stage=stage).order_by()
+    return displays.annotate(
+        rating=Subquery(main.values("pk")),
+        active=Subquery(main.values("active_seconds")),
+        wall=Subquery(main.values("wall_seconds")),
+    )
 
 
 def _set_times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating], dict[str, Any]]:
@@ -213,4 +225,4 @@ def _set_times(rating: int, active: float, wall: float) -> tuple[QuerySet[Rating
 
 
 _NO_REPORT = ClientReport()
-_RATINGS, _SET_TIMES = Prepared(_ratings), PreparedUpdate(_set_times)
+_SET_TIMES = PreparedUpdate(_set_times)

@@ -1,12 +1,12 @@
 """Save first votes, lock them before the second stage, and submit HITs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Length
 from django.db.models.lookups import GreaterThanOrEqual
 from django.utils.translation import gettext as _
@@ -20,7 +20,7 @@ from annotation.quality import hidden_checks, qualification
 from annotation.quality.scoring import screen_choice
 from annotation.questions.questions import MAIN
 from annotation.rating.client_report import ClientReport
-from annotation.rating.store_vote import cleaned_reason, display_of, record_times, record_vote
+from annotation.rating.store_vote import cleaned_reason, display_of, record_times, record_vote, with_main_vote
 
 FIRST, REVISED = Rating.Stage.FIRST, Rating.Stage.REVISED
 _NO_REPORT = ClientReport()
@@ -88,8 +88,7 @@ def lock_first_votes(
     if not locked.arm:
         raise Unacceptable(_("This HIT has no second part. Please submit it."))
     if locked.locked_at is None:
-        _refuse_missing(locked, FIRST)
-        record_times(locked, FIRST, times, at)
+        record_times(locked, FIRST, _rated_displays(locked, FIRST), times, at)
         locked.locked_at = at
         locked.save(update_fields=["locked_at"])
     return locked
@@ -112,12 +111,12 @@ def close_hit(*, assignment: Assignment, at: datetime, times: Mapping[str, Clien
     """
     locked = lock_and_extend_lease(assignment, at, extend=False)
     assignment = locked.assignment
-    _refuse_missing(assignment, FIRST)
+    stage, displays = FIRST, _rated_displays(assignment, FIRST)
     if assignment.arm:
         if assignment.locked_at is None:
             raise VotesMissing(_("Please close your first choices and look at every pair a second time."))
-        _refuse_missing(assignment, REVISED)
-    record_times(assignment, REVISED if assignment.arm else FIRST, times, at)
+        stage, displays = REVISED, _rated_displays(assignment, REVISED)
+    record_times(assignment, stage, displays, times, at)
     if assignment.state == Assignment.State.EXPIRED:
         reacquire_slot(assignment)
     assignment.state = Assignment.State.SUBMITTED
@@ -171,9 +170,15 @@ def _apply_quality_rules(assignment: Assignment, at: datetime) -> None:
 
 def places_without_vote(assignment: Assignment, stage: str = FIRST) -> list[int]:
     """List the places on the page (from 1) of the pairs on which something that the stage asks for is missing."""
-    asked = asked_in(assignment.hit.batch.study, stage)
-    open_ = _WITHOUT_VOTE.all(assignment=assignment.pk, stage=stage, **asked)
-    return [position + 1 for position in open_]
+    return _places_open(_displays(assignment, stage))
+
+
+def _displays(assignment: Assignment, stage: str) -> list[Display]:
+    return _DISPLAYS.all(assignment=assignment.pk, stage=stage, **asked_in(assignment.hit.batch.study, stage))
+
+
+def _places_open(displays: Iterable[Display]) -> list[int]:
+    return [display.position + 1 for display in displays if not display.answered]  # type: ignore[attr-defined]
 
 
 def asked_in(study: Study, stage: str) -> dict[str, int]:
@@ -197,18 +202,22 @@ def is_answered(stage: str, questions: int, least: int) -> Q:
     return Q(Exists(reasoned)) & Q(GreaterThanOrEqual(Coalesce(counted, 0), questions))
 
 
-def _without_vote(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, int]":
-    displays = Display.objects.filter(~is_answered(stage, questions, least), assignment=assignment)
-    return displays.order_by("position").values_list("position", flat=True)
+def _of_stage(assignment: int, stage: str, questions: int, least: int) -> QuerySet[Display]:
+    answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
+    displays = Display.objects.filter(assignment=assignment).select_related("pair").annotate(answered=answered)
+    return with_main_vote(displays, stage).order_by("position")
 
 
-_WITHOUT_VOTE = Prepared(_without_vote)
+_DISPLAYS = Prepared(_of_stage)
 
 
-def _refuse_missing(assignment: Assignment, stage: str) -> None:
-    if missing := places_without_vote(assignment, stage):
+def _rated_displays(assignment: Assignment, stage: str) -> list[Display]:
+    """Return the displays of a stage in which every pair is rated; raises: VotesMissing."""
+    displays = _displays(assignment, stage)
+    if missing := _places_open(displays):
         listed = ", ".join(str(place) for place in missing)
         raise VotesMissing(_("Please rate every pair first; still open: %(places)s.") % {"places": listed}, missing)
+    return displays
 
 
 def rated_choice(rating: Rating) -> str:
