@@ -212,6 +212,7 @@ ENDPOINT_KEY = env.secret
 PROGRAM_ENVIRONMENT = env.for_programs
 # Where `serve` and `demo` listen.
 PORT = env.PORT
+LISTEN_HOST = env.LISTEN_HOST
 # Where people reach this server: what sign-in links made by a command begin with.
 BASE_URL = env.BASE_URL
 # With less free space than this on the disk of its data, /healthz says that this installation is in trouble.

@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     """Serve until the end; return the exit code."""
     options = parse(arguments)
     try:
-        listener = listen(parse_port(options.port))
+        listener = listen(parse_port(options.port), env.LISTEN_HOST)
     except PortRefused as refused:
         say(str(refused))
         return 1
@@ -51,7 +51,7 @@ def web_command(descriptor: int) -> list[str]:
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="config.serving", description="Serve Tandem: web server and worker together.")
-    parser.add_argument("--port", default=env.PORT, help="port on 127.0.0.1 (default: PORT, else 8000)")
+    parser.add_argument("--port", default=env.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
     parser.add_argument("--follow-parent", action="store_true", help="stop when the process that started this one ends")
     return parser.parse_args(arguments)
 

@@ -1,6 +1,6 @@
 """Say in one line why a port cannot be served on; silent when it can.
 
-usage: check_port.py PORT
+usage: check_port.py PORT [HOST]
 
 Runs as a file before anything is installed, so it needs nothing but Python.
 """
@@ -9,7 +9,7 @@ import errno
 import socket
 import sys
 
-HOST = "127.0.0.1"
+THIS_MACHINE = "127.0.0.1"
 
 
 class PortRefused(Exception):
@@ -23,14 +23,14 @@ def parse_port(text: str) -> int:
     return int(text)
 
 
-def listen(port: int) -> socket.socket:
-    """Return a socket that listens on the port, on this machine only."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def listen(port: int, host: str = THIS_MACHINE) -> socket.socket:
+    """Return a socket that listens on the port: on this machine only, or on another address of it."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         # A server that has just stopped must not block its port; one that still runs does.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        if answers_on_ipv6(port):
+        listener.bind((host, port))
+        if host == THIS_MACHINE and answers_on_ipv6(port):
             raise OSError(errno.EADDRINUSE, "taken")
         listener.listen(256)
     except OSError as error:
@@ -61,12 +61,12 @@ def reason(port: int, error: OSError) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Check the port named on the command line; return the exit code."""
-    if len(arguments) != 1:
-        print("usage: check_port.py PORT", file=sys.stderr)
+    """Check the port (and the host) on the command line; return the exit code."""
+    if not 1 <= len(arguments) <= 2:
+        print("usage: check_port.py PORT [HOST]", file=sys.stderr)
         return 2
     try:
-        listen(parse_port(arguments[0])).close()
+        listen(parse_port(arguments[0]), *arguments[1:]).close()
     except PortRefused as refused:
         print(refused, file=sys.stderr)
         return 1

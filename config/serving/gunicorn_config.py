@@ -4,8 +4,11 @@ import gc
 import sys
 from typing import Any
 
+from config import env
+
 wsgi_app = "config.wsgi"
-workers, threads = 2, 4
+worker_class = "config.serving.whole_requests.WholeRequests"
+workers, threads = env.WEB_PROCESSES, env.WEB_THREADS
 preload_app = True  # nothing may open a connection or start a thread while the program is loaded
 graceful_timeout = 5
 loglevel = "warning"

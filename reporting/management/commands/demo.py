@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--port", default=settings.PORT, help="port on 127.0.0.1 (default: PORT, else 8000)")
+        parser.add_argument("--port", default=settings.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
         parser.add_argument("--no-serve", action="store_true", help="stop when the links have been printed")
 
     def handle(self, *, port: str, no_serve: bool, verbosity: int, **options: object) -> None:

@@ -15,13 +15,13 @@ from django.db import OperationalError
 
 
 class Command(BaseCommand):
-    """`manage.py serve`: the web server and the worker, on this machine only."""
+    """`manage.py serve`: the web server and the worker, on LISTEN_HOST (this machine only)."""
 
     help = "Bring the database up to date, then run the web server and the worker until Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--port", default=settings.PORT, help="port on 127.0.0.1 (default: PORT, else 8000)")
+        parser.add_argument("--port", default=settings.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
         parser.add_argument("--follow-parent", action="store_true", help="stop when the process above this one ends")
 
     def handle(self, *, port: str, follow_parent: bool, **options: object) -> None:
@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
 def refuse_taken_port(port: str) -> None:
     """Exit with a message when the port cannot be used, before any slow step."""
-    if _run("config.serving.check_port", port) != 0:
+    if _run("config.serving.check_port", port, settings.LISTEN_HOST) != 0:
         sys.exit(1)
 
 
