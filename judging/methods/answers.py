@@ -23,9 +23,18 @@ THINKING = re.compile(
     r"\A\s*+<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A(?:(?!<think).)*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL
 )
 CITING = re.compile(r"[\"“”„‟«»‹›「」『』]")  # marks of a citation; an apostrophe is none
+CITED = re.compile(r"\"[^\"]*+\"|“[^”]*+”|„[^“”]*+[“”]|«[^»]*+»")
+# Answers that mark themselves, in the forms of MT-Bench and Arena-Hard, of mathematics, and of Prometheus.
+MARK = re.compile(
+    r"\[\[(?P<bracketed>[^][]{1,40})\]\]|\\boxed\s?\{(?:\\text(?:bf)?\{)?(?P<boxed>[^{}]{1,40})\}{1,2}|\[RESULT\](?P<result>.{1,40})$",
+    re.IGNORECASE,
+)
+MARK_INSIDE = re.compile(r"[.!?][*_)]*+\s++[*_$]*+(?P<rest>(?:\[\[|\\boxed|\[RESULT\]).*)$", re.IGNORECASE)
+REASON_LINE = re.compile(r"\W*+(?:reasons?|justification|explanation|because|since)\b", re.IGNORECASE)
 FENCED = re.compile(r"^[ \t]*+\[(?P<fence>[0-9a-f]{16}) begin\].*?(?:\[(?P=fence) end\]|\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^[ \t]*+```.*?(?:^[ \t]*+```|\Z)", re.MULTILINE | re.DOTALL)
 HEDGE = re.compile(r"\b(?:both|neither|tie|equal|equally|or|either)\b", re.IGNORECASE)
+HEDGED = 3  # letters, at most: words such as "or" beside a number say nothing about it
 REFUSAL = re.compile(
     r"(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|unfortunately,? i (?:can|am|['’]?m)"
     r"|i (?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|am unable|am not able|am not comfortable)"
@@ -36,31 +45,37 @@ REFUSAL = re.compile(
 
 @dataclass(frozen=True)
 class FoundVerdict:
-    """The verdict's letter, and the text before it."""
+    """The letter that an answer names, its line, and the text before and after it."""
 
     letter: str
+    line: str
     rationale: str
+    after: str = ""
 
 
 @dataclass(frozen=True)
 class VerdictForm:
-    """The answer form that a prompt asks for.
+    """The form of a labelled answer: a verdict, a score, the choice of a table.
 
-    labels  : what a verdict line starts with, before its colon ("preferred")
+    labels  : what the answer's line starts with, before its colon ("preferred")
     nouns   : what may stand before the letter ("summary")
-    letters : what is on offer; anything else is no verdict
+    letters : what is on offer, letters or numbers; anything else is no answer
     tie     : the letter among them that stands for a tie; then the word "tie" is read as well
+    better  : the letter is the better one, so that `A>B` names it
+    scale   : what may follow a number, as in `4/5`, a pattern
     opening : a pattern for the label of the rationale
     """
 
     labels: tuple[str, ...]
-    nouns: tuple[str, ...]
+    nouns: tuple[str, ...] = ()
     letters: tuple[str, ...] = ("A", "B")
     tie: str = ""
+    better: bool = True
+    scale: str = ""
     opening: str = "(?:comparison|explanation|reasons?)"
 
     def read(self, completion: str, *, letter_first: bool = False) -> FoundVerdict:
-        """Return the verdict of the last verdict line, or of a lone letter at the end.
+        """Return the answer of the last labelled line, or of a lone letter at the end.
 
         letter_first : also accept a letter followed by reasons
         Raises: UnparsedVerdict with the end of the completion.
@@ -69,46 +84,68 @@ class VerdictForm:
             raise no_verdict(completion)
         return found
 
-    def find(self, completion: str, *, letter_first: bool = False) -> FoundVerdict | None:
+    def find(self, completion: str, *, letter_first: bool = False, marks_only: bool = False) -> FoundVerdict | None:
         """Return the same, or `None` if no line is in this form.
 
+        A line that consists of a mark (`MARK`) is labelled; elsewhere one counts at the end of the last line only.
+        marks_only : read nothing but marks, wherever they stand in a line
         Raises: UnparsedVerdict if the last such line names no letter on offer, or more than one.
         """
+        answers_at = self._marks_at if marks_only else self._answers_at
         outside = answer_lines(CODE.sub("", completion))
         lines = answer_lines(completion)
-        if len(outside) < len(lines) and any(self._answer_at(outside, place) for place in range(len(outside))):
+        if len(outside) < len(lines) and any(answers_at(outside, place) for place in range(len(outside))):
             lines = outside  # with a verdict outside, code blocks are quotations
         for place in range(len(lines) - 1, -1, -1):
-            found = self._answer_at(lines, place)
-            if found is None:
+            if (found := answers_at(lines, place)) is None:
                 continue
-            answer, said = found
-            letter = self.letter_in(answer)
-            if letter is None:
+            answers, line, before = found
+            letters = {self.letter_in(answer) for answer in answers}
+            if len(letters) > 1 or (letter := letters.pop()) is None:
                 raise no_verdict(completion)
-            return FoundVerdict(letter, self._rationale("\n".join([*lines[:place], said])))
-        if letter_first and lines and (letter := self.letter_in(lines[0], alone=True)):
-            return FoundVerdict(letter, self._rationale("\n".join(lines[1:])))
+            matched = self._answer.match(answers[0])
+            after = [(matched and matched["reason"]) or "", *lines[place + 1 + (line != lines[place]) :]]
+            return FoundVerdict(letter, line, self._rationale([*lines[:place], before]), "\n".join(after))
+        for place, others in ((-1, lines[:-1]), *(((0, lines[1:]),) if letter_first else ())):
+            if not marks_only and lines and (letter := self.letter_in(lines[place], alone=True)):
+                return FoundVerdict(letter, lines[place], self._rationale(others))
         return None
 
-    def _answer_at(self, lines: list[str], place: int) -> tuple[str, str] | None:
-        """Return a line's answer and the text before it; `None` if it is no verdict line."""
+    def _answers_at(self, lines: list[str], place: int) -> tuple[list[str], str, str] | None:
+        """Return a line's answers, the line that holds them, and the text before; `None` if it is no labelled line."""
         line, after = lines[place], lines[place + 1 : place + 2]
         last = not after
+        if is_quotation(line):
+            return None
         if last and self.letter_in(line, alone=True):
-            return line, ""
-        if is_quotation(line) or (after and after[0].lstrip()[:1].islower()):
-            return None  # a quotation, or the middle of a sentence
+            return [line], line, ""
+        if after and after[0].lstrip()[:1].islower() and not REASON_LINE.match(after[0]):
+            return None  # the middle of a sentence
         if matched := self._label_line.match(line):
             if has_words(matched["rest"]):
-                return matched["rest"], line[: matched.start("rest")]
-            return (after[0] if after else ""), line
+                return answers_in(matched["rest"]), line, line[: matched.start("rest")]
+            answer = after[0] if after else ""
+            return answers_in(answer), answer, line
+        if (marks := marked_in(line)) and is_mark(line):
+            return marks, line, ""
         if last and (matched := self._label_inside.search(line)):
-            return matched["rest"], line[: matched.start("rest")]
+            return [matched["rest"]], line, line[: matched.start("rest")]
+        if last and (matched := MARK_INSIDE.search(own := CITED.sub("", line))) and is_mark(matched["rest"]):
+            return marked_in(matched["rest"]), line, own[: matched.start("rest")]
         return None
+
+    def _marks_at(self, lines: list[str], place: int) -> tuple[list[str], str, str] | None:
+        """Return the same for a line with marks, wherever they stand."""
+        line = lines[place]
+        if is_quotation(line) or not (marks := marked_in(line)):
+            return None
+        own = CITED.sub("", line)
+        return marks, line, own[: MARK.search(own).start()]  # type: ignore[union-attr]
 
     def letter_in(self, answer: str, *, alone: bool = False) -> str | None:
         """Return the single letter on offer that an answer names; `alone`: no reason may follow."""
+        if related := self._relation.match(answer):
+            return self._letter_of(related)
         matched = self._answer.match(answer)
         if matched is None:
             return None
@@ -123,14 +160,22 @@ class VerdictForm:
             return None
         return letter
 
+    def _letter_of(self, related: re.Match[str]) -> str | None:
+        """Return the letter of `A>B`, `B>>A` or `A=B`; `None` where the question is which one is worse."""
+        first, sign, second = related["first"].upper(), related["sign"][0], related["second"].upper()
+        if first == second or not self.better:
+            return None
+        return {">": first, "<": second, "=": self.tie or None}[sign]
+
     def is_doubtful(self, letter: str, reason: str) -> bool:
         """Tell whether a reason contradicts the letter: it names another one, or, for a tie, one side only."""
         others = set(re.findall(rf"\b(?:{'|'.join(self.letters)})\b", reason)) - {letter}
         if letter == self.tie:
             return len(others) == 1
-        return bool(others or HEDGE.search(reason))
+        return bool(others or (len(self.letters) <= HEDGED and HEDGE.search(reason)))
 
-    def _rationale(self, before: str) -> str:
+    def _rationale(self, lines: list[str]) -> str:
+        before = "\n".join(lines)
         if matched := self._label_at_end.search(before):
             before = before[: matched.start()].rstrip(f"{string.whitespace}*_#`-")
         return self._opening.sub("", before).strip()
@@ -165,7 +210,18 @@ class VerdictForm:
         tie = r"(?:a\s++)?tie|" if self.tie else ""
         return re.compile(
             rf"^{edge}(?i:(?:the\s++)?(?:{any_of(self.nouns)})\s++)?{edge}"
-            rf"(?P<letter>(?i:{tie}{'|'.join(self.letters)}))(?P<edge>{edge})(?:[.!]?+{edge}$|(?P<reason>.*)$)"
+            rf"(?P<letter>(?i:{tie}{'|'.join(self.letters)}))(?![.,]\d)(?P<edge>{edge})"
+            rf"{f'(?:{self.scale}{edge})?+' if self.scale else ''}(?:[.!]?+{edge}$|(?P<reason>.*)$)"
+        )
+
+    @cached_property
+    def _relation(self) -> re.Pattern[str]:
+        """Two letters with their relation, and nothing else."""
+        edge = rf"[\s{re.escape(QUOTES + MARKUP.translate({ord(sign): None for sign in '<>'}))}]*+"
+        noun, letter = rf"(?:(?:{any_of(self.nouns)})\s++)?", "|".join(self.letters[:2])
+        return re.compile(
+            rf"^{edge}{noun}(?P<first>{letter})\s*+(?P<sign>>{{1,2}}|<{{1,2}}|={{1,2}})\s*+{noun}(?P<second>{letter}){edge}[.!]?+{edge}$",
+            re.IGNORECASE,
         )
 
     @cached_property
@@ -205,6 +261,23 @@ def answer_lines(completion: str) -> list[str]:
 def no_verdict(completion: str) -> UnparsedVerdict:
     """Return the error for an answer without a verdict, with the answer's end."""
     return UnparsedVerdict(f"no verdict in: …{completion[-200:]}" if completion.strip() else "an empty answer")
+
+
+def marked_in(line: str) -> list[str]:
+    """Return the answers that are marked as such in a line, without those that it cites."""
+    own = CITED.sub("", line)
+    found = (match for match in MARK.finditer(own) if not match.start() or own[match.start() - 1] not in QUOTES)
+    return [match[match.lastgroup or 0] for match in found]
+
+
+def is_mark(line: str) -> bool:
+    """Tell whether a line consists of marked answers and markup only."""
+    return not has_words(MARK.sub("", line))
+
+
+def answers_in(text: str) -> list[str]:
+    """Return the marked answers of a text that consists of them, else the text."""
+    return (is_mark(text) and marked_in(text)) or [text]
 
 
 def is_quotation(line: str) -> bool:

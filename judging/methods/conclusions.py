@@ -7,7 +7,16 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from judging.methods.answers import CITING, MARKUP, REASON_WORDS, VerdictForm, any_of, has_words, is_quotation
+from judging.methods.answers import (
+    CITING,
+    MARKUP,
+    REASON_WORDS,
+    VerdictForm,
+    answers_in,
+    any_of,
+    has_words,
+    is_quotation,
+)
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_]*+\s++")
 _EDGE = rf"[\s{re.escape(MARKUP)}]*+"
@@ -37,7 +46,8 @@ class Conclusion:
             return None
         sentence = _SENTENCE_END.split(line.strip())[-1]
         if matched := self._named.match(sentence):
-            return self.form.letter_in(matched["rest"])
+            letters = {self.form.letter_in(answer) for answer in answers_in(matched["rest"])}
+            return letters.pop() if len(letters) == 1 else None
         matched = self._compared.match(sentence)
         if matched is None:
             return None

@@ -26,7 +26,7 @@ from judging.methods.answers import (
 from judging.methods.base import Reply
 from judging.methods.conclusions import Conclusion
 
-VERSION = "answers.4"  # of all of them: another one has stored answers read again, which costs no call
+VERSION = "answers.5"  # of all of them: another one has stored answers read again, which costs no call
 # Nouns before a letter: those of the tasks, and general ones that models use.
 NOUNS = (
     *("summary", "response", "document", "translation", "output", "answer", "event", "text"),
@@ -39,7 +39,6 @@ NAMES = {"text_1": FIRST, "text_2": SECOND}
 FUNCTION = "rank_texts"
 MOST_OBJECTS = 200  # tried in one answer, since each may be long
 LONGEST_LITERAL = 20_000
-CITED = re.compile(r"\"[^\"]*+\"|“[^”]*+”|„[^“”]*+[“”]|«[^»]*+»")
 DECODER = json.JSONDecoder()
 
 
@@ -70,13 +69,16 @@ class Offer:
     @cached_property
     def form(self) -> VerdictForm:
         """The form of a verdict line."""
-        return VerdictForm(self.labels, NOUNS, self.letters, tie=TIE if self.ties else "")
+        return self._form(self.labels)
 
     @cached_property
     def neutral_form(self) -> VerdictForm:
         """The form of a line labelled as final; a plain `Verdict: B` may be about something else."""
-        labels = tuple(f"final {label}" for label in NEUTRAL)
-        return VerdictForm(labels, NOUNS, self.letters, tie=TIE if self.ties else "")
+        return self._form(tuple(f"final {label}" for label in NEUTRAL))
+
+    def _form(self, labels: tuple[str, ...]) -> VerdictForm:
+        tie = TIE if self.ties else ""
+        return VerdictForm(labels, NOUNS, self.letters, tie=tie, better=not self.negated)
 
     @cached_property
     def conclusion(self) -> Conclusion:
@@ -145,19 +147,10 @@ def letter(reply: Reply, offer: Offer) -> ParsedAnswer:
 
 @parser("brackets")
 def brackets(reply: Reply, offer: Offer) -> ParsedAnswer:
-    """The last `[[B]]`."""
-    lines = answer_lines(reply.text)
-    for place in range(len(lines) - 1, -1, -1):
-        own = CITED.sub("", lines[place])
-        found = list(re.finditer(r"(?P<before>.?)\[\[(?P<letter>[^][]{1,20})\]\]", own))
-        said = {match["letter"].strip().upper() for match in found if match["before"] not in set(QUOTES)}
-        if not said or is_quotation(lines[place]):
-            continue
-        if len(said) > 1 or not said <= set(offer.letters):
-            break
-        before = own[: found[0].start("before")]
-        return ParsedAnswer(said.pop(), "\n".join([*lines[:place], before]).strip())
-    raise no_verdict(reply.text)
+    """The last line with `[[B]]`, `[[A>B]]`, `[[A=B]]`, `[RESULT] B` or `\\boxed{B}`."""
+    if (found := offer.form.find(reply.text, marks_only=True)) is None:
+        raise no_verdict(reply.text)
+    return ParsedAnswer(found.letter, found.rationale)
 
 
 @parser("sentence")

@@ -42,7 +42,7 @@ class Pointwise(AskingMethod):
 
         def read(reply: Reply) -> float:
             scored = read_score(reply.text)
-            return weighted_score(reply, scored) if weighted else float(scored.score)
+            return weighted_score(reply, scored) if weighted else float(scored.letter)
 
         params = WITH_LOGPROBS if weighted else {}
         return Call("score", [{"role": "user", "content": content}], read, params, reusable=True)

@@ -47,8 +47,8 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
     "letter": [(offers_letters, NO_LETTERS)],
     "brackets": [
         (
-            contains_all(r"\[\["),
-            gettext_lazy("The parser brackets reads [[A]] or [[B]]; the text asks for no such brackets."),
+            contains_all(r"\[\[|\[RESULT\]|\\boxed"),
+            gettext_lazy("The parser brackets reads [[A]], [RESULT] A or \\boxed{A}; the text asks for none of them."),
         )
     ],
     "sentence": [
@@ -82,7 +82,7 @@ ANSWER_FORMS: Mapping[str, Sequence[tuple[TextCheck, Promise]]] = {
 PARSER_HELP: Mapping[str, Promise] = {
     "verdict-line": gettext_lazy("the last line like “Verdict: B”"),
     "letter": gettext_lazy("nothing but a letter, or a letter and then the reasons"),
-    "brackets": gettext_lazy("the last [[B]]"),
+    "brackets": gettext_lazy("the last [[B]], [[B>A]], [RESULT] B or \\boxed{B}"),
     "sentence": gettext_lazy("the last line like “Text B is better.”"),
     "json": gettext_lazy("the last JSON object with a “verdict”"),
     "ranked-list": gettext_lazy("a list that gives text_1 and text_2 their ranks"),

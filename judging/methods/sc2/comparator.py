@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from judging.core.errors import UnparsedVerdict
-from judging.methods.answers import THINKING
+from judging.methods.answers import THINKING, VerdictForm
 from judging.methods.base import Call, Presentation, Reply
 from judging.methods.prompted import plain_call
 from judging.methods.sc2.bracket import Decision
@@ -16,7 +16,7 @@ LONGEST_REASON = 2000
 EDGE = r"[\s*_#>`\"'“”()\[\]]*"
 START = r"^(?:[^\S\n]|[*_#>`\"'“”()\[\]])*"  # of a line: across lines, blank lines would take quadratic time
 NUMBER = rf"(?:table{EDGE}|number{EDGE}|no\.?{EDGE})?(?P<number>[12])\b(?!\s*(?:or|/|and|,)\s*(?:table\s*)?[12]\b)"
-LABELLED = re.compile(rf"(?im){START}(?:choice|answer|verdict|preferred){EDGE}[:=]{EDGE}{NUMBER}")
+FORM = VerdictForm(("choice", "answer", "verdict", "preferred"), ("table", "number", "no."), ("1", "2"))
 BETTER = r"is\s+(?:(?:clearly|much|slightly|somewhat|far)\s+)?(?:the\s+)?(?:(?:more|most)\s+consistent|better|best)\b"
 ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|(?={BETTER})is\b|$)")
 # Follows a number that is no choice: the next item of a list, or that the other table is better.
@@ -48,20 +48,21 @@ def comparator_call(
 
 
 def read_choice(reply: Reply) -> Decision:
-    """Parse the number of a table, from a labelled line or at the start of the answer.
+    """Read the number of a table, from a labelled line or at the start of the answer.
 
-    Raises: UnparsedVerdict if there is none, or if labelled lines contradict each other.
+    Raises: UnparsedVerdict if there is none
     """
+    if (found := FORM.find(reply.text)) is not None:
+        return _decision(found.letter, found.after)
     text = THINKING.sub("", reply.text).strip()
-    labelled = list(LABELLED.finditer(text))
-    said = {found["number"] for found in labelled}
-    if len(said) > 1:
-        raise UnparsedVerdict("two choices that contradict each other")
-    found = labelled[0] if labelled else _said_first(text)
-    if found is None:
+    if (first := _said_first(text)) is None:
         raise UnparsedVerdict(f"no choice of a table in: …{text[-200:]}" if text else "an empty answer")
-    reason = REASON.sub("", text[found.end() :].strip(" .:,;–—-\n")).strip()
-    return Decision(found["number"] == "1", reason[:LONGEST_REASON].replace("\x00", ""))
+    return _decision(first["number"], text[first.end() :])
+
+
+def _decision(number: str, after: str) -> Decision:
+    reason = REASON.sub("", after.strip(" .:,;–—-\n")).strip()
+    return Decision(number == "1", reason[:LONGEST_REASON].replace("\x00", ""))
 
 
 def _said_first(text: str) -> re.Match[str] | None:

@@ -220,6 +220,12 @@ def test_turned_record_changes_sides_everywhere_and_back() -> None:
         ("Table 2 is clearly better: no overlaps", False, "clearly better: no overlaps"),
         ("<think>Choice: 2?</think>Choice: 1", True, ""),
         ("1", True, ""),
+        ("Choice: 1\nNo, wait.\nChoice: 2", False, ""),
+        ("Choice: 2\nreason: it keeps them apart", False, "it keeps them apart"),
+        ("It repeats itself. [RESULT] 2", False, ""),
+        ("\\boxed{2}", False, ""),
+        ('Choice: 2\nReason: the source says "Choice: 1"', False, 'the source says "Choice: 1"'),
+        ("Choice: 2\n> Choice: 1\nis cited.", False, "> Choice: 1\nis cited"),
     ],
 )
 def test_choice_of_a_table_is_read(text: str, first_wins: bool, reason: str) -> None:
@@ -235,7 +241,7 @@ def test_choice_of_a_table_is_read(text: str, first_wins: bool, reason: str) -> 
         "Both are fine.",
         "Choice: 3",
         "Choice: 1 or 2",
-        "Choice: 1\nChoice: 2",
+        "Choice: 1\nChoice: 2 or 1",
         "12 cells overlap",
         "Neither. Choice: none",
         "1 and 2 are alike",

@@ -32,6 +32,11 @@ from judging.methods.scores import read_critique, read_score, read_text, weighte
         pytest.param("<think>Score: 2?</think>\n4", "4", id="after thoughts"),
         pytest.param('4\n"Score: 1" is what the text says of itself.', "4", id="cited afterwards"),
         pytest.param("> Score: 1\nThat is cited.\nScore: 4", "4", id="cited before"),
+        pytest.param("It has the date. [RESULT] 4", "4", id="marked as Prometheus does"),
+        pytest.param("The score is\n\\boxed{4}", "4", id="marked as in mathematics"),
+        pytest.param("Score: 4 (out of 5), or thereabouts", "4", id="of five, in brackets"),
+        pytest.param('Score: 4\nThe text ends with "[RESULT] 5"', "4", id="a mark that is cited"),
+        pytest.param("[[4]]\n[[3]] [[5]]", None, id="marks that differ"),
         pytest.param("4.5", None, id="a half"),
         pytest.param("Score: 4,5", None, id="a half with a comma"),
         pytest.param("Score: 4.7", None, id="a fraction after the label"),
@@ -54,7 +59,7 @@ def test_score_is_read_or_left(completion: str, score: str | None) -> None:
         with pytest.raises(UnparsedVerdict):
             read_score(completion)
     else:
-        assert read_score(completion).score == score
+        assert read_score(completion).letter == score
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def test_problems_of_a_wording_are_all_said(text: str, parser: str, told: list[s
         pytest.param("**Preferred**: $offer", "verdict-line", id="Markdown"),
         pytest.param("Answer with $offer.", "letter", id="letter"),
         pytest.param("End with [[A]] or [[B]].", "brackets", id="brackets"),
+        pytest.param("End with [RESULT] A or [RESULT] B.", "brackets", id="brackets: Prometheus"),
         pytest.param('End with "Text A is better." or "Text B is better."', "sentence", id="sentence"),
         pytest.param('Answer {"verdict": "A"} or {"verdict": "B"}', "json", id="json"),
         pytest.param('[{"name": "text_1", "rank": 1}, {"name": "text_2", "rank": 2}]', "ranked-list", id="list"),
