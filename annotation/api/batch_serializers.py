@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from annotation.batches.changes import LONGEST_REASON
+from annotation.batches.designs import DESIGNS
 from annotation.batches.sampling import LONGEST_LEASE, MOST_CHECKS, MOST_HITS, MOST_PAIRS, MOST_RATERS, MOST_SEED
 from annotation.batches.services import notices_of
 from annotation.models import Batch
@@ -73,7 +74,12 @@ class NewBatchSerializer(ChoiceSerializer):
     study = serializers.CharField(max_length=80)
     name = serializers.CharField(required=False, max_length=200, help_text="Not needed for a preview.")
     dataset = serializers.CharField(max_length=100)
-    systems: Any = serializers.ListField(child=serializers.CharField(max_length=200), min_length=2, max_length=2)
+    systems: Any = serializers.ListField(
+        child=serializers.CharField(max_length=200), min_length=2, max_length=2, required=False
+    )
+    design = serializers.CharField(
+        required=False, max_length=20, help_text=f"Instead of systems, one batch for each pair of them: {DESIGNS}."
+    )
     pairs = serializers.IntegerField(required=False, min_value=1, max_value=MOST_PAIRS)
     raters = serializers.IntegerField(required=False, min_value=1, max_value=MOST_RATERS)
     purpose = _one_of(*Batch.Purpose.values, default=Batch.Purpose.RATING.value)
@@ -84,6 +90,12 @@ class NewBatchSerializer(ChoiceSerializer):
         required=False, allow_null=True, default=None, min_value=1, max_value=MOST_HITS
     )
     status = _one_of(Batch.Status.OPEN.value, Batch.Status.DRAFT.value, default=Batch.Status.OPEN.value)
+
+
+class DesignSerializer(serializers.Serializer[Any]):
+    """The batches of a design."""
+
+    batches = ChangedBatchSerializer(many=True)
 
 
 class StatusSerializer(serializers.Serializer[Any]):
@@ -151,6 +163,9 @@ class ForecastSerializer(WorkSerializer):
     chosen = serializers.IntegerField()
     left_out: Any = serializers.DictField(child=serializers.IntegerField())
     instance_ids: Any = serializers.ListField(child=serializers.CharField())
+    by_systems: Any = serializers.DictField(
+        child=serializers.IntegerField(), required=False, help_text="HITs, of a design."
+    )
     similarity = serializers.CharField(allow_null=True)
     histogram = BarSerializer(many=True)
 

@@ -15,6 +15,7 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.batch_serializers import (
     BatchCopySerializer,
     ChangedBatchSerializer,
+    DesignSerializer,
     ExtensionForecastSerializer,
     ExtensionSerializer,
     ForecastSerializer,
@@ -24,6 +25,7 @@ from annotation.api.batch_serializers import (
 from annotation.api.bodies import read, user_of
 from annotation.api.study_serializers import refusals
 from annotation.batches.changes import copy_batch, extend_batch
+from annotation.batches.designs import create_design, design_forecast
 from annotation.batches.forecast import extension_forecast, forecast
 from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
@@ -31,12 +33,12 @@ from annotation.core.errors import BadFields
 from annotation.core.keys import new_seed
 from annotation.members.permissions import READERS, find_study, may_manage
 from annotation.models import Batch, Study
-from annotation.studies.configurations import configuration
+from annotation.studies.configurations import configuration, configuration_of_dataset
 from annotation.studies.presets import batch_defaults
 
 _MADE = PolymorphicProxySerializer(
     component_name="BatchOrForecast",
-    serializers=[ChangedBatchSerializer, ForecastSerializer],
+    serializers=[ChangedBatchSerializer, DesignSerializer, ForecastSerializer],
     resource_type_field_name=None,
 )
 _EXTENDED = PolymorphicProxySerializer(
@@ -70,21 +72,33 @@ class BatchSetup(GenericViewSet[Any]):
         request=NewBatchSerializer, responses={200: _MADE, 201: ChangedBatchSerializer, **refusals(409, 413, 422)}
     )
     def create(self, request: Request) -> Response:
-        """Make a batch; making the same again changes nothing. With `preview`, return a forecast."""
+        """Make a batch, or those of a design; making the same again changes nothing. With `preview`, return a forecast."""
         data = read(NewBatchSerializer, request)
         study = self._managed_study(data.pop("study"))
         plan = batch_defaults(study)
         selection = _pop_selection(data, plan.select)
         data = {"pairs": plan.pairs, "raters": plan.raters, **data}
         fee, first_status, name = data.pop("fee_percent", Decimal(0)), data.pop("status"), data.pop("name", None)
+        if ("design" in data) == ("systems" in data):
+            raise BadFields({"systems": ["Name two systems, or a design over all of them."]})
+        if not (name or data["preview"]):
+            raise BadFields({"name": ["This field is required."]})
+        if design := data.pop("design", None):
+            spec = _design_spec(study, selection, data)
+            if data["preview"]:
+                return Response(design_forecast(spec, design, fee_percent=fee).as_json)
+            drawn = data.get("seed") is None
+            batches, made = create_design(
+                spec=spec, design=design, name=name, status=first_status, by=user_of(request), drawn=drawn
+            )
+            code = status.HTTP_201_CREATED if made else status.HTTP_200_OK
+            return Response(DesignSerializer({"batches": batches}).data, status=code)
         systems = cast("tuple[str, str]", tuple(data.pop("systems")))
         if data.pop("preview"):
             found = configuration(study, dataset=data.pop("dataset"), systems=systems)
             seed = data.pop("seed", None)
             spec = BatchSpec(found, seed=new_seed() if seed is None else seed, selection=selection, **data)
             return Response(forecast(spec, fee_percent=fee).as_json)
-        if not name:
-            raise BadFields({"name": ["This field is required."]})
         batch, made = create_batch(
             study=study,
             name=name,
@@ -133,6 +147,13 @@ class BatchSetup(GenericViewSet[Any]):
         found = configuration(batch.study, dataset=dataset, systems=cast("tuple[str, str]", tuple(systems)))
         copy, made = copy_batch(batch=batch, configuration=found, by=user_of(request), **data)
         return self._response(copy, status.HTTP_201_CREATED if made else status.HTTP_200_OK)
+
+
+def _design_spec(study: Study, selection: SelectionSpec, data: dict[str, Any]) -> BatchSpec:
+    seed = data.get("seed")
+    settings = {name: value for name, value in data.items() if name not in ("dataset", "seed", "preview")}
+    found = configuration_of_dataset(study, data["dataset"])
+    return BatchSpec(found, seed=new_seed() if seed is None else seed, selection=selection, **settings)
 
 
 def _pop_selection(data: dict[str, Any], default: str) -> SelectionSpec:

@@ -48,6 +48,7 @@ class BatchForecast:
     instance_ids : the selected ones, in the order of the study
     work         : None for a qualification or hidden checks, whose HITs go to every rater
     similarity   : label of the run whose separability the histogram shows; None when none is computed
+    by_systems   : of a design, each pair of systems with its number of HITs
     """
 
     seed: int
@@ -61,6 +62,7 @@ class BatchForecast:
     currency: str
     similarity: str | None
     bars: Sequence[Bar]
+    by_systems: Sequence[tuple[str, int]] = ()
 
     @property
     def left(self) -> int:
@@ -74,6 +76,7 @@ class BatchForecast:
             **{name: getattr(self, name) for name in ("seed", "pool", "chosen", "left_out", "hits", "pairs")},
             "instance_ids": list(self.instance_ids),
             **_work_as_json(self.work, self.currency),
+            **({"by_systems": dict(self.by_systems)} if self.by_systems else {}),
             "similarity": self.similarity,
             "histogram": [
                 {"low": bar.low, "high": bar.high, "chosen": bar.chosen, "left": bar.left} for bar in self.bars
@@ -87,7 +90,7 @@ def forecast(spec: BatchSpec, *, fee_percent: Decimal = NO_FEE) -> BatchForecast
     Raises: InvalidSelection saying why it can't be made.
     """
     choice = choose_instances(spec)
-    return _forecast(spec, choice, _work(spec, len(choice.sample.places), spec.raters, fee_percent))
+    return _forecast(spec, choice, work_of(spec, len(choice.sample.places), spec.raters, fee_percent))
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,10 @@ def extension_forecast(
     work = hits = None
     if more_raters:
         present = extension_spec(batch, SelectionSpec(), 0, batch.seed)
-        work = _work(present, batch.hits.count(), more_raters, fee_percent)
+        work = work_of(present, batch.hits.count(), more_raters, fee_percent)
     if spec is not None:
         choice = choose_instances(spec, batch)
-        hits = _forecast(spec, choice, _work(spec, len(choice.sample.places), spec.raters, fee_percent))
+        hits = _forecast(spec, choice, work_of(spec, len(choice.sample.places), spec.raters, fee_percent))
     return ExtensionForecast(work, hits, batch.study.currency)
 
 
@@ -143,7 +146,8 @@ def _forecast(spec: BatchSpec, choice: Choice, work: Workload | None) -> BatchFo
     )
 
 
-def _work(spec: BatchSpec, hits: int, raters: int, fee_percent: Decimal) -> Workload | None:
+def work_of(spec: BatchSpec, hits: int, raters: int, fee_percent: Decimal) -> Workload | None:
+    """Return the work on so many HITs; None for a qualification or hidden checks."""
     if not spec.for_rating:
         return None
     study = spec.configuration.study

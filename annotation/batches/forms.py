@@ -11,6 +11,7 @@ from django.utils.functional import Promise, cached_property
 from django.utils.translation import gettext_lazy as _
 
 from analysis import similarity as similarities
+from annotation.batches import designs
 from annotation.batches.changes import LONGEST_REASON
 from annotation.batches.sampling import (
     LONGEST_LEASE,
@@ -38,6 +39,12 @@ HOW: list[tuple[str, str | Promise]] = [
     (STRATIFIED, _("As many from every bin of separability")),
     (IMPORTANCE, _("At random, more separable ones more often")),
     (IDS, _("Those on a list of ids")),
+]
+DESIGNS: list[tuple[str, str | Promise]] = [
+    ("", _("One: the pair above")),
+    (designs.ALL, _("Every pair on every instance")),
+    (designs.BALANCED, _("Some pairs on each instance, all equally often")),
+    (designs.SWISS, _("Neighbours in people’s ranking so far")),
 ]
 NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE)
 
@@ -165,6 +172,17 @@ class ForecastForm(SelectionForm):
             "and go to every rater."
         ),
     )
+    design = forms.ChoiceField(
+        choices=DESIGNS,
+        required=False,
+        label=_("Pairs of systems"),
+        help_text=_(
+            "A design makes one batch for each pair of systems in the data set of the choice above; raters meet the pairs mixed."
+        ),
+    )
+    per_instance = forms.IntegerField(
+        min_value=1, max_value=9999, initial=1, required=False, label=_("Pairs of systems on each instance")
+    )
     pairs = forms.IntegerField(min_value=1, max_value=MOST_PAIRS, label=_("Pairs per HIT"))
     raters = forms.IntegerField(
         min_value=1, max_value=MOST_RATERS, label=_("Raters per HIT"), help_text=_("Of a batch for ratings.")
@@ -214,6 +232,8 @@ class ForecastForm(SelectionForm):
         self.offer_similarities(study)
         self.known: list[Configuration] = configurations(study)
         self.fields["configuration"] = forms.ChoiceField(choices=self._places(), label=_("Data set and systems"))
+        if not designs.datasets_with_designs(study):
+            del self.fields["design"], self.fields["per_instance"]
 
     def _places(self) -> list[tuple[str, str]]:
         return [(str(place), str(one)) for place, one in enumerate(self.known)]
@@ -229,6 +249,12 @@ class ForecastForm(SelectionForm):
     def clean_purpose(self) -> str:
         """Default to rating."""
         return self.cleaned_data["purpose"] or Batch.Purpose.RATING
+
+    @property
+    def asked_design(self) -> str:
+        """The design that a valid form asks for; empty for a batch of one pair of systems."""
+        named: str = self.cleaned_data.get("design", "")
+        return f"{named}:{self.cleaned_data['per_instance'] or 1}" if named == designs.BALANCED else named
 
     @property
     def spec(self) -> BatchSpec:
@@ -255,7 +281,17 @@ class BatchForm(ForecastForm):
 
     name = forms.CharField(max_length=200, label=_("Name"))
 
-    field_order = ["name", "configuration", "purpose", "pairs", "raters", "most_hits_per_rater", "how"]
+    field_order = [
+        "name",
+        "configuration",
+        "design",
+        "per_instance",
+        "purpose",
+        "pairs",
+        "raters",
+        "most_hits_per_rater",
+        "how",
+    ]
 
     @property
     def settings(self) -> dict[str, Any]:

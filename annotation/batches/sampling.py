@@ -257,7 +257,7 @@ def _choose_sample(pool: Pool, selection: SelectionSpec, rng: np.random.Generato
     if selection.spec == "all":
         return InstanceSample(range(len(pool.matchup_ids)))
     if selection.spec == "ids":
-        return InstanceSample(_by_id(pool, selection.instance_ids))
+        return InstanceSample(places_of(selection.instance_ids, pool.instance_ids, pool.configuration))
     try:
         return _by_rule(pool, match, selection.similarity, rng)
     except AnalysisError as error:
@@ -283,30 +283,32 @@ def separabilities_of(pool: Pool, run: SeparabilityRun) -> np.ndarray:
     return separabilities(pool.matchup_ids, run)
 
 
-def _by_id(pool: Pool, instance_ids: Sequence[str]) -> list[int]:
-    places = {instance_id: place for place, instance_id in enumerate(pool.instance_ids)}
+def places_of(instance_ids: Sequence[str], available: Sequence[str], of: object) -> list[int]:
+    """Return the places of these ids among the available ones, each once.
+
+    Raises: InvalidSelection naming those that are not there; or if there is no id
+    """
+    places = {instance_id: place for place, instance_id in enumerate(available)}
     if unknown := [instance_id for instance_id in instance_ids if instance_id not in places]:
         shown = ", ".join(unknown[:10])
-        raise InvalidSelection(f"{len(unknown)} of the ids can't be rated or are not in {pool.configuration}: {shown}")
+        raise InvalidSelection(f"{len(unknown)} of the ids can't be rated or are not in {of}: {shown}")
     if not instance_ids:
         raise InvalidSelection("the list of ids is empty")
     return [places[instance_id] for instance_id in dict.fromkeys(instance_ids)]
 
 
-def plan_hits(choice: Choice, pairs_per_hit: int) -> list[HitPlan]:
-    """Order the selected instances at random, and sample the pairs of each without replacement."""
+def plan_hits(choice: Choice, pairs_per_hit: int, order: Sequence[int] | None = None) -> list[HitPlan]:
+    """Sample the pairs of each selected instance without replacement, for HITs in this order, at random when left out."""
     sample, pool, rng = choice.sample, choice.pool, choice.rng
     probabilities: Sequence[float | None] = sample.probabilities or [None] * len(sample.places)
-    order = rng.permutation(len(sample.places))
+    order = rng.permutation(len(sample.places)).tolist() if order is None else order
     rows = Pair.objects.filter(matchup__in=matchups_of(pool.configuration)).order_by("matchup_id", "index")
     pairs = grouped(rows.values_list("matchup_id", "pk"))
     hits = []
     for place, probability, position in zip(sample.places, probabilities, order, strict=True):
         available = pairs[pool.matchup_ids[place]]
         pairs_of_hit = sorted(rng.choice(len(available), size=pairs_per_hit, replace=False))
-        hits.append(
-            HitPlan(pool.matchup_ids[place], int(position), probability, [available[one] for one in pairs_of_hit])
-        )
+        hits.append(HitPlan(pool.matchup_ids[place], position, probability, [available[one] for one in pairs_of_hit]))
     return hits
 
 

@@ -8,7 +8,15 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.batches.sampling import BatchSpec, HitPlan, SelectionSpec, choose_instances, own_settings, plan_hits
+from annotation.batches.sampling import (
+    BatchSpec,
+    Choice,
+    HitPlan,
+    SelectionSpec,
+    choose_instances,
+    own_settings,
+    plan_hits,
+)
 from annotation.core.errors import InvalidSelection
 from annotation.core.keys import new_seed
 from annotation.hits.slots import make_slots
@@ -88,14 +96,29 @@ def create_batch(
     if existing := study.batches.filter(name=name).first():
         _refuse_other(existing, spec, same_seed=seed is None)
         return existing, False
-    if status not in _INITIAL_STATUSES:
-        raise InvalidSelection(f"a new batch can't be {status!r}; it is open or a draft")
-    refuse_archived(study)
-    return _make(study, name, spec, status, by), True
-
-
-def _make(study: Study, name: str, spec: BatchSpec, status: str, by: User | None) -> Batch:
+    refuse_new(study, status)
     choice = choose_instances(spec)
+    refuse_slots(len(choice.sample.places) * spec.raters, by)
+    plans = plan_hits(choice, spec.pairs)
+    return store_batch(study=study, name=name, spec=spec, choice=choice, plans=plans, status=status, by=by), True
+
+
+def store_batch(
+    *,
+    study: Study,
+    name: str,
+    spec: BatchSpec,
+    choice: Choice,
+    plans: Sequence[HitPlan],
+    status: str,
+    by: User | None,
+    **recorded: object,
+) -> Batch:
+    """Store a batch as it was planned, with its HITs and slots.
+
+    recorded : more about the selection
+    Raises: InvalidSelection as `create_batch`
+    """
     batch = Batch(study=study, name=name, status=status, seed=spec.seed, **_fields_of(spec))
     batch.selection = {
         "asked": spec.selection.as_json,
@@ -103,13 +126,13 @@ def _make(study: Study, name: str, spec: BatchSpec, status: str, by: User | None
         **choice.sample.provenance,
         "pool": len(choice.pool.matchup_ids),
         "left_out": choice.pool.left_out,
+        **recorded,
     }
     if status == Batch.Status.OPEN:
         batch.launched_at = timezone.now()
     validate(batch)
     batch.save()
-    refuse_slots(len(choice.sample.places) * batch.raters_per_hit, by)
-    add_hits(batch=batch, plans=plan_hits(choice, batch.pairs_per_hit))
+    add_hits(batch=batch, plans=plans)
     if status == Batch.Status.OPEN:
         _refuse_without_tables(batch)
         log(study=study, kind=Event.Kind.LAUNCHED, batch=batch, by=by, at=batch.launched_at)
@@ -146,6 +169,16 @@ def refuse_slots(slots: int, by: User | None) -> None:
             f"{slots:,} slots (HITs × raters) are more than a page makes at once, which is {MOST_SLOTS:,}; "
             "choose fewer instances or raters, or make it with manage.py create_batch or extend_batch"
         )
+
+
+def refuse_new(study: Study, status: str) -> None:
+    """Refuse a batch that begins in a status of later, and one of an archived study.
+
+    Raises: InvalidSelection.
+    """
+    if status not in _INITIAL_STATUSES:
+        raise InvalidSelection(f"a new batch can't be {status!r}; it is open or a draft")
+    refuse_archived(study)
 
 
 def refuse_archived(study: Study) -> None:

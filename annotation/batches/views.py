@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.batches.changes import extend_batch, refuse_growth, settings_of
-from annotation.batches.forecast import extension_forecast, forecast
+from annotation.batches.designs import create_design, design_forecast
+from annotation.batches.forecast import BatchForecast, extension_forecast, forecast
 from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, SelectionForm, initial_from_query, initial_of
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
@@ -33,7 +34,10 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         return render(request, NEW, {"study": study, "form": form, **_initial_forecast(form, study)})
     form = BatchForm(request.POST, request.FILES, study=study)
     status = request.POST.get("status") or Batch.Status.OPEN
-    if form.is_valid() and (
+    if form.is_valid() and form.asked_design:
+        if page := attempt(form, lambda: _make_design(request, form, status)):
+            return page
+    elif form.is_valid() and (
         done := attempt(form, lambda: create_batch(study=study, status=status, by=account_of(request), **form.settings))
     ):
         batch, made = done
@@ -43,12 +47,32 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
 
+def _make_design(request: HttpRequest, form: BatchForm, status: str) -> HttpResponse:
+    named, drawn, by = form.cleaned_data["name"], form.cleaned_data["seed"] is None, account_of(request)
+    batches, made = create_design(
+        spec=form.spec, design=form.asked_design, name=named, status=status, by=by, drawn=drawn
+    )
+    message = (
+        _("%(number)d batches of design %(name)s made.")
+        if made
+        else _("Design %(name)s was there already, made the same way.")
+    )
+    messages.success(request, message % {"number": len(batches), "name": named})
+    return redirect("annotation:study", form.spec.configuration.study.slug)
+
+
+def _forecast(form: ForecastForm) -> BatchForecast:
+    if form.asked_design:
+        return design_forecast(form.spec, form.asked_design, fee_percent=form.fee_percent)
+    return forecast(form.spec, fee_percent=form.fee_percent)
+
+
 @study_view(*MANAGERS, methods=FORM)
 def choice(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the forecast for the form's present values: as a partial for htmx, or on the whole page."""
     data = request.POST if request.method == "POST" else request.GET
     form = ForecastForm(data, request.FILES, study=study)
-    forecasts = _forecast_context(form, lambda: forecast(form.spec, fee_percent=form.fee_percent))
+    forecasts = _forecast_context(form, lambda: _forecast(form))
     if is_htmx(request):  # with 200: a half-filled form is no error
         return render(request, CHOICE, {"study": study, **forecasts, **_seed_drawn(form, data)})
     code = 422 if "problems" in forecasts else 200
@@ -165,7 +189,7 @@ def _initial_forecast(form: BatchForm, study: Study) -> dict[str, Any]:
     values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     values["configuration"] = values["configuration"] or "0"
     filled = ForecastForm({name: "" if value is None else value for name, value in values.items()}, study=study)
-    return _forecast_context(filled, lambda: forecast(filled.spec, fee_percent=filled.fee_percent))
+    return _forecast_context(filled, lambda: _forecast(filled))
 
 
 def _forecast_context(form: SelectionForm, service: Callable[[], Any], *, more: bool = False) -> dict[str, Any]:

@@ -77,3 +77,16 @@ def configuration(study: Study, *, dataset: str, systems: tuple[str, str]) -> Co
             return candidate
     listed = "; ".join(str(c) for c in known) or "none yet: import instances first"
     raise UnknownName(f"study {study.slug} has no {dataset}: {systems[0]} / {systems[1]}; it has {listed}")
+
+
+def configuration_of_dataset(study: Study, dataset: str) -> Configuration:
+    """Return the first configuration of a data set, for what is about all its systems.
+
+    Raises: UnknownName listing the data sets that have one
+    """
+    known = configurations(study)
+    found = next((one for one in known if one.dataset == dataset), None)
+    if found is None:
+        listed = ", ".join(dict.fromkeys(one.dataset for one in known)) or "none yet: import instances first"
+        raise UnknownName(f"study {study.slug} compares no systems in a data set {dataset!r}; it has {listed}")
+    return found

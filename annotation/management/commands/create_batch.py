@@ -1,12 +1,16 @@
-"""`create_batch STUDY --name NAME --dataset NAME --systems A B --pairs N --raters R --select … --seed S [--draft] …`."""
+"""`create_batch STUDY --name NAME --dataset NAME --systems A B|--design D --pairs N --raters R --select … --seed S [--draft] …`."""
 
 from typing import Any
 
+from annotation.batches.designs import DESIGNS, create_design
+from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch, notices_of
-from annotation.management.commands._base import TandemCommand, argument, group
+from annotation.core.keys import new_seed
+from annotation.management.commands._base import TandemCommand, argument, group, one_of
 from annotation.management.commands._batches import SELECT, document, selection_of
 from annotation.management.commands._settings import FORMAT
-from annotation.models import Batch
+from annotation.models import Batch, Study
+from annotation.studies.configurations import configuration_of_dataset
 from annotation.studies.presets import batch_defaults
 from annotation.studies.services import find_study
 
@@ -18,7 +22,11 @@ class Command(TandemCommand):
         argument("study", metavar="STUDY"),
         argument("--name", required=True),
         argument("--dataset", required=True),
-        argument("--systems", required=True, nargs=2, metavar=("A", "B")),
+        one_of(
+            argument("--systems", nargs=2, metavar=("A", "B")),
+            argument("--design", help=f"over all systems of the data set, one batch for each pair of them: {DESIGNS}"),
+            required=True,
+        ),
         argument("--pairs", type=int, help="pairs per HIT (default: the study's)"),
         argument("--raters", type=int, help="raters per HIT (default: the study's)"),
         argument("--select", help=f"{SELECT} (default: as the study's template says, else all)"),
@@ -48,20 +56,25 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         plan = batch_defaults(study)
         selection = given or selection_of(plan.select, options["similarity"])
+        settings = {
+            "pairs": plan.pairs if options["pairs"] is None else options["pairs"],
+            "raters": plan.raters if options["raters"] is None else options["raters"],
+            "lease_minutes": options["lease_minutes"],
+            "most_hits_per_rater": options["max_hits_per_rater"],
+            **{name: options[name] for name in ("purpose", "gold_rate", "repeat_rate")},
+        }
+        status = Batch.Status.DRAFT if options["draft"] else Batch.Status.OPEN
+        if options["design"]:
+            self._design(study, selection, settings, status, options)
+            return
         batch, made = create_batch(
             study=study,
             name=options["name"],
             dataset=options["dataset"],
             systems=tuple(options["systems"]),
-            pairs=plan.pairs if options["pairs"] is None else options["pairs"],
-            raters=plan.raters if options["raters"] is None else options["raters"],
             seed=options["seed"],
-            lease_minutes=options["lease_minutes"],
-            most_hits_per_rater=options["max_hits_per_rater"],
-            purpose=options["purpose"],
-            gold_rate=options["gold_rate"],
-            repeat_rate=options["repeat_rate"],
-            status=Batch.Status.DRAFT if options["draft"] else Batch.Status.OPEN,
+            status=status,
+            **settings,
             **selection.arguments,
         )
         if options["format"] == "json":
@@ -69,6 +82,25 @@ class Command(TandemCommand):
         else:
             self._report(batch, made)
         self._notices(batch, made)
+
+    def _design(
+        self, study: Study, selection: SelectionSpec, settings: dict[str, Any], status: str, options: dict[str, Any]
+    ) -> None:
+        drawn = options["seed"] is None
+        seed = new_seed() if drawn else options["seed"]
+        found = configuration_of_dataset(study, options["dataset"])
+        batches, made = create_design(
+            spec=BatchSpec(configuration=found, seed=seed, selection=selection, **settings),
+            design=options["design"],
+            name=options["name"],
+            status=status,
+            drawn=drawn,
+        )
+        if options["format"] == "json":
+            self.say_json({"batches": [document(study, batch, made=made) for batch in batches]})
+            return
+        for batch in batches:
+            self._report(batch, made)
 
     def _report(self, batch: Batch, made: bool) -> None:
         hits = batch.hits.count()

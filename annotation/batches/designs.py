@@ -1,0 +1,241 @@
+"""Batches over all systems of a data set by a design: one batch for each pair of systems, whose HITs come in one common order."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from analysis.designs import balanced_design, neighbour_design
+from analysis.errors import AnalysisError
+from analysis.ranking import bradley_terry
+from analysis.selection import choose_random
+from analysis.types import BoolArray, IntArray
+from annotation.batches.forecast import NO_FEE, BatchForecast, work_of
+from annotation.batches.sampling import (
+    BatchSpec,
+    Choice,
+    HitPlan,
+    InstanceSample,
+    Pool,
+    SelectionSpec,
+    places_of,
+    plan_hits,
+    pool_of,
+    validate_spec,
+)
+from annotation.batches.services import refuse_new, refuse_slots, store_batch
+from annotation.core.errors import InvalidSelection
+from annotation.models import Batch, Study
+from annotation.studies.configurations import Configuration, configurations
+from annotation.studies.outcomes import human_answers_on_each, select_each
+
+ALL, BALANCED, SWISS = "all", "balanced", "swiss"
+DESIGNS = "all, balanced:N (N pairs of systems on each instance) or swiss (neighbours in people's ranking so far)"
+_DESIGN = re.compile(r"all|swiss|balanced:(?P<per_instance>[1-9][0-9]{0,3})")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a design that one pair of systems has."""
+
+    spec: BatchSpec
+    choice: Choice
+    plans: list[HitPlan]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A design on instances of a data set.
+
+    parts : for each pair of systems that is compared
+    order : the ranking whose neighbours meet, the best first; none for other designs
+    """
+
+    design: str
+    instance_ids: Sequence[str]
+    available: int
+    left_out: dict[str, int]
+    parts: list[Part]
+    order: Sequence[str] = ()
+
+    @property
+    def hits(self) -> int:
+        """Number of HITs of all batches."""
+        return sum(len(part.plans) for part in self.parts)
+
+
+def datasets_with_designs(study: Study) -> list[str]:
+    """List the data sets in which more than two systems are compared."""
+    names = [one.dataset for one in configurations(study)]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def lay_out(spec: BatchSpec, design: str) -> Layout:
+    """Choose instances, and for each the pairs of systems, by the seed; of `spec.configuration` the data set alone counts.
+
+    Raises: InvalidSelection saying why not
+    """
+    validate_spec(spec)
+    match = _DESIGN.fullmatch(design)
+    if match is None:
+        raise InvalidSelection(f"the design is {design!r}; it must be {DESIGNS}")
+    if not spec.for_rating:
+        raise InvalidSelection("a design is for ratings; make a qualification or hidden checks of one pair of systems")
+    study, dataset = spec.configuration.study, spec.configuration.dataset
+    wanted = [one for one in configurations(study) if one.dataset == dataset]
+    if len(wanted) < 2:
+        raise InvalidSelection(f"only two systems are compared in {dataset}; a design is for more")
+    pools = [pool_of(replace(spec, configuration=one)) for one in wanted]
+    rng = np.random.default_rng(spec.seed)
+    known = {name for pool in pools for name in pool.instance_ids}
+    in_order = study.instances.filter(dataset=dataset).order_by("position").values_list("instance_id", flat=True)
+    ids = [name for name in in_order if name in known]
+    chosen = [ids[place] for place in _instances(ids, spec.selection, dataset, rng)]
+    held = [set(pool.instance_ids) for pool in pools]
+    has = np.array([[name in one for one in held] for name in chosen], dtype=bool).reshape(-1, len(pools))
+    names = sorted({system.name for one in wanted for system in (one.system_a, one.system_b)})
+    ends = np.array([[names.index(one.system_a.name), names.index(one.system_b.name)] for one in wanted])
+    order = _ranking(study, names, rng) if design == SWISS else np.empty(0, dtype=np.int64)
+    used = has
+    if match["per_instance"]:
+        used = balanced_design(has, ends, int(match["per_instance"]), rng)
+    elif design == SWISS:
+        used = neighbour_design(has, ends, order)
+    left_out = {f"{reason}, {pool.configuration}": n for pool in pools for reason, n in pool.left_out.items()}
+    parts = _parts(spec, pools, chosen, used, rng)
+    return Layout(design, chosen, len(ids), left_out, parts, [names[code] for code in order])
+
+
+def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: np.random.Generator) -> Sequence[int]:
+    """Return the places of the chosen instances; separability is no rule here: each pair of systems has another."""
+    match = selection.match
+    if selection.spec == "all":
+        return range(len(ids))
+    if selection.spec == "ids":
+        return sorted(places_of(selection.instance_ids, ids, dataset))
+    if match["kind"] != "random":
+        raise InvalidSelection(
+            f"a design takes all instances, random:N or ids, got {selection.spec}: each pair of systems has its own separability"
+        )
+    try:
+        places: list[int] = choose_random(len(ids), int(match["count"]), rng).tolist()
+    except AnalysisError as error:
+        raise InvalidSelection(f"{selection.spec} of {dataset}: {error}") from None
+    return places
+
+
+def _parts(
+    spec: BatchSpec, pools: Sequence[Pool], ids: Sequence[str], used: BoolArray, rng: np.random.Generator
+) -> list[Part]:
+    """Plan the HITs of each pair of systems; their positions are drawn for all together, so that raters meet the pairs mixed."""
+    positions = iter(rng.permutation(int(used.sum())).tolist())
+    parts = []
+    for pool, column in zip(pools, used.T, strict=True):
+        own = [name for name, has in zip(ids, column.tolist(), strict=True) if has]
+        if own:
+            choice = Choice(pool, InstanceSample(places_of(own, pool.instance_ids, pool.configuration)), rng)
+            part = replace(spec, configuration=pool.configuration, selection=SelectionSpec("ids", own))
+            parts.append(Part(part, choice, plan_hits(choice, spec.pairs, [next(positions) for _ in own])))
+    return parts
+
+
+def _ranking(study: Study, names: Sequence[str], rng: np.random.Generator) -> IntArray:
+    """Rank the systems by people's first votes so far, in all data sets; at random where nothing tells them apart."""
+    everything = configurations(study, checks=False)
+    votes = [one.rated.outcomes.verdict for one in human_answers_on_each(study, select_each(study, everything))]
+    codes = {name: code for code, name in enumerate(names)}
+    rows = [
+        (codes[one.system_a.name], codes[one.system_b.name], verdict)
+        for one, verdict in zip(everything, votes, strict=True)
+        if one.system_a.name in codes and one.system_b.name in codes
+    ]
+    sizes = [len(verdict) for *_, verdict in rows]
+    a, b = (np.repeat(np.array([row[side] for row in rows], dtype=np.int64), sizes) for side in (0, 1))
+    verdict = np.concatenate([np.empty(0), *(row[2] for row in rows)])
+    strengths = bradley_terry(a, b, (1 - verdict) / 2, n_systems=len(names)).strengths.round(9)
+    drawn = rng.permutation(len(names))
+    ranked: IntArray = drawn[np.argsort(-strengths[drawn], kind="stable")]  # NaN, never compared, comes last
+    return ranked
+
+
+def design_forecast(spec: BatchSpec, design: str, *, fee_percent: Decimal = NO_FEE) -> BatchForecast:
+    """Forecast the batches of a design; made with the same seed they have the same HITs.
+
+    Raises: InvalidSelection saying why they can't be made
+    """
+    layout = lay_out(spec, design)
+    return BatchForecast(
+        seed=spec.seed,
+        pool=layout.available,
+        chosen=len(layout.instance_ids),
+        left_out=layout.left_out,
+        instance_ids=layout.instance_ids,
+        hits=layout.hits,
+        pairs=layout.hits * spec.pairs,
+        work=work_of(spec, layout.hits, spec.raters, fee_percent),
+        currency=spec.configuration.study.currency,
+        similarity=None,
+        bars=(),
+        by_systems=[(_systems(part.spec.configuration), len(part.plans)) for part in layout.parts],
+    )
+
+
+@transaction.atomic
+def create_design(
+    *,
+    spec: BatchSpec,
+    design: str,
+    name: str,
+    status: str = Batch.Status.OPEN,
+    by: User | None = None,
+    drawn: bool = False,
+) -> tuple[list[Batch], bool]:
+    """Make one batch for each pair of systems of a design, `NAME: A / B`; returns them and whether they are new.
+
+    drawn : the seed was drawn now: batches that were made with another one are the same
+    Making the same again changes nothing. A Swiss round is made of the ranking at that time, which the batches keep.
+    Raises: InvalidSelection saying why not
+    """
+    study = Study.objects.select_for_update().get(pk=spec.configuration.study.pk)
+    asked = {**_asked(spec), "design": design, **({} if drawn else {"seed": spec.seed})}
+    if made := list(study.batches.filter(selection__design__name=name)):
+        before = made[0].selection["design"]["asked"]
+        if {**before, **asked} != before:
+            raise InvalidSelection(f"the study has a design {name!r} already, made otherwise; choose another name")
+        return made, False
+    refuse_new(study, status)
+    layout = lay_out(spec, design)
+    refuse_slots(layout.hits * spec.raters, by)
+    recorded = {"name": name, "asked": {**asked, "seed": spec.seed}, "order": list(layout.order)}
+    batches = [
+        store_batch(
+            study=study,
+            name=f"{name}: {_systems(part.spec.configuration)}",
+            spec=part.spec,
+            choice=part.choice,
+            plans=part.plans,
+            status=status,
+            by=by,
+            design=recorded,
+        )
+        for part in layout.parts
+    ]
+    return batches, True
+
+
+def _asked(spec: BatchSpec) -> dict[str, Any]:
+    own = ("pairs", "raters", "gold_rate", "repeat_rate", "lease_minutes", "most_hits_per_rater")
+    return {
+        "dataset": spec.configuration.dataset,
+        "selection": spec.selection.as_json,
+        **{name: getattr(spec, name) for name in own},
+    }
+
+
+def _systems(one: Configuration) -> str:
+    return f"{one.system_a.name} / {one.system_b.name}"

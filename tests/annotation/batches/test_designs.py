@@ -1,0 +1,214 @@
+"""Batches over several systems by a design: which pairs of systems on which instances, in one order, and the same again."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.batches.changes import copy_batch, extend_batch
+from annotation.batches.designs import create_design, design_forecast
+from annotation.batches.sampling import BatchSpec, SelectionSpec
+from annotation.core.errors import InvalidSelection
+from annotation.models import Batch, Hit, Study
+from annotation.studies.configurations import configuration_of_dataset
+from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+SYSTEMS = ("alpha", "beta", "gamma", "delta")
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(instances=6, systems=SYSTEMS)
+
+
+def spec_of(study: Study, *, select: str = "all", ids: Sequence[str] = (), seed: int = 1, **more: Any) -> BatchSpec:
+    settings: dict[str, Any] = {"pairs": 2, "raters": 2, **more}
+    found = configuration_of_dataset(study, "news")
+    return BatchSpec(found, seed=seed, selection=SelectionSpec(select, ids), **settings)
+
+
+def design(study: Study, how: str, *, name: str = "d", **more: Any) -> list[Batch]:
+    return create_design(spec=spec_of(study, **more), design=how, name=name)[0]
+
+
+def met(batches: Sequence[Batch]) -> Counter[tuple[str, str]]:
+    return Counter({(one.system_a.name, one.system_b.name): one.hits.count() for one in batches})
+
+
+def test_balanced_uses_each_pair_equally_often_on_so_many_of_each_instance(study: Study) -> None:
+    batches = design(study, "balanced:2")
+
+    assert set(met(batches).values()) == {2}  # 6 instances with 2 pairs each, over 6 pairs of systems
+    on = Counter(Hit.objects.values_list("matchup__instance__instance_id", flat=True))
+    assert set(on.values()) == {2}
+    assert batches[0].name == "d: alpha / beta"
+    assert batches[0].selection["design"]["asked"]["design"] == "balanced:2"
+    assert (batches[0].seed, batches[0].raters_per_hit) == (1, 2)
+
+
+def test_hits_of_all_pairs_come_in_one_mixed_order(study: Study) -> None:
+    design(study, "all")
+
+    assert sorted(Hit.objects.values_list("position", flat=True)) == list(range(36))
+    raters = make_annotator(study)
+    first = [rate(claim(raters)).hit.batch_id for _ in range(8)]
+    assert len(set(first)) > 2
+    assert first == list(Hit.objects.order_by("position").values_list("batch_id", flat=True)[:8])
+
+
+def test_swiss_lets_neighbours_in_peoples_ranking_meet(study: Study) -> None:
+    everyone = design(study, "all", raters=1)
+    rater, best = make_annotator(study), ("gamma", "alpha", "delta", "beta")
+    for _ in range(36):
+        assignment = claim(rater)
+        systems = [assignment.hit.matchup.system_a.name, assignment.hit.matchup.system_b.name]
+        better = min(systems, key=best.index) == systems[0]
+        shown = assignment.displays.order_by("position")
+        rate(assignment, ["left" if one.a_is_left == better else "right" for one in shown])
+    for batch in everyone:
+        batch.status = Batch.Status.CLOSED
+        batch.save()
+
+    batches = design(study, "swiss", name="round 2")
+
+    assert batches[0].selection["design"]["order"] == list(best)
+    assert met(batches) == {("alpha", "gamma"): 3, ("beta", "delta"): 3, ("alpha", "delta"): 3}
+
+
+def test_swiss_begins_at_random_by_the_seed(study: Study) -> None:
+    orders = [
+        tuple(design(study, "swiss", name=f"d{seed}", seed=seed)[0].selection["design"]["order"]) for seed in (1, 2, 3)
+    ]
+    assert len(set(orders)) > 1
+    assert {tuple(sorted(one)) for one in orders} == {tuple(sorted(SYSTEMS))}
+
+
+def test_the_same_again_changes_nothing_and_another_is_refused(study: Study) -> None:
+    made = design(study, "balanced:1")
+
+    again, new = create_design(spec=spec_of(study), design="balanced:1", name="d")
+    drawn, _ = create_design(spec=spec_of(study, seed=7), design="balanced:1", name="d", drawn=True)
+    assert (again, drawn, new) == (made, made, False)
+    for other in ({"seed": 7}, {"raters": 3}, {"select": "random:2"}):
+        with pytest.raises(InvalidSelection, match="made otherwise"):
+            design(study, "balanced:1", **other)
+    with pytest.raises(InvalidSelection, match="made otherwise"):
+        design(study, "all")
+    assert Batch.objects.count() == len(made)
+
+
+def test_forecast_equals_what_is_made(study: Study) -> None:
+    spec = spec_of(study, select="random:4", seed=5)
+    expected = design_forecast(spec, "balanced:2")
+
+    batches, _ = create_design(spec=spec, design="balanced:2", name="d")
+
+    assert dict(expected.by_systems) == {f"{a} / {b}": n for (a, b), n in met(batches).items()}
+    assert (expected.pool, expected.chosen, expected.hits, expected.pairs) == (6, 4, 8, 16)
+    assert expected.as_json["ratings"] == 32
+    on = set(Hit.objects.values_list("matchup__instance__instance_id", flat=True))
+    assert on == set(expected.instance_ids)
+
+
+def test_instances_without_a_system_take_the_pairs_that_they_have(study: Study) -> None:
+    add_instances(study, instance_rows(instances=2, systems=SYSTEMS[:2], prefix="few"))
+
+    batches = design(study, "all", select="ids", ids=["few-1", "news-1"])
+
+    assert met(batches)["alpha", "beta"] == 2
+    assert sum(met(batches).values()) == 7
+
+
+@pytest.mark.parametrize(
+    ("how", "more", "message"),
+    [
+        pytest.param("round-robin", {}, "it must be all, balanced:N", id="unknown design"),
+        pytest.param("balanced:0", {}, "it must be all, balanced:N", id="no pair"),
+        pytest.param("all", {"select": "top:2"}, "its own separability", id="by separability"),
+        pytest.param("all", {"select": "random:7"}, "7 of 6", id="too many"),
+        pytest.param("all", {"select": "ids", "ids": ["x"]}, "1 of the ids", id="unknown instance"),
+        pytest.param("all", {"purpose": Batch.Purpose.GOLD}, "a design is for ratings", id="checks"),
+        pytest.param("all", {"pairs": 9}, "no instance of news", id="too few pairs"),
+    ],
+)
+def test_designs_that_cannot_be_made_are_refused(study: Study, how: str, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSelection, match=message):
+        design(study, how, **more)
+    assert not Batch.objects.exists()
+
+
+def test_two_systems_have_no_design() -> None:
+    with pytest.raises(InvalidSelection, match="only two systems"):
+        design(make_study(), "all")
+
+
+def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["create_batch", "study", "--name", "d", "--design", "balanced:1", "--pairs", "1", "--raters", "1"]
+    call_command(*arguments, "--dataset", "news", "--seed", "3", "--draft", "--format", "json")
+    found = json.loads(capsys.readouterr().out)
+    call_command(*arguments, "--dataset", "news")
+
+    assert [one["hits"] for one in found["batches"]] == [1] * 6
+    assert {one["status"] for one in found["batches"]} == {"draft"}
+    assert capsys.readouterr().out.count("nothing was changed") == 6
+    with pytest.raises(CommandError, match="compares no systems in a data set 'other'; it has news"):
+        call_command(*arguments, "--dataset", "other")
+
+
+def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    data = {"name": "d", "configuration": "0", "design": "balanced", "per_instance": "2", "how": "all", "seed": "4"}
+    data |= {"pairs": "2", "raters": "2", "status": "draft"}
+
+    forecast = client.post("/studies/study/batches/choice/", data, headers={"HX-Request": "true"}).content.decode()
+    made = client.post("/studies/study/batches/new/", data, follow=True)
+
+    assert forecast.count('<th scope="row">') == 6
+    assert "alpha / beta" in forecast
+    assert "6 batches of design d made." in made.content.decode()
+    assert set(met(list(Batch.objects.all())).values()) == {2}
+    refused = client.post("/studies/study/batches/new/", {**data, "name": "e", "how": "top", "number": "2"})
+    assert refused.status_code == 422
+    assert "its own separability" in refused.content.decode()
+
+
+def test_page_of_two_systems_offers_no_design(client: Client) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    make_study()
+    assert 'name="design"' not in client.get("/studies/study/batches/new/").content.decode()
+
+
+def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    body = {"study": "study", "dataset": "news", "design": "balanced:1", "pairs": 1, "raters": 1, "seed": 2}
+
+    def post(**more: Any) -> Any:
+        return client.post("/api/v1/batches/", {**body, **more}, content_type="application/json")
+
+    forecast = post(preview=True).json()
+    first, again = post(name="d"), post(name="d")
+
+    assert (forecast["hits"], sum(forecast["by_systems"].values())) == (6, 6)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert [one["id"] for one in first.json()["batches"]] == [one["id"] for one in again.json()["batches"]]
+    assert post(name="e", systems=["alpha", "beta"]).status_code == 422
+    assert "name" in post().content.decode()
+
+
+def test_a_batch_of_a_design_is_extended_and_copied_as_any(study: Study) -> None:
+    batch = design(study, "balanced:1")[0]
+    extend_batch(batch=batch, reason="more", more_raters=1, select="random:1", seed=1)
+    copy, _ = copy_batch(batch=batch, name="copy", seed=1)
+
+    assert batch.hits.count() == 2
+    assert copy.hits.count() == 1
+
+
+def test_one_pair_is_made_as_before(study: Study) -> None:
+    batch = make_batch(study)
+    assert sorted(batch.hits.values_list("position", flat=True)) == list(range(6))
