@@ -22,7 +22,8 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the adapters of the channels, which need the models, and the receiver that refreshes SQLite's statistics."""
+        """Register system checks, the adapters of the channels, which need the models, and the receiver that refreshes SQLite's statistics."""
+        import_module("annotation.core.system_checks")
         for adapter in CHANNEL_ADAPTERS:
             import_module(f"annotation.recruitment.{adapter}")
         connection_created.connect(count_when_grown, dispatch_uid="count_when_grown")

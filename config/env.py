@@ -16,6 +16,8 @@ ASSETS_DIR = PACKAGES_DIR / "config" / "assets"
 IS_INSTALLED = ASSETS_DIR.is_dir()
 BASE_DIR = ASSETS_DIR if IS_INSTALLED else PACKAGES_DIR
 
+CANT_BOOT = 3  # exit status at which gunicorn stops; it would start a worker that ends with another one again and again
+
 env = environ.Env()
 if not IS_INSTALLED:
     env.read_env(BASE_DIR / ".env")
@@ -24,7 +26,12 @@ DATA_DIR = Path(env.str("TANDEM_DATA_DIR", default="") or _default_data_dir)
 if IS_INSTALLED:  # next to the packages it would go with the next upgrade
     env.read_env(DATA_DIR / ".env")
 # Its files hold sessions and tokens, so other users of the machine must not read them. An existing folder is not changed.
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+try:
+    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+except OSError as error:
+    sys.stderr.write(f"Tandem can't start: the data folder {DATA_DIR} can't be made: {error.strerror}.\n")
+    sys.exit(CANT_BOOT)
+PRODUCTION = env.bool("PRODUCTION", default=False)
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -47,7 +54,6 @@ LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 
 SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
 FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for
-CANT_BOOT = 3  # exit status at which gunicorn stops; it would start a worker that ends with another one again and again
 
 
 def secret(name: str) -> str | None:
@@ -76,6 +82,9 @@ def secret_key() -> str:
         "links that were sent and browsers of anonymous raters are no longer known."
     )
     if not path.exists():
+        if PRODUCTION:  # each of several machines would make its own
+            make = "Make one by: python -c 'import secrets; print(secrets.token_urlsafe(48))'"
+            _refuse_key("SECRET_KEY", f"it is not set, and there is no file {path}", make)
         _make_key(path)
     try:
         return _strong(path.read_text(encoding="ascii"), str(path), restore)
@@ -115,7 +124,10 @@ def _refuse_key(source: str, reason: str, remedy: str) -> NoReturn:
 def static_root() -> Path:
     """Folder of collected static files; made when missing, since WhiteNoise warns about a folder that is not there."""
     path = DATA_DIR / "static"
-    path.mkdir(parents=True, exist_ok=True)
+    with suppress(
+        OSError
+    ):  # a folder that is not writable is reported by the checks (annotation/core/system_checks.py)
+        path.mkdir(parents=True, exist_ok=True)
     return path
 
 

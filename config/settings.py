@@ -7,6 +7,7 @@ from config import env
 BASE_DIR = env.BASE_DIR
 DATA_DIR = env.DATA_DIR
 SECRET_KEY = env.secret_key()
+PRODUCTION = env.PRODUCTION
 DEBUG = env.DEBUG
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
 CSRF_TRUSTED_ORIGINS = env.CSRF_TRUSTED_ORIGINS
@@ -148,6 +149,8 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY
 SECURE_HSTS_SECONDS = 31_536_000 if env.HTTPS_ONLY else 0
+# Other servers under the same domain may have no TLS: that is for their owners to say.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 # Whether to believe X-Forwarded-For, which a proxy sets: without a proxy a client could claim any address with it.
 BEHIND_PROXY = env.BEHIND_PROXY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.HTTPS_ONLY else None

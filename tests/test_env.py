@@ -79,6 +79,16 @@ def test_a_key_is_made_once_for_its_owner_only(folder: Path) -> None:
     assert [file.name for file in folder.iterdir()] == ["secret_key"]
 
 
+def test_no_key_is_made_in_production(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(env, "PRODUCTION", True)
+    with pytest.raises(SystemExit):
+        env.secret_key()
+    assert "SECRET_KEY can't be used as the secret key: it is not set" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

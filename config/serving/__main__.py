@@ -1,6 +1,6 @@
 """Serve Tandem: the web server and the worker together, until Ctrl-C or until one of them ends.
 
-usage: python -m config.serving [--port PORT] [--follow-parent]
+usage: python -m config.serving [--port PORT] [--follow-parent] [--web-only]
 
 The port is taken here, once, and handed to the web server as an open socket: a request made while it is still
 starting waits instead of failing, and there is no moment at which something else can take the port.
@@ -23,13 +23,11 @@ def main(arguments: list[str]) -> int:
         say(str(refused))
         return 1
     supervisor = Supervisor(with_parent=options.follow_parent)
+    descriptor = listener.fileno()
+    web = Program("The web server", web_command(descriptor), (descriptor,), env.for_programs(**SPARING))
+    worker = Program("The worker", [sys.executable, "-m", "config", "worker"], (), env.for_programs())
     return supervisor.run(
-        [
-            Program(
-                "The web server", web_command(listener.fileno()), (listener.fileno(),), env.for_programs(**SPARING)
-            ),
-            Program("The worker", [sys.executable, "-m", "config", "worker"], (), env.for_programs()),
-        ],
+        [web] if options.web_only else [web, worker],
         started=lambda: say(f"Tandem is at http://localhost:{options.port}/ (Ctrl-C stops it)"),
     )
 
@@ -53,6 +51,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="config.serving", description="Serve Tandem: web server and worker together.")
     parser.add_argument("--port", default=env.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
     parser.add_argument("--follow-parent", action="store_true", help="stop when the process that started this one ends")
+    parser.add_argument("--web-only", action="store_true", help="start no worker")
     return parser.parse_args(arguments)
 
 

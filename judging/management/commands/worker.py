@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils.crypto import get_random_string
 
+from annotation.core.system_checks import refuse_unready
 from annotation.management.commands._base import TandemCommand, argument
 from judging.worker import MaintenanceThread, TandemWorker
 
@@ -17,6 +18,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        refuse_unready()
         worker = TandemWorker(
             queue_names=["*"],
             interval=options["interval"],

@@ -13,6 +13,8 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import BaseCommand
 from django.db import OperationalError
 
+from annotation.core.system_checks import refuse_unready
+
 
 class Command(BaseCommand):
     """`manage.py serve`: the web server and the worker, on LISTEN_HOST (this machine only)."""
@@ -23,15 +25,20 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--port", default=settings.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
         parser.add_argument("--follow-parent", action="store_true", help="stop when the process above this one ends")
+        parser.add_argument(
+            "--web-only", action="store_true", help="without a worker; start `worker` here or elsewhere"
+        )
 
-    def handle(self, *, port: str, follow_parent: bool, **options: object) -> None:
-        """Check the port, migrate, print the first admin's link, serve."""
+    def handle(self, *, port: str, follow_parent: bool, web_only: bool, **options: object) -> None:
+        """Check the port, migrate (in production: check that nothing is missing), print the first admin's link, serve."""
         refuse_taken_port(port)
-        with explain_database_errors():
-            call_command("migrate", interactive=False, verbosity=0)
+        refuse_unready()
+        if not settings.PRODUCTION:  # there, an upgrade migrates before any of its processes starts
+            with explain_database_errors():
+                call_command("migrate", interactive=False, verbosity=0)
         # Its failure is not fatal: it prints its own message, and other users may have accounts.
         _run("config", "first_admin", PORT=port)
-        become_server(port=port, follow_parent=follow_parent)
+        become_server(port=port, follow_parent=follow_parent, web_only=web_only)
 
 
 def refuse_taken_port(port: str) -> None:
@@ -49,10 +56,11 @@ def explain_database_errors() -> Iterator[None]:
         raise CommandError(f"The database that DATABASE_URL names does not work: {error}".strip()) from error
 
 
-def become_server(*, port: str, follow_parent: bool, **environment: str) -> NoReturn:
+def become_server(*, port: str, follow_parent: bool, web_only: bool = False, **environment: str) -> NoReturn:
     """Collect the static files; then replace this process by the one that runs web server and worker."""
     call_command("collectstatic", interactive=False, verbosity=0)
-    command = [sys.executable, "-m", "config.serving", "--port", port, *["--follow-parent"] * follow_parent]
+    options = [*["--follow-parent"] * follow_parent, *["--web-only"] * web_only]
+    command = [sys.executable, "-m", "config.serving", "--port", port, *options]
     os.execve(sys.executable, command, settings.PROGRAM_ENVIRONMENT(PORT=port, **environment))  # noqa: S606  # needs none
 
 

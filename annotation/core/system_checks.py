@@ -1,0 +1,75 @@
+"""What a server for others needs before it starts: Django's system checks of `check --deploy --database default`.
+
+With PRODUCTION the server and the worker refuse to start while one of them fails; without it they are not made.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register, run_checks
+from django.core.management import CommandError
+from django.db import DatabaseError, connections
+from django.db.migrations.executor import MigrationExecutor
+
+_NAMED = 10  # migrations in a message
+_LOCAL = {"localhost", "127.0.0.1", "[::1]"}
+
+
+@register(Tags.security, deploy=True)
+def check_settings(**_options: Any) -> list[CheckMessage]:
+    """Check DEBUG, the host names and the data folder."""
+    if not settings.PRODUCTION:
+        return []
+    found: list[CheckMessage] = []
+    if settings.DEBUG:
+        found.append(
+            Error("DEBUG is on: error pages would show code and settings.", hint="Set DEBUG=off.", id="tandem.E001")
+        )
+    if "*" in settings.ALLOWED_HOSTS or _LOCAL.issuperset(settings.ALLOWED_HOSTS):
+        hint = "Set ALLOWED_HOSTS to the names under which people reach this server."
+        found.append(Error(f"ALLOWED_HOSTS is {','.join(settings.ALLOWED_HOSTS)}.", hint=hint, id="tandem.E002"))
+    try:
+        with tempfile.TemporaryFile(dir=settings.DATA_DIR):
+            pass
+    except OSError as error:
+        hint = "Give the server's account the right to write there, or name another folder in TANDEM_DATA_DIR."
+        message = f"The data folder {settings.DATA_DIR} can't be written to: {error.strerror}."
+        found.append(Error(message, hint=hint, id="tandem.E003"))
+    return found
+
+
+@register(Tags.database, deploy=True)
+def check_migrations(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Check that the database can be reached and has all migrations."""
+    if not settings.PRODUCTION or "default" not in (databases or ()):
+        return []
+    try:
+        missing = unapplied_migrations()
+    except DatabaseError as error:
+        hint = "Look at DATABASE_URL, and whether the server runs."
+        return [Error(f"The database can't be reached: {error}".strip(), hint=hint, id="tandem.E004")]
+    if missing:
+        hint = "Make a backup, then run: tandem migrate"
+        named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
+        return [Error(f"The database lacks migrations: {named}.", hint=hint, id="tandem.E005")]
+    return []
+
+
+def unapplied_migrations() -> list[str]:
+    """Return the names of migrations that the code has and the database lacks."""
+    executor = MigrationExecutor(connections["default"])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
+
+
+def refuse_unready() -> None:
+    """In production, end a command before it serves anybody when a check fails; the message names each failure."""
+    if not settings.PRODUCTION:
+        return
+    failed = [one for one in run_checks(include_deployment_checks=True, databases=["default"]) if one.is_serious()]
+    if failed:
+        raise CommandError(
+            "\n".join(["Tandem can't start:", *(f"- {one.msg} {one.hint or ''} ({one.id})" for one in failed)])
+        )

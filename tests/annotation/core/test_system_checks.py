@@ -1,0 +1,100 @@
+"""A server for others refuses to start while something is missing, and names each thing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
+from django.db.migrations.recorder import MigrationRecorder
+
+from annotation.core import system_checks
+from annotation.core.system_checks import refuse_unready
+from reporting.management.commands import serve
+from tests import migrated
+from tests.tools.helpers import ROOT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def production(settings: Any, tmp_path: Path) -> Any:
+    settings.PRODUCTION, settings.ALLOWED_HOSTS, settings.DATA_DIR = True, ["tandem.example.org"], tmp_path
+    return settings
+
+
+def test_a_server_that_lacks_nothing_starts(production: Any) -> None:
+    refuse_unready()
+    assert list(production.DATA_DIR.iterdir()) == []
+
+
+@pytest.mark.parametrize("hosts", [["localhost"], [], ["tandem.example.org", "*"]])
+def test_everything_that_is_missing_is_named_at_once(production: Any, hosts: list[str]) -> None:
+    production.DEBUG, production.ALLOWED_HOSTS = True, hosts
+    production.DATA_DIR = production.DATA_DIR / "gone"
+    MigrationRecorder.Migration.objects.filter(app="sessions").delete()
+    with pytest.raises(CommandError) as refused:
+        refuse_unready()
+    for part in (
+        "DEBUG is on",
+        "ALLOWED_HOSTS is",
+        "gone can't be written to: No such file",
+        "migrations: sessions.0001_initial.",
+    ):
+        assert part in str(refused.value)
+
+
+def test_a_database_that_is_away_is_named(production: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> list[str]:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(system_checks, "unapplied_migrations", away)
+    with pytest.raises(CommandError, match="The database can't be reached: connection refused"):
+        refuse_unready()
+
+
+def test_long_lists_of_migrations_are_cut(production: Any) -> None:
+    MigrationRecorder.Migration.objects.all().delete()
+    with pytest.raises(CommandError, match=r"contenttypes.0001_initial, .* and \d\d more\."):
+        refuse_unready()
+
+
+def test_a_server_for_oneself_is_not_checked(settings: Any) -> None:
+    settings.DEBUG, settings.PRODUCTION = True, False
+    MigrationRecorder.Migration.objects.filter(app="sessions").delete()
+    refuse_unready()
+
+
+@pytest.mark.parametrize("command", [("worker", "--batch"), ("serve", "--port", "1")], ids=lambda command: command[0])
+def test_server_and_worker_refuse(production: Any, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    production.DEBUG = True
+    monkeypatch.setattr(serve, "refuse_taken_port", lambda port: None)
+    with pytest.raises(CommandError, match="DEBUG is on"):
+        call_command(*command)
+
+
+def test_serve_migrates_nothing_in_production(production: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[Any] = []
+    monkeypatch.setattr(serve, "refuse_taken_port", lambda port: None)
+    monkeypatch.setattr(serve, "call_command", lambda *names, **options: called.append(names))
+    monkeypatch.setattr(serve, "_run", lambda *names, **options: called.append(names))
+    monkeypatch.setattr(serve, "become_server", lambda **options: called.append(options))
+    call_command("serve", "--port", "1", "--web-only")
+    assert called == [("config", "first_admin"), {"port": "1", "follow_parent": False, "web_only": True}]
+
+
+@pytest.mark.slow
+def test_the_deployment_checks_find_nothing_with_the_settings_of_the_guide(tmp_path: Path) -> None:
+    migrated.copy_file(tmp_path / "db.sqlite3")
+    own = {
+        "PRODUCTION": "on",
+        "HTTPS_ONLY": "on",
+        "ALLOWED_HOSTS": "tandem.example.org",
+        "TANDEM_DATA_DIR": str(tmp_path),
+    }
+    own |= {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "SECRET_KEY": "".join(map(str, range(50)))}
+    command = [sys.executable, "manage.py", "check", "--deploy", "--database", "default", "--fail-level", "WARNING"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, check=True)
