@@ -1,6 +1,6 @@
 """A cell's method procedure and the state of its calls, independent of database and network."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -8,8 +8,11 @@ from typing import Any
 from judging.calls.requests import Request
 from judging.calls.results import MAX_SAMPLES, Reading, marked_refusal, parsed, read_reply, unparsed, worded_refusal
 from judging.core.errors import UnparsedVerdict
-from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting
+from judging.methods import Call, Presentation, Reply
 from judging.models import Judgment
+
+AnyProcedure = Generator[Sequence[Call], list[Any], Any]  # like a method's, with any type of result
+NOTHING_SHOWN = Presentation("", "", "", "", "", "")
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A judgment to be made, and its presentation.
+    """What a procedure is carried out for: a judgment to be made, with its presentation, or something else.
 
     usage   : of earlier attempts at this cell, in `fetched` answers
     paid    : completions of these attempts: taken from the cache now, they still count as the cell's own
@@ -60,9 +63,9 @@ class Cell:
     """
 
     pk: int
-    order: str
-    repeat: int
-    shown: Presentation
+    order: str = ""
+    repeat: int = 0
+    shown: Presentation = NOTHING_SHOWN
     usage: Usage = field(default_factory=Usage)
     fetched: int = 0
     paid: frozenset[int] = frozenset()
@@ -91,7 +94,7 @@ class Case:
     fetched, cached : answers that the cell paid for, usable or not, and answers that cost it nothing
     """
 
-    def __init__(self, cell: Cell, method: AskingMethod, setting: Setting) -> None:
+    def __init__(self, cell: Cell, procedure: AnyProcedure) -> None:
         self.cell = cell
         self.usage = cell.usage
         self.call_states: list[CallState] = []
@@ -102,7 +105,7 @@ class Case:
         self.reading: Reading | None = None
         self._answered: set[str] = set()  # kinds of calls with at least one answer
         self._last_failure = ""  # of the last call without an answer
-        self._procedure: Procedure = method.ask(cell.shown, setting)
+        self._procedure = procedure
         self._resume(None)
 
     @property

@@ -1,4 +1,4 @@
-"""The procedures of many cells: each is advanced as far as there are answers, and missing ones become requests."""
+"""Many procedures: each is advanced as far as there are answers, and missing ones become requests."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,15 +16,15 @@ class ProcedurePool:
     """The cases of one process; what changes is collected in `writes`.
 
     under_way : cases that have started and not ended
+    ended     : cases that have a result, unless that is among the writes
     refusals  : those that the cases which start again have paid for; they get them again, though no other may
     """
 
-    def __init__(self, method: AskingMethod, setting: Setting, requests: Requests) -> None:
-        self.method = method
-        self.setting = setting
+    def __init__(self, requests: Requests) -> None:
         self.requests = requests
         self.writes = PendingWrites()
         self.under_way = 0
+        self.ended: list[Case] = []
         self.refusals: dict[str, StoredAnswer] = {}
         self._asking: dict[str, tuple[Request, list[tuple[Case, CallState]]]] = {}
         self._unwritten: dict[str, StoredAnswer] = {}
@@ -34,13 +34,8 @@ class ProcedurePool:
         """Add answers that are not in the cache."""
         self._unwritten.update((stored.key, stored) for stored in answers)
 
-    def start(self, cells: Iterable[Cell]) -> list[Case]:
-        """Start the procedures of cells; those that were begun before keep the refusals that they have paid for."""
-        cells = list(cells)
-        if begun := [cell.pk for cell in cells if cell.paid]:
-            held = Completion.objects.filter(cache_key=None, judgments__in=begun).distinct()
-            self.refusals.update((stored.key, stored) for stored in stored_answers(held))
-        cases = [Case(cell, self.method, self.setting) for cell in cells]
+    def add_cases(self, cases: list[Case]) -> list[Case]:
+        """Add cases that were started."""
         self.under_way += len(cases)
         return cases
 
@@ -139,15 +134,39 @@ class ProcedurePool:
         return is_new
 
     def _record(self, case: Case) -> None:
-        """Add the result of a case that has ended, once."""
-        if case.reading is None or case.recorded:
-            return
-        case.recorded = True
-        self.under_way -= 1
+        """Note the result of a case that has ended, once."""
+        if case.reading is not None and not case.recorded:
+            case.recorded = True
+            self.under_way -= 1
+            self.end_case(case, case.reading)
+
+    def end_case(self, case: Case, reading: Reading) -> None:
+        """Note a result."""
+        self.ended.append(case)
+
+
+class JudgmentPool(ProcedurePool):
+    """The procedures of a judge's cells; their results are among the writes."""
+
+    def __init__(self, method: AskingMethod, setting: Setting, requests: Requests) -> None:
+        super().__init__(requests)
+        self.method = method
+        self.setting = setting
+
+    def start(self, cells: Iterable[Cell]) -> list[Case]:
+        """Start the procedures of cells; those that were begun before keep the refusals that they have paid for."""
+        cells = list(cells)
+        if begun := [cell.pk for cell in cells if cell.paid]:
+            held = Completion.objects.filter(cache_key=None, judgments__in=begun).distinct()
+            self.refusals.update((stored.key, stored) for stored in stored_answers(held))
+        return self.add_cases([Case(cell, self.method.ask(cell.shown, self.setting)) for cell in cells])
+
+    def end_case(self, case: Case, reading: Reading) -> None:
+        """Add the result to the writes."""
         # A cell without an answer will be asked again: only the answers that it paid for stay linked.
-        used = () if case.reading.status == Judgment.Status.ERROR else tuple(case.used)
+        used = () if reading.status == Judgment.Status.ERROR else tuple(case.used)
         calls = case.fetched + case.cached
         shown = case.cell.shown
         version = prompt_version(self.method, self.setting, shown.task, shown.question)
-        result = Result(case.cell.pk, case.cell.order, case.reading, calls, case.cached, case.usage, used, version)
+        result = Result(case.cell.pk, case.cell.order, reading, calls, case.cached, case.usage, used, version)
         self.writes.results.append(result)

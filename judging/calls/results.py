@@ -17,20 +17,20 @@ LONGEST_ANSWER = 100_000  # characters; some patterns are slow on longer texts
 
 @dataclass(frozen=True)
 class Reading:
-    """How a cell ended. The outcome, in screen order, is present for parsed cells only.
+    """How a cell ended. The outcome (of a judgment an `Outcome`, in screen order) is present for parsed cells only.
 
     made : the record of a table that was made, in screen order, whatever the outcome
     """
 
     status: str
-    outcome: Outcome | None = None
+    outcome: Any = None
     failure: str = ""
     made: Mapping[str, Any] | None = None
 
 
-def parsed(outcome: Outcome) -> Reading:
-    """Return the reading of a procedure that gave a verdict."""
-    return Reading(Judgment.Status.PARSED, outcome, made=outcome.made)
+def parsed(outcome: Any) -> Reading:
+    """Return the reading of a procedure that gave a result."""
+    return Reading(Judgment.Status.PARSED, outcome, made=outcome.made if isinstance(outcome, Outcome) else None)
 
 
 def read_reply(call: Call, reply: Reply) -> Any:

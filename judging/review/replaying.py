@@ -70,7 +70,7 @@ def replay(judgment: Judgment) -> Replay:
     requests = Requests(judge, method)
     steps: list[ReplayStep] = []
     try:
-        case = Case(Cell(judgment.pk, judgment.order, judgment.repeat, shown), method, setting_of(judge))
+        case = Case(Cell(judgment.pk, judgment.order, judgment.repeat, shown), method.ask(shown, setting_of(judge)))
         while found := _next_answer(case, requests, judgment.repeat, completions):
             state, completion = found
             completions.remove(completion)

@@ -3,9 +3,9 @@
 import logging
 from dataclasses import dataclass
 
-from asgiref.sync import async_to_sync
 from django.utils.translation import gettext as _
 
+from judging.calls.engine import carry_out
 from judging.calls.requests import setting_of
 from judging.calls.results import parsed
 from judging.calls.store import PendingWrites, Result, stamp_of, write
@@ -17,9 +17,9 @@ from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, Baseline, Outcome, find_method
 from judging.models import JudgeRun, Judgment
 from judging.runs.claims import claim, free_cells, load
-from judging.runs.engine import Engine
 from judging.runs.provider_batches import BatchPending, BatchWork, cancel_batches
 from judging.runs.reparse import reparse_run
+from judging.runs.worker_loop import RunWorkerSession
 
 log = logging.getLogger(__name__)
 BASELINE_CHUNK = 500
@@ -139,14 +139,11 @@ def ask_endpoint(job: Job, method: AskingMethod, make_client: MakeClient) -> Non
     if endpoint is None:
         raise RunStopped(f"judge {job.run.judge} has no endpoint")
 
-    async def work_in_loop() -> None:
-        await Engine(job, method, endpoint, make_client(endpoint)).work()
-
     with checked(endpoint):
         if job.run.way == JudgeRun.Way.BATCH:
             BatchWork(job, method, endpoint).work()
         else:
-            async_to_sync(work_in_loop)()
+            carry_out(RunWorkerSession(job, method), endpoint, make_client)
 
 
 def fill_from_baseline(job: Job, method: Baseline) -> None:

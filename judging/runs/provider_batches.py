@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 
 from judging.calls.budget import CallSizes, longest_allowed
 from judging.calls.cases import Case, StoredAnswer, Usage
-from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Request, Requests, cache_key, setting_of
 from judging.calls.store import stamp_of, write
 from judging.core.errors import (
@@ -220,7 +220,7 @@ class BatchWork:
 
     def advance(self, ids: list[int], answers: dict[str, Line]) -> list[Request]:
         """Advance some cells, store their answers and results, and return the requests to submit."""
-        pool = ProcedurePool(self.method, self.setting, self.requests)
+        pool = JudgmentPool(self.method, self.setting, self.requests)
         wanted = pool.advance(pool.start(load(self.run, ids)))
         missing: list[Request] = []
         while wanted:

@@ -11,7 +11,7 @@ from annotation.models import Event
 from annotation.studies.log import log
 from judging.calls.cases import Case
 from judging.calls.presentations import prompt_version, task_for, wording_of
-from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
 from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings, RunBusy
@@ -88,7 +88,7 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> Iterator[list[int]
     ids = list(cells.values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
-        pool = ProcedurePool(method, setting, requests)
+        pool = JudgmentPool(method, setting, requests)
         pool.add_answers(answers_of(chunk))
         cases = pool.start(load(run, chunk))
         pool.advance(cases)

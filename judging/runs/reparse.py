@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from judging.calls.cases import Case, StoredAnswer
 from judging.calls.made_tables import store_makings
-from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
 from judging.calls.results import unparsed
 from judging.calls.store import Result, Stamp, result_values, stamp_of, stored_answers
@@ -37,13 +37,13 @@ def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
     count = 0
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
-        results = reparse_cells(ProcedurePool(method, setting, requests), run, chunk)
+        results = reparse_cells(JudgmentPool(method, setting, requests), run, chunk)
         save(results, stamp)
         count += len(results)
     return count
 
 
-def reparse_cells(pool: ProcedurePool, run: JudgeRun, ids: Sequence[int]) -> list[Result]:
+def reparse_cells(pool: JudgmentPool, run: JudgeRun, ids: Sequence[int]) -> list[Result]:
     """Replay cells with their stored answers, refusals included."""
     pool.add_answers(answers_of(ids))
     cases = pool.start(load(run, ids))

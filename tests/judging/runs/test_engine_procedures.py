@@ -8,7 +8,7 @@ import pytest
 
 from annotation.models import Generation, Study
 from judging.calls.cases import StoredAnswer
-from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.procedure_pool import JudgmentPool
 from judging.core.errors import RejectedCall, TransientFailure
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
@@ -438,15 +438,15 @@ def test_new_cells_are_begun_while_others_go_on_to_their_next_round() -> None:
 
 def test_cells_that_wait_for_one_shared_answer_are_not_all_taken_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     most: list[int] = []
-    start = ProcedurePool.start
+    start = JudgmentPool.start
 
-    def counted(self: ProcedurePool, cells: Any) -> Any:
+    def counted(self: JudgmentPool, cells: Any) -> Any:
         cases = start(self, cells)
         most.append(self.under_way)
         return cases
 
-    monkeypatch.setattr(ProcedurePool, "start", counted)
-    monkeypatch.setattr("judging.runs.worker_loop.MAX_OPEN", 20)
+    monkeypatch.setattr(JudgmentPool, "start", counted)
+    monkeypatch.setattr("judging.calls.session.MAX_OPEN", 20)
     study = make_study(instances=1, k=50)
     Generation.objects.filter(instance__study=study).update(text="The same.")
     client = Talker()

@@ -1,8 +1,8 @@
-"""The engine of a run: fills its open cells by calls to its endpoint, a bounded number of them in flight.
+"""The engine: advances a session's procedures by calls to an endpoint, a bounded number of them in flight.
 
 An answer is stored before its place in the rate limiter is released: stopping at any moment repeats at most the calls
 in flight. The event loop makes the calls in a thread of its own; everything else is done by the session
-(`worker_loop.py`) in the starting thread: while it processes one batch of answers, the next ones arrive.
+(`session.py`) in the starting thread: while it processes one batch of answers, the next ones arrive.
 """
 
 import asyncio
@@ -10,22 +10,22 @@ import time
 from collections import Counter, deque
 from contextlib import suppress
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.requests import Request
+from judging.calls.session import FailedCall, Session, StepResult
 from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped, StatusChanged
 from judging.core.pricing import cost_of, money
 from judging.endpoints.chat_answers import Answer
+from judging.endpoints.client_factory import MakeClient
 from judging.endpoints.rate_limiter import RateLimiter
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
-from judging.jobs.progress import Job
-from judging.methods import AskingMethod, Reply
+from judging.methods import Reply
 from judging.models import Endpoint
-from judging.runs.worker_loop import FailedCall, RunWorkerSession, StepResult
 
 PAUSE = 0.002  # seconds, at least, between two steps: each has a fixed cost
 # Calls that are sent together return together, queue for the session, and are sent together again. So calls are spaced
@@ -34,34 +34,45 @@ SPACING, MAX_SPACING = 0.4, 0.003
 LATENCY_WEIGHT = 0.1  # of the last answer in the moving average
 
 
-class Engine:
-    """One run's work in one process."""
+def carry_out(session: Session, endpoint: Endpoint, make_client: MakeClient) -> None:
+    """Carry out a session's procedures by calls to an endpoint.
 
-    def __init__(self, job: Job, method: AskingMethod, endpoint: Endpoint, client: RetryingClient) -> None:
-        self.job = job
-        self.progress = job.progress
+    Raises: RunStopped if the work can't continue.
+    """
+
+    async def in_loop() -> None:
+        await Engine(session, endpoint, make_client(endpoint)).work()
+
+    async_to_sync(in_loop)()
+
+
+class Engine:
+    """A session's work in one process."""
+
+    def __init__(self, session: Session, endpoint: Endpoint, client: RetryingClient) -> None:
+        self.session = session
+        self.progress = session.progress
         self.client = client
-        self.session = RunWorkerSession(job, method)
         self.sizes = CallSizes()
         self.budget = Budget(endpoint, self.sizes)
-        self.limiter = RateLimiter(job.run.in_flight, clock=client.clock)
+        self.limiter = RateLimiter(session.in_flight, clock=client.clock)
         self._ready: deque[Request] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: list[StoredAnswer | FailedCall] = []
         self._wake = asyncio.Event()
         self._starting = 0  # calls that have not reached the rate limiter yet
         self._mean_latency = 0.0  # seconds, moving average
-        self._exhausted = False  # there are no more cells to claim
+        self._exhausted = False  # there are no more cases to start
         self._heartbeat_due = True
         self._budget_is_fresh = False  # no money was spent since the last heartbeat
         self._error: Exception | None = None
-        self._before = (job.progress.calls, Counter(job.progress.errors))
+        self._before = (session.progress.calls, Counter(session.progress.errors))
         self.progress.currency = endpoint.currency
 
     async def work(self) -> None:
-        """Fill cells until there are none to claim, or until asked to stop.
+        """Advance cases until there are none to start, or until asked to stop.
 
-        Raises: RunStopped if the run can't continue.
+        Raises: RunStopped if the work can't continue.
         """
         stopping = asyncio.create_task(self._watch_stop())
         try:
@@ -79,10 +90,9 @@ class Engine:
             self._report_progress()
 
     async def _work(self) -> None:
-        if self.job.run.max_cost is not None:
-            await sync_to_async(self.sizes.learn_from_run)(self.job.run)
+        await sync_to_async(self.session.learn_sizes)(self.sizes)
         await self._step(0)  # a heartbeat, for the worker's share of calls and money
-        while not self.job.stop.is_set():
+        while not self.session.stop.is_set():
             if self._error is not None:
                 raise self._error
             began = time.monotonic()
@@ -93,7 +103,7 @@ class Engine:
                 return
             if not self.limiter.concurrency.maximum and self._ready and not (self._tasks or self._answers):
                 self._ready.clear()
-                await sync_to_async(self.session.release_cells)()
+                await sync_to_async(self.session.release_cases)()
             nothing_to_take = wanted and not result.taken
             if nothing_to_take or not self._calls_to_prepare():
                 await self._wait(began)
@@ -126,7 +136,7 @@ class Engine:
         self._exhausted = result.exhausted
         self._report_progress()
         if result.halt:
-            raise RunStopped(result.halt)
+            raise result.halt
         if result.heartbeat is not None:
             self._apply_heartbeat(result.heartbeat)
         return result
@@ -228,7 +238,7 @@ class Engine:
         self.progress.in_flight, self.progress.allowed = self.limiter.in_flight, self.limiter.concurrency.allowed
 
     async def _watch_stop(self) -> None:
-        await self.job.stop.wait()
+        await self.session.stop.wait()
         self._wake.set()
 
     async def _wait(self, began: float) -> None:

@@ -1,0 +1,155 @@
+"""The database side of an engine's work: starts procedures, prepares requests, processes answers, stores results.
+
+It runs in one thread, step by step, while the event loop in another makes the calls. What is started, and where results
+go, is up to the subclasses: cells of a run, a single procedure, texts of a system.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from judging.calls.budget import CallSizes
+from judging.calls.cases import Case, StoredAnswer
+from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.requests import Request
+from judging.calls.store import PendingWrites
+from judging.jobs import leases
+from judging.jobs.leases import HeartbeatReply
+from judging.jobs.progress import OnProgress, Progress
+from judging.jobs.stopping import StopFlag
+
+MIN_START, MAX_START = 16, 512  # cases started at a time: few, so that workers finish together
+MAX_START_TO_ASK = 64  # cases that need calls; answers wait while they are prepared
+MAX_OPEN = 2048  # cases in memory: thousands may wait for one shared answer
+
+
+@dataclass(frozen=True)
+class FailedCall:
+    """A call without an answer, after all retries.
+
+    rejected : the endpoint rejects this request, but may accept others
+    charged  : unusable answer that has to be paid; `again`: the request may be sent again
+    """
+
+    key: str
+    reason: str
+    rejected: bool = False
+    charged: StoredAnswer | None = None
+    again: bool = False
+
+
+@dataclass
+class StepResult:
+    """The result of one step.
+
+    follow_up, first : requests to send now: of cases in progress, which have priority, and of new ones
+    stored    : keys of the answers that are stored now
+    failed    : keys of the calls that failed
+    taken     : number of cases started
+    exhausted : there are no more cases to start
+    heartbeat : the reply to a heartbeat, if one was sent
+    halt      : why the work can't continue
+    """
+
+    follow_up: list[Request] = field(default_factory=list)
+    first: list[Request] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    taken: int = 0
+    exhausted: bool = False
+    heartbeat: HeartbeatReply | None = None
+    halt: Exception | None = None
+
+
+class Session(ABC):
+    """One process's cases.
+
+    in_flight : calls at once, before the first heartbeat
+    """
+
+    def __init__(
+        self, pool: ProcedurePool, *, in_flight: int, stop: StopFlag, progress: Progress, on_progress: OnProgress
+    ) -> None:
+        self.pool = pool
+        self.in_flight = in_flight
+        self.stop = stop
+        self.progress = progress
+        self.on_progress = on_progress
+        self.exhausted = False
+        self._start_size = MIN_START
+        self._next_heartbeat = 0.0
+
+    def step(
+        self,
+        answers: Sequence[StoredAnswer | FailedCall] = (),
+        *,
+        wanted: int = 0,
+        under_way: int = 0,
+        outstanding: Decimal = Decimal(0),
+        send_heartbeat: bool = False,
+    ) -> StepResult:
+        """Process answers, start new cases if calls are `wanted`, and store what came of it.
+
+        under_way, outstanding : calls in flight, and what they may cost, for the heartbeat
+        send_heartbeat : send one even if none is due
+        """
+        result = StepResult()
+        advanced = self._take(answers, result)
+        result.follow_up += self.pool.advance(advanced)
+        if wanted > len(result.follow_up) and not self.exhausted and self.pool.under_way < MAX_OPEN:
+            cases = self.start_cases(max(self._start_size, min(wanted, MAX_START_TO_ASK)))
+            result.taken, result.first = len(cases), self.pool.advance(cases)
+            # Many at a time while the cache answers them, else only a little ahead of the calls.
+            self._start_size = MIN_START if result.first else min(MAX_START, 2 * self._start_size)
+        result.halt = self.store(self.pool.take_writes()) or result.halt
+        result.exhausted = self.exhausted
+        if send_heartbeat or time.monotonic() >= self._next_heartbeat:
+            result.heartbeat = self.send_heartbeat(in_flight=under_way, outstanding=outstanding)
+            self._next_heartbeat = time.monotonic() + leases.HEARTBEAT_SECONDS
+            if result.heartbeat.lost:
+                self.pool.drop_waiting()
+                result.follow_up, result.first, self.exhausted = [], [], False
+            self.on_progress(self.progress)
+        return result
+
+    def _take(self, answers: Sequence[StoredAnswer | FailedCall], result: StepResult) -> list[Case]:
+        advanced: list[Case] = []
+        for answer in answers:
+            if isinstance(answer, FailedCall):
+                result.failed.append(answer.key)
+                request = self.pool.charge(answer.charged) if answer.charged else None
+                if request and answer.again:
+                    result.follow_up.append(request)
+                    continue
+                result.halt = self.note_failure(answer) or result.halt
+                advanced += self.pool.fail(answer.key, answer.reason, rejected=answer.rejected)
+            else:
+                result.stored.append(answer.key)
+                advanced += self.pool.answer(answer)
+        return advanced
+
+    def note_failure(self, failed: FailedCall) -> Exception | None:
+        """Return why the work can't continue after a failed call; by default it can."""
+        return None
+
+    def release_cases(self) -> None:
+        """Release the open cases for other workers: this one's share of calls is 0."""
+        self.pool.drop_waiting()
+
+    @abstractmethod
+    def learn_sizes(self, sizes: CallSizes) -> None:
+        """Learn the sizes of calls from earlier ones, for a cap on costs."""
+
+    @abstractmethod
+    def start_cases(self, limit: int) -> list[Case]:
+        """Start up to so many cases, and set `exhausted` if there are no more."""
+
+    @abstractmethod
+    def store(self, writes: PendingWrites) -> Exception | None:
+        """Store answers and results in one transaction; return why the work can't continue, if it can't."""
+
+    @abstractmethod
+    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
+        """Return the share of calls and money."""
