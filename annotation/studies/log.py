@@ -22,7 +22,8 @@ LONGEST_SHOWN = 200  # characters of a value; the log's page shows all
 def events_of(study: Study) -> QuerySet[Event]:
     """Return a study's log, the latest first."""
     visible = study.events.filter(annotator__withdrawn_at=None, assignment__annotator__withdrawn_at=None)
-    return visible.select_related("batch", "annotator", "assignment__annotator", "by").order_by("-happened_at", "-pk")
+    about = ("batch", "annotator", "assignment__annotator", "assignment__hit", "by")
+    return visible.select_related(*about).order_by("-happened_at", "-pk")
 
 
 def shown_with_results(study: Study) -> list[dict[str, str]]:
@@ -45,12 +46,12 @@ def what(event: Event) -> str:
 
 
 def about(event: Event) -> list[str]:
-    """Name the batch, rater and assignment of an event."""
+    """Name the batch, rater and HIT of an event."""
     rater = event.annotator or (event.assignment.annotator if event.assignment else None)
     named = [
         ("batch", event.batch.name if event.batch else ""),
         ("rater", rater.code if rater else ""),
-        ("assignment", event.assignment.key if event.assignment else ""),
+        ("HIT", (event.assignment.hit.external_id or event.assignment.hit.key) if event.assignment else ""),
     ]
     return [f"{noun} {name}" for noun, name in named if name]
 

@@ -243,6 +243,8 @@ def cells_of(run: JudgeRun, *, question: int = MAIN) -> RunCells:
 # The columns of an exported row that are read from the database unchanged.
 FIELDS = {
     "id": "pk",
+    "run": "run_id",  # this and the pair's primary key are no columns of an export
+    "pair": "pair_id",
     "study": "run__study__slug",
     "batch": "run__batch__name",
     "instance_id": "pair__matchup__instance__instance_id",

@@ -73,6 +73,8 @@ RATING_FIELDS = {
     **{name: name for name in ("stage", "arm", "reason", "active_seconds", "wall_seconds", "rated_at", "late")},
     **{name: name for name in ("question", "strength", "tie_kind", "software_version")},
 }
+# Primary keys, and the place on the page, by which a bundle's rows name their records.
+RATING_IDS = {"assignment": "display__assignment_id", "pair": "display__pair_id", "position": "display__position"}
 HISTORY_FIELDS = {
     **_OF_DISPLAY,
     **_prefixed("display__assignment", _EXCLUSION_FIELDS),
@@ -129,12 +131,15 @@ def history_columns(study: Study) -> tuple[str, ...]:
     return (*HISTORY_COLUMNS, *answer_columns(study.questions))
 
 
-def rating_rows(study: Study) -> Iterator[Row]:
-    """Yield every rating of a study, on each of its questions; those that findings leave out are marked `excluded`."""
+def rating_rows(study: Study, columns: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Yield every rating of a study, on each of its questions; those that findings leave out are marked `excluded`.
+
+    columns : of `rating_columns` and `RATING_IDS`; the former when left out
+    """
     ratings = _of_study(Rating.objects.of_every_question(), study)
     ordered = ratings.order_by("display__assignment_id", "display__position", "stage", "question")
-    columns, keys = rating_columns(study), _keys(study)
-    for found in _read(ordered, RATING_FIELDS):
+    columns, keys = columns or rating_columns(study), _keys(study)
+    for found in _read(ordered, {**RATING_FIELDS, **RATING_IDS}):
         named = {"question": keys[found["question"]], "table_variant": found["table_variant"] or ""}
         yield _row(columns, {**found, **_exclusion(found), **named})
 

@@ -1,0 +1,133 @@
+"""Writing a study as a bundle."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.core.snapshot import one_snapshot
+from annotation.core.version import VERSION
+from annotation.models import Study
+from annotation.studies.log import shown_with_results
+from judging.methods.prompts import FOLDER as BUILT_IN
+from judging.models import Judge, Judgment
+from reporting.bundle.layout import (
+    FORMAT_VERSION,
+    KIND,
+    MANIFEST,
+    NUMBERS,
+    PROMPTS,
+    STUDY,
+    Contents,
+    Progress,
+    row_file,
+    silent,
+)
+from reporting.bundle.numbers import all_numbers, filters_of_numbers
+from reporting.bundle.opening import Bundle
+from reporting.bundle.records import TABLES
+from reporting.bundle.rows import READABLE
+from reporting.bundle.verifying import check_numbers
+from reporting.bundle.writing import Folder, new_folder
+from reporting.findings.inputs import Filters, StudyData
+from reporting.findings.reading import read_study
+
+NOT_SETTINGS = frozenset({"id", "key", "group", "slug"})
+EVERYTHING = Contents()
+
+
+def export_bundle(
+    study: Study, folder: Path, contents: Contents = EVERYTHING, progress: Progress = silent
+) -> dict[str, Any]:
+    """Write a study, as it is at one moment, into a new folder; return the manifest.
+
+    The folder appears as a whole, after its numbers were computed from its rows again and found the same.
+
+    progress : is told how many of the files are written
+    Raises: AnnotationError if the folder is there already or can't be written.
+    """
+    total = len(READABLE) + len(TABLES) + 2
+    with new_folder(folder) as made:
+        with one_snapshot():
+            for done, _ in enumerate(_files(study, made, contents), start=1):
+                progress(done, total)
+            manifest = _manifest(study, made, contents)
+        made.write_json(MANIFEST, manifest)
+        check_numbers(Bundle(made.path, manifest))
+        progress(total, total)
+    return manifest
+
+
+def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
+    study.refresh_from_db()
+    for name, rows in READABLE.items():
+        made.write_rows(row_file(name), rows(study, contents))
+        yield
+    for table in TABLES:
+        made.write_rows(row_file(table.name), table.written(study, contents))
+        yield
+    for name, text in _prompts(study):
+        made.write_text(f"{PROMPTS}/{name}", text)
+    made.write_json(STUDY, _study(study))
+    made.write_json(NUMBERS, all_numbers(study.questions, study.is_two_stage, lambda filters: _data(study, filters)))
+    yield
+
+
+def _data(study: Study, filters: Filters) -> StudyData:
+    """Read a study as if those who have withdrawn had never been there: of them nothing leaves, not even numbers."""
+    data = read_study(study, filters)
+    return replace(
+        data,
+        configurations=tuple(
+            replace(one, people=replace(one.people, exclusions={**one.people.exclusions, "withdrawn": 0}))
+            for one in data.configurations
+        ),
+    )
+
+
+def _study(study: Study) -> dict[str, Any]:
+    settings = {field.name: field.value_from_object(study) for field in study._meta.fields}
+    return {
+        "study": study.slug,
+        "settings": {name: value for name, value in settings.items() if name not in NOT_SETTINGS},
+        "questions": [asdict(question) for question in study.questions],
+        "systems": [{"name": one.name, "family": one.family} for one in study.systems.order_by("position")],
+        "amendments": shown_with_results(study),
+    }
+
+
+def _manifest(study: Study, made: Folder, contents: Contents) -> dict[str, Any]:
+    return {
+        "kind": KIND,
+        "format_version": FORMAT_VERSION,
+        "software_version": VERSION,
+        "study": study.slug,
+        "exported_at": timezone.now().isoformat(),
+        "contents": contents.as_json(),
+        "withdrawn_raters": study.annotators.exclude(withdrawn_at=None).count(),
+        "seeds": {
+            "study": study.seed,
+            "findings": filters_of_numbers().seed,
+            "batches": dict(study.batches.values_list("name", "seed")),
+            "judges": dict(_judges(study).values_list("name", "seed")),
+        },
+        "files": made.files,
+    }
+
+
+def _judges(study: Study) -> Any:
+    return Judge.objects.filter(runs__study=study).distinct().order_by("name")
+
+
+def _prompts(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield the wordings that a study's judges were asked with: researchers' own, and those that come with Tandem."""
+    own = {judge.prompt_file for judge in _judges(study).select_related("prompt_file")} - {None}
+    for prompt in sorted(own, key=str):
+        yield f"{prompt}.txt", prompt.text
+    asked = Judgment.objects.of_every_question().filter(run__study=study).order_by()
+    versions = " ".join(asked.values_list("prompt_version", flat=True).distinct())
+    for path in sorted(BUILT_IN.rglob("*.v*.*")):
+        if path.stem in versions:
+            yield f"{path.parent.name}/{path.name}", path.read_text(encoding="utf-8")

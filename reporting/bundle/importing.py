@@ -1,0 +1,240 @@
+"""Making a study of a bundle: its records are stored, and its findings compared with the bundle's numbers."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, transaction
+from django.db.models import Field, ForeignKey, Model
+
+from annotation.core.errors import AnnotationError
+from annotation.members.accounts import grant_creator_role
+from annotation.models import Generation, Hit, Instance, ResearchGroup, Study
+from annotation.studies.services import ensure_study, record_import
+from judging.models import JudgeRun
+from reporting.bundle.layout import MANIFEST, BadBundle, Progress, row_file, silent
+from reporting.bundle.numbers import all_numbers
+from reporting.bundle.opening import Bundle
+from reporting.bundle.records import TABLES, Table
+from reporting.bundle.verifying import refuse_differences, verify_bundle
+from reporting.bundle.writing import sha256_of
+from reporting.findings.reading import read_study
+
+CHUNK = 1000
+Row = dict[str, Any]
+AT_WORK = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
+
+
+def import_bundle(
+    folder: Path,
+    *,
+    slug: str,
+    group: ResearchGroup | None = None,
+    by: User | None = None,
+    progress: Progress = silent,
+) -> Study:
+    """Make a study of a bundle, with all its rows; or nothing, if its findings are not those of the bundle to the last digit.
+
+    Accounts and platforms' ids are in no bundle: raters keep their pseudonyms, and channels are closed and have new addresses.
+
+    Raises: BadBundle; AnnotationError for a taken name, or a judge or endpoint of the same name and other settings.
+    """
+    bundle = verify_bundle(folder)
+    if not bundle.manifest["contents"]["texts"]:
+        raise BadBundle("the bundle holds no texts: it can be verified, but no study made of it")
+    with transaction.atomic():
+        study = _study(bundle, slug, group, by)
+        made = Made(study)
+        for done, table in enumerate(TABLES, start=1):
+            made.store(table, _with_texts(bundle, table))
+            progress(done, len(TABLES) + 1)
+        questions, two_stage = study.questions, study.is_two_stage
+        found = all_numbers(questions, two_stage, lambda filters: read_study(study, filters))
+        stated = {**bundle.numbers, "study": slug}
+        stated["others"] = [{**one, "study": slug} for one in stated["others"]]
+        refuse_differences(stated, found, "from the imported study")
+        record_import(
+            study=study,
+            kind="bundle",
+            name=folder.name,
+            data=(folder / MANIFEST).read_bytes(),
+            counts={"files": len(bundle.manifest["files"])},
+            manifest=sha256_of(folder / MANIFEST),
+        )
+    progress(len(TABLES) + 1, len(TABLES) + 1)
+    return study
+
+
+def _study(bundle: Bundle, slug: str, group: ResearchGroup | None, by: User | None) -> Study:
+    fields = {field.name: field for field in Study._meta.fields}
+    settings = {}
+    for name, value in bundle.study["settings"].items():
+        if name not in fields:
+            raise BadBundle(f"study.json: a study has no {name}")
+        settings[name] = _cleaned(fields[name], value, "study.json")
+
+    def finish(study: Study) -> None:
+        if by is not None:
+            grant_creator_role(user=by, study=study)
+
+    return ensure_study(
+        slug=slug, must_be_new=True, on_made=finish, **settings, **({} if group is None else {"group": group})
+    )
+
+
+def _with_texts(bundle: Bundle, table: Table) -> Iterator[Row]:
+    """Yield a table's records, with the texts and gold that stand in the readable rows of the instances."""
+    rows = bundle.rows(table.name)
+    if table.model is Instance:
+        for row, readable in zip(rows, bundle.rows("instances"), strict=True):
+            yield {**row, "source": readable["source"], "gold": readable["gold"]}
+    elif table.model is Generation:
+        texts = (text for one in bundle.rows("instances") for listed in one["generations"].values() for text in listed)
+        for row, text in zip(rows, texts, strict=True):
+            yield {**row, "text": text}
+    else:
+        yield from rows
+
+
+class Made:
+    """The rows that were made for a study, found by their primary keys in the bundle."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.keys: dict[type[Model], Keys] = {}
+
+    def store(self, table: Table, rows: Iterator[Row]) -> None:
+        """Store a table's rows, a chunk at a time.
+
+        Raises: BadBundle for a row that doesn't fit; AnnotationError for a shared one that is there with other settings.
+        """
+        keys = self.keys[table.model] = Keys()
+        readers = {field.name: self._reader(table, field) for field in self._fields(table)}
+        ties = [field for field in table.fields if isinstance(field, ForeignKey) and field.related_model is table.model]
+        later: list[tuple[int, str, Any]] = []
+        number = 0
+        while chunk := list(islice(rows, CHUNK)):
+            old, new = [], []
+            for row in chunk:
+                number += 1
+                try:
+                    values = {name: read(row[name]) for name, read in readers.items()}
+                    old.append(int(row["id"]))
+                    later += [
+                        (old[-1], field.attname, row[field.name]) for field in ties if row[field.name] is not None
+                    ]
+                except (KeyError, TypeError, ValueError) as error:
+                    raise BadBundle(f"{row_file(table.name)}: row {number}: {error!r}") from None
+                new.append(self._made(table, values))
+            self._insert(table, new)
+            keys.add(old, [one.pk for one in new])
+        for pk, attname, target in later:
+            table.model._base_manager.filter(pk=keys[pk]).update(**{attname: keys[target]})
+
+    def _fields(self, table: Table) -> list["Field[Any, Any]"]:
+        restored = [table.model._meta.get_field(name) for name in RESTORED.get(table.model, ())]
+        return [*(field for field in table.fields if field.related_model is not table.model), *restored]  # type: ignore[list-item]
+
+    def _reader(self, table: Table, field: "Field[Any, Any]") -> Callable[[Any], Any]:
+        where = row_file(table.name)
+        if isinstance(field, ForeignKey):
+            known = self.keys[field.related_model]  # type: ignore[index]
+            return lambda value: None if value is None and field.null else known[value]
+        return lambda value: _cleaned(field, value, where)
+
+    def _made(self, table: Table, values: Row) -> Any:
+        """Return the new row, or that of a shared table which is there already."""
+        columns = {table.model._meta.get_field(name).attname: value for name, value in values.items()}  # type: ignore[union-attr]
+        if table.same and (there := self._shared(table, columns)) is not None:
+            return there
+        if any(field.name == "study" for field in table.model._meta.fields):
+            columns["study_id"] = self.study.pk
+        if table.model is Hit:  # exports name it as before, its address is another one
+            columns["external_id"] = columns["external_id"] or columns.pop("key")
+            columns.pop("key", None)
+        made = table.model(**columns)
+        if isinstance(made, JudgeRun) and made.status in AT_WORK:
+            made.status = JudgeRun.Status.PAUSED
+        return made
+
+    @staticmethod
+    def _shared(table: Table, columns: Mapping[str, Any]) -> Model | None:
+        """Find the row of a shared table with the same settings.
+
+        Raises: AnnotationError if one of that name has others.
+        """
+        names = [table.model._meta.get_field(name).attname for name in table.same]  # type: ignore[union-attr]
+        identity = names[: 2 if "version" in table.same else 1]
+        if columns[identity[0]] is None:  # a refusal, which is never reused
+            return None
+        there = table.model._base_manager.filter(**{name: columns[name] for name in identity}).first()
+        if there is None:
+            return None
+        if differing := [name for name in names if getattr(there, name) != columns[name]]:
+            noun = table.model._meta.verbose_name
+            raise AnnotationError(
+                f"there is a {noun} {there} here already, with other settings ({', '.join(differing)}); the study can't be "
+                "imported beside it"
+            )
+        return there
+
+    @staticmethod
+    def _insert(table: Table, rows: list[Any]) -> None:
+        fresh = [row for row in rows if row.pk is None]
+        try:
+            with transaction.atomic():
+                table.model._base_manager.bulk_create(fresh, batch_size=CHUNK)
+        except (DatabaseError, ValueError) as error:
+            raise BadBundle(f"{row_file(table.name)}: the rows can't be stored: {error}") from None
+
+
+# What stands in readable rows instead of a table's records.
+RESTORED: Mapping[type[Model], tuple[str, ...]] = {Instance: ("source", "gold"), Generation: ("text",)}
+
+
+class Keys:
+    """Primary keys in a bundle, ascending or not, and those of the rows that were made."""
+
+    def __init__(self) -> None:
+        self.old, self.new = array("q"), array("q")
+        self.ordered = True
+
+    def add(self, old: list[int], new: list[int]) -> None:
+        """Add keys of rows, and of what was made of them."""
+        self.ordered &= all(a < b for a, b in zip([*self.old[-1:], *old], old, strict=False))
+        self.old.extend(old)
+        self.new.extend(new)
+
+    def __getitem__(self, key: int) -> int:
+        if not self.ordered:
+            pairs = sorted(zip(self.old, self.new, strict=True))
+            self.old, self.new = array("q", (one[0] for one in pairs)), array("q", (one[1] for one in pairs))
+            self.ordered = True
+        place = bisect_left(self.old, int(key))
+        if place == len(self.old) or self.old[place] != key:
+            raise KeyError(f"there is no row {key}")
+        return self.new[place]
+
+
+def _cleaned(field: "Field[Any, Any]", value: Any, where: str) -> Any:
+    """Return a value of a field as Python has it.
+
+    Raises: BadBundle for one that the field can't have.
+    """
+    try:
+        if isinstance(value, str) and "\0" in value:
+            raise ValidationError("null characters are not allowed")
+        value = field.to_python(value)
+        if value is None and not field.null:
+            raise ValidationError("it is missing")
+        if value not in field.empty_values:  # rows hold empty values that forms refuse
+            field.validate(value, None)
+            field.run_validators(value)
+        return value
+    except ValidationError as error:
+        raise BadBundle(f"{where}: {field.name}: {' '.join(error.messages)}") from None

@@ -1,0 +1,52 @@
+"""The files of a bundle, and what may be left out of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from annotation.core.errors import AnnotationError
+
+KIND = "tandem-bundle"
+FORMAT_VERSION = 1
+MANIFEST, STUDY, NUMBERS = "manifest.json", "study.json", "numbers.json"
+RECORDS, PROMPTS = "records", "prompts"
+
+
+Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+
+
+def silent(_done: int, _total: int) -> None:
+    """Tell nobody about progress."""
+
+
+class BadBundle(AnnotationError):
+    """A bundle that can't be read, or whose numbers don't follow from its rows."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What leaves the server beside the numbers.
+
+    texts       : sources, generations and comparison tables. Completions quote them, and leave only with them
+    completions : raw answers of judges, with the requests, and judges' rationales
+    reasons     : what raters wrote: reasons and comments
+    """
+
+    texts: bool = True
+    completions: bool = True
+    reasons: bool = True
+
+    def has(self, choice: str) -> bool:
+        """Tell whether a kind of content, by its name, is in the bundle."""
+        return bool(getattr(self, choice)) and (self.texts or choice != "completions")
+
+    def as_json(self) -> dict[str, bool]:
+        """Return all choices by their names."""
+        return {field.name: self.has(field.name) for field in fields(self)}
+
+
+CHOICES = tuple(field.name for field in fields(Contents))
+
+
+def row_file(name: str) -> str:
+    """Return the file of the rows called `name`: of a readable kind, or `records/MODEL`."""
+    return f"{name}.jsonl.gz"

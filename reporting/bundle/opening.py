@@ -1,0 +1,173 @@
+"""Reading a bundle's files: its manifest, its hashes, its rows. No models."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.types import FloatArray
+from annotation.core.json_values import read_value
+from reporting.bundle.layout import (
+    FORMAT_VERSION,
+    KIND,
+    MANIFEST,
+    NUMBERS,
+    STUDY,
+    BadBundle,
+    Progress,
+    row_file,
+    silent,
+)
+from reporting.bundle.writing import sha256_of
+
+LONGEST_LINE = 64 * 2**20
+LONGEST_DOCUMENT = 1024 * 2**20
+NAME = re.compile(r"([\w-]+/)*[\w.-]+")  # of a file: no way out of the folder, and nothing hidden
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An opened bundle; only files of the manifest are read."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @cached_property
+    def study(self) -> dict[str, Any]:
+        """The study's settings, questions, systems and amendments."""
+        found: dict[str, Any] = self._document(STUDY)
+        return found
+
+    @cached_property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers that the bundle states."""
+        found: dict[str, Any] = self._document(NUMBERS)
+        return found
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a file.
+
+        Raises: BadBundle naming the line that is no JSON object.
+        """
+        file = row_file(name)
+        number = 0
+        try:
+            with gzip.open(self._path(file), "rb") as lines:
+                while line := lines.readline(LONGEST_LINE + 1):
+                    number += 1
+                    if len(line) > LONGEST_LINE:
+                        raise BadBundle(f"{file}: line {number} is longer than {LONGEST_LINE // 2**20} MB")
+                    row = read_value(line.decode())
+                    if not isinstance(row, dict):
+                        raise BadBundle(f"{file}: line {number} is no JSON object")
+                    yield row
+        except (OSError, EOFError, zlib.error) as error:
+            raise BadBundle(f"{file} can't be unpacked: {error}") from None
+        except ValueError as error:
+            raise BadBundle(f"{file}: line {number} is not valid: {error}") from None
+        if number != self.manifest["files"][file].get("rows"):
+            raise BadBundle(f"{file} has {number} rows, not as many as {MANIFEST} says")
+
+    def numbers_in(self, name: str, *columns: str, **codes: Callable[[Any], float]) -> FloatArray:
+        """Return columns of a file as (len(columns) + len(codes), n), `null` as NaN.
+
+        codes : columns whose values are turned into numbers by functions
+        """
+        found: list[list[float]] = []
+        try:
+            found.extend(
+                [np.nan if (value := row[column]) is None else float(value) for column in columns]
+                + [code(row[column]) for column, code in codes.items()]
+                for row in self.rows(name)
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadBundle(f"{row_file(name)}: row {len(found) + 1}: {error!r}") from None
+        return np.array(found, dtype=np.float64).reshape(-1, len(columns) + len(codes)).T.copy()
+
+    def check_files(self, progress: Progress = silent) -> None:
+        """Compare every file with the manifest.
+
+        Raises: BadBundle for a changed, missing, or further file.
+        """
+        listed = self.manifest["files"]
+        for done, (name, said) in enumerate(listed.items(), start=1):
+            if sha256_of(self._path(name)) != said.get("sha256"):
+                raise BadBundle(f"{name} has been changed: its SHA-256 is not that of {MANIFEST}")
+            progress(done, len(listed))
+        there = {
+            path.relative_to(self.folder).as_posix()
+            for path in self.folder.rglob("*")
+            if path.is_symlink() or not path.is_dir()
+        }
+        if further := sorted(there - set(listed) - {MANIFEST}):
+            raise BadBundle(f"{further[0]} is no file of the bundle: {MANIFEST} doesn't list it")
+
+    def _document(self, name: str) -> Any:
+        return _read_document(self._path(name))
+
+    def _path(self, name: str) -> Path:
+        if name not in self.manifest["files"]:
+            raise BadBundle(f"{MANIFEST} lists no {name}")
+        return _file_of(self.folder, name)
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    """Return the path of a file of the bundle.
+
+    Raises: BadBundle for a name that leads elsewhere, a missing file, a symbolic link.
+    """
+    if not NAME.fullmatch(name) or ".." in name:
+        raise BadBundle(f"{name!r} can be no file of a bundle")
+    path = folder
+    for part in Path(name).parts:
+        path /= part
+        if path.is_symlink():
+            raise BadBundle(f"{name} is a symbolic link, which no file of a bundle may be")
+    if not path.is_file():
+        raise BadBundle(f"{name} is missing")
+    return path
+
+
+def _read_document(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LONGEST_DOCUMENT + 1)
+        if len(data) > LONGEST_DOCUMENT:
+            raise BadBundle(f"{path.name} is larger than {LONGEST_DOCUMENT // 2**20:,} MB")
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadBundle(f"{path.name} is not valid JSON: {error}") from None
+    except OSError as error:
+        raise BadBundle(f"{path.name} can't be read: {error.strerror}") from None
+
+
+def open_bundle(folder: Path) -> Bundle:
+    """Read the manifest of a bundle; its files are not checked yet.
+
+    Raises: BadBundle if it is none, or one of a newer format.
+    """
+    if not folder.is_dir():
+        raise BadBundle(f"{folder} is no folder")
+    manifest = _read_document(_file_of(folder, MANIFEST))
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(manifest.get("files"), dict):
+        raise BadBundle(f"{MANIFEST} is not that of a bundle")
+    version = manifest.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise BadBundle(f"{MANIFEST} says no format version")
+    if version > FORMAT_VERSION:
+        raise BadBundle(
+            f"the bundle has format {version}, written by Tandem {manifest.get('software_version')}; this version of Tandem "
+            f"reads up to format {FORMAT_VERSION}"
+        )
+    if not all(isinstance(said, dict) for said in manifest["files"].values()):
+        raise BadBundle(f"{MANIFEST} says no hashes")
+    for name in manifest["files"]:
+        _file_of(folder, name)
+    return Bundle(folder, manifest)

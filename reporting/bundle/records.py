@@ -1,0 +1,204 @@
+"""The rows of a study's database tables, as they stand in a bundle's `records/`: all that making the study again takes.
+
+Accounts, keys in addresses, platforms' ids and credentials are no part of it, nor is anything of raters who have withdrawn.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Case, F, Field, ForeignKey, Model, Q, QuerySet, When
+
+from annotation.models import (
+    Alignment,
+    Annotator,
+    ArmDraw,
+    Assignment,
+    Batch,
+    Channel,
+    ComparisonTable,
+    Consent,
+    Display,
+    Event,
+    Flag,
+    Generation,
+    Hit,
+    HitPair,
+    ImportRecord,
+    Instance,
+    Matchup,
+    Pair,
+    QualificationResult,
+    Rating,
+    SeparabilityRun,
+    Slot,
+    Study,
+    System,
+    VoteChange,
+)
+from annotation.studies.log import events_of
+from judging.models import (
+    Completion,
+    Endpoint,
+    GenerationRun,
+    Judge,
+    JudgeRun,
+    Judgment,
+    PromptFile,
+    TableCheck,
+    TableMaking,
+)
+from reporting.bundle.layout import RECORDS, Contents
+
+CHUNK = 2000
+Links = Judgment.completions.through
+Rows = Callable[[Study], "QuerySet[Any]"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One database table.
+
+    rows    : those of a study
+    order   : in which they are written and made again
+    left    : fields that are never written
+    texts, completions, reasons : fields that are empty in a bundle without these
+    only_with : the whole table is left out of a bundle without this
+    computed  : columns by expressions, in place of fields
+    same    : of tables that studies share: the fields by which a row is found again
+    """
+
+    model: type[Model]
+    rows: Rows
+    order: tuple[str, ...] = ("pk",)
+    left: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    completions: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    only_with: str = ""
+    computed: Mapping[str, Any] = field(default_factory=dict)
+    same: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its rows in the bundle."""
+        return f"{RECORDS}/{self.model._meta.model_name}"
+
+    @cached_property
+    def fields(self) -> tuple["Field[Any, Any]", ...]:
+        """The fields that are written beside the primary key."""
+        return tuple(
+            one
+            for one in self.model._meta.concrete_fields
+            if not one.primary_key and not one.generated and one.name not in self.left and self._is_inside(one)
+        )
+
+    @staticmethod
+    def _is_inside(one: "Field[Any, Any]") -> bool:
+        """Tell whether a foreign key points to a table of the bundle; the study itself is understood."""
+        return not isinstance(one, ForeignKey) or one.related_model in MODELS
+
+    def written(self, study: Study, contents: Contents) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a study, each with its primary key as `id`."""
+        if self.only_with and not contents.has(self.only_with):
+            return
+        empty = {
+            name: self.model._meta.get_field(name).get_default()
+            for choice in contents.as_json()
+            if not contents.has(choice)
+            for name in getattr(self, choice)
+        }
+        columns = ["id", *(one.name for one in self.fields)]
+        computed = {f"bundled_{name}": expression for name, expression in self.computed.items()}
+        read = ["pk", *(f"bundled_{one.name}" if one.name in self.computed else one.attname for one in self.fields)]
+        rows = self.rows(study).order_by(*self.order).annotate(**computed).values_list(*read)
+        for values in rows.iterator(chunk_size=CHUNK):
+            yield {**dict(zip(columns, values, strict=True)), **empty}
+
+
+def _of(model: type[Model], path: str, *conditions: Q, **more: Any) -> Table:
+    manager: Any = model._default_manager
+    everything = manager.of_every_question if hasattr(manager, "of_every_question") else manager.all
+    return Table(model, lambda study: everything().filter(*conditions, **{path: study}), **more)
+
+
+def _present(path: str) -> Q:
+    return Q(**{f"{path}withdrawn_at": None})
+
+
+def _used(model: type[Model], *paths: str, **more: Any) -> Table:
+    """Rows of a table that studies share: those that a study uses, under one of these paths."""
+
+    def rows(study: Study) -> "QuerySet[Any]":
+        by = [model._default_manager.filter(**{path: study}).order_by().values("pk") for path in paths]
+        wanted = Q(pk__in=by[0])
+        for one in by[1:]:
+            wanted |= Q(pk__in=one)
+        return model._default_manager.filter(wanted)
+
+    return Table(model, rows, **more)
+
+
+_ON_PAGE = "display__assignment__hit__batch__study"
+_HIT_RATER = _present("assignment__annotator__")
+_RATER = _present("display__assignment__annotator__")
+# In the order in which they are made: a table comes after those that it points to.
+TABLES = (
+    _of(System, "study", order=("position",)),
+    _of(Instance, "study", order=("position",), left=("source", "gold"), texts=("metadata",)),
+    _of(
+        Generation,
+        "instance__study",
+        order=("instance__position", "system__position", "index"),
+        left=("text",),
+    ),
+    _of(Matchup, "instance__study"),
+    _of(Pair, "matchup__instance__study", left=("key",)),
+    _of(ComparisonTable, "study", texts=("aspects", "rows")),
+    _of(Annotator, "study", _present("")),
+    _of(Batch, "study"),
+    _of(Hit, "batch__study"),
+    _of(HitPair, "hit__batch__study"),
+    _of(ArmDraw, "study", Q(annotator=None) | _present("annotator__")),
+    _of(Assignment, "hit__batch__study", _present("annotator__"), left=("key",), reasons=("return_comment",)),
+    _of(
+        Slot,
+        "batch__study",
+        computed={"assignment": Case(When(assignment__annotator__withdrawn_at=None, then=F("assignment_id")))},
+    ),
+    _of(Display, "assignment__hit__batch__study", _HIT_RATER),
+    _of(Rating, _ON_PAGE, _RATER, reasons=("reason",)),
+    _of(VoteChange, _ON_PAGE, _RATER, reasons=("reason",)),
+    _of(Flag, _ON_PAGE, _RATER, reasons=("comment",)),
+    _of(Consent, "annotator__study", _present("annotator__")),
+    _of(QualificationResult, "annotator__study", _present("annotator__")),
+    _of(SeparabilityRun, "study"),
+    _of(Alignment, "run__study"),
+    _of(Channel, "study", left=("key", "is_open", "options")),
+    Table(Event, lambda study: events_of(study).select_related(None)),
+    _of(ImportRecord, "study"),
+    _used(
+        Endpoint,
+        *("judges__runs__study", "generation_runs__study", "table_checks__table__study"),
+        left=("key_env", "headers", "supports", "tested_at"),
+        same=("name", "base_url", "model"),
+    ),
+    _used(PromptFile, "judges__runs__study", left=("group",), same=("name", "version", "text", "parser")),
+    _used(
+        Judge,
+        "runs__study",
+        same=(
+            *("name", "method", "endpoint", "order", "combine", "repeats", "negated", "task"),
+            *("prompt_file", "family", "params", "seed"),
+        ),
+    ),
+    _of(JudgeRun, "study"),
+    _used(Completion, "judgments__run__study", only_with="completions", same=("cache_key",)),
+    _of(Judgment, "run__study", completions=("rationale",), left=("worker",)),
+    _of(Links, "judgment__run__study", only_with="completions"),
+    _of(TableMaking, "judgment__run__study", only_with="completions"),
+    _of(GenerationRun, "study", left=("by",), texts=("left_out",)),
+    _of(TableCheck, "table__study", texts=("found",)),
+)
+MODELS = frozenset(one.model for one in TABLES)

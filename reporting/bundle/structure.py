@@ -1,0 +1,329 @@
+"""Rows of a bundle → the arrays that findings are computed from, as `findings.reading` makes them from the database. No models.
+
+Votes and judgments come from the readable rows; which pairs stood on which HITs, and whose work counts, from the records.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from analysis.types import BoolArray, FloatArray, IntArray
+from annotation.core.columns import places
+from annotation.questions.questions import Question
+from annotation.studies.gold import gold_verdict
+from annotation.studies.rated_pairs import BAD, GOOD
+from reporting.bundle.layout import BadBundle
+from reporting.bundle.opening import Bundle
+from reporting.core.instance_selection import caveat_rows
+from reporting.findings.inputs import Compared, ComparedSystem, Pairs
+
+Key = tuple[str, int, int]  # of a configuration: data set, A, B
+
+
+def questions_of(bundle: Bundle) -> tuple[Question, ...]:
+    """Return the questions of a bundle's study."""
+    return tuple(Question(**one) for one in bundle.study["questions"])
+
+
+def integers(values: FloatArray) -> IntArray:
+    """Return whole numbers, -1 for missing ones."""
+    return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedRows:
+    """The matchups and pairs of a configuration that findings cover.
+
+    matchup  : (n_instances,) in the order of the instances
+    instance : (all pairs of the study,) the place of the pair's instance here; -1 of those that are not selected
+    of_here  : (all pairs of the study,) whether the pair is of the configuration at all
+    """
+
+    key: Key
+    compared: Compared
+    matchup: IntArray
+    instance: IntArray
+    of_here: BoolArray
+    chance: FloatArray
+    chosen: list[dict[str, Any]]
+
+
+class Structure:
+    """What was compared: systems, instances, pairs, and the HITs that they stood on."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        systems = {row["id"]: row for row in bundle.rows("records/system")}
+        self.systems = {pk: ComparedSystem(row["name"], row["family"]) for pk, row in systems.items()}
+        self._read_instances()
+        self.matchup, instance, self.system_a, self.system_b = integers(
+            bundle.numbers_in("records/matchup", "id", "instance", "system_a", "system_b")
+        )
+        by_key = np.argsort(self.instance_pk)
+        self.instance = by_key[places(self.instance_pk[by_key], instance)]  # of each matchup, its place
+        self.pair, of_matchup, self.index = integers(bundle.numbers_in("records/pair", "id", "matchup", "index"))
+        self.pair_matchup = places(self.matchup, of_matchup)
+        self.length_a, self.length_b = bundle.numbers_in("pairs", "length_a", "length_b")
+        self._check_lengths()
+        self.batches = sorted(bundle.rows("records/batch"), key=lambda row: (row["created_at"], row["id"]))
+        hits = bundle.numbers_in("records/hit", "id", "batch", "matchup", "inclusion_probability")
+        self.hit, self.hit_batch, hit_matchup = map(integers, hits[:3])
+        self.hit_matchup, self.hit_chance = places(self.matchup, hit_matchup), hits[3]
+        on_hits = bundle.numbers_in("records/hitpair", "hit", "pair", "position")
+        order = np.lexsort((on_hits[2], on_hits[0]))
+        self.on_hit, on_pair = (integers(column)[order] for column in on_hits[:2])
+        self.on_pair = places(self.pair, on_pair)  # places, as all that follow
+
+    def _read_instances(self) -> None:
+        self.instance_pk = integers(self.bundle.numbers_in("records/instance", "id"))[0]
+        self.instance_ids: list[str] = []
+        self.datasets: list[str] = []
+        self.gold: list[dict[str, Any] | None] = []
+        self.lengths: dict[tuple[str, str, int], int] = {}
+        for row in self.bundle.rows("instances"):
+            self.instance_ids.append(row["instance_id"])
+            self.datasets.append(row["dataset"])
+            self.gold.append(row["gold"])
+            for system, texts in row["generations"].items():
+                for number, text in enumerate(texts):
+                    if text is not None:
+                        self.lengths[row["instance_id"], system, number] = len(text)
+        if len(self.instance_ids) != len(self.instance_pk):
+            raise BadBundle("instances and records/instance have different numbers of rows")
+
+    def _check_lengths(self) -> None:
+        """Compare the lengths of pairs with the texts, where they are there.
+
+        Raises: BadBundle naming a pair.
+        """
+        if not self.lengths:
+            return
+        for row in self.bundle.rows("pairs"):
+            for side in ("a", "b"):
+                text = (row["instance_id"], row[f"system_{side}"], row[f"generation_{side}_index"])
+                if self.lengths.get(text) != row[f"length_{side}"]:
+                    raise BadBundle(
+                        f"pairs: the length of generation {text[2]} of {text[1]} for {text[0]} is not that of its text"
+                    )
+
+    @cached_property
+    def rated_batches(self) -> IntArray:
+        """Primary keys of the batches for rating."""
+        return np.array([one["id"] for one in self.batches if one["purpose"] == "rating"], dtype=np.int64)
+
+    @cached_property
+    def is_free(self) -> BoolArray:
+        """(n_matchups,) whether a matchup is not only on HITs of qualifications and gold checks."""
+        rated, checks = (np.zeros(len(self.matchup), dtype=bool) for _ in range(2))
+        is_rated = np.isin(self.hit_batch, self.rated_batches)
+        rated[self.hit_matchup[is_rated]] = True
+        checks[self.hit_matchup[~is_rated]] = True
+        return rated | ~checks
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The configuration of each matchup."""
+        named = zip(self.instance.tolist(), self.system_a.tolist(), self.system_b.tolist(), strict=True)
+        return [(self.datasets[instance], a, b) for instance, a, b in named]
+
+    @cached_property
+    def code_of(self) -> dict[Key, int]:
+        """A number for each configuration."""
+        return {key: code for code, key in enumerate(dict.fromkeys(self.keys))}
+
+    @cached_property
+    def key_codes(self) -> IntArray:
+        """(n_matchups,) the number of each matchup's configuration."""
+        return np.array([self.code_of[key] for key in self.keys], dtype=np.int64)
+
+    @cached_property
+    def covered(self) -> list[Key]:
+        """The configurations that findings cover, in their order."""
+        found = {key for key, free in zip(self.keys, self.is_free.tolist(), strict=True) if free}
+        return sorted(found, key=lambda key: (key[0], self.systems[key[1]].name, self.systems[key[2]].name))
+
+    def batches_of(self, key: Key) -> list[dict[str, Any]]:
+        """Return a configuration's batches for rating."""
+        return [
+            one
+            for one in self.batches
+            if one["purpose"] == "rating" and (one["dataset"], one["system_a"], one["system_b"]) == key
+        ]
+
+    @cached_property
+    def selections(self) -> list[SelectedRows]:
+        """The selection of each covered configuration: the pairs on its HITs for rating, without a batch all pairs."""
+        on_rated = np.zeros(len(self.pair), dtype=bool)
+        rated_hits = self.hit[np.isin(self.hit_batch, self.rated_batches)]
+        on_rated[self.on_pair[np.isin(self.on_hit, rated_hits)]] = True
+        return [self._selection(key, on_rated, bool(self.batches_of(key))) for key in self.covered]
+
+    def unplaced(self, keys: Iterable[Key]) -> list[SelectedRows]:
+        """Return the selections of instances that stand on no HIT for rating."""
+        placed = np.zeros(len(self.matchup), dtype=bool)
+        placed[self.hit_matchup[np.isin(self.hit_batch, self.rated_batches)]] = True
+        return [self._selection(key, ~placed[self.pair_matchup], False, ~placed) for key in keys]
+
+    def _selection(self, key: Key, pairs: BoolArray, has_batch: bool, among: BoolArray | None = None) -> SelectedRows:
+        is_of = self.key_codes == self.code_of[key]
+        of_here = is_of[self.pair_matchup]
+        chosen = np.zeros(len(self.matchup), dtype=bool)
+        if has_batch:
+            taken = of_here & pairs
+            chosen[self.pair_matchup[taken]] = True
+        else:
+            chosen = is_of & self.is_free & (True if among is None else among)
+            taken = of_here & chosen[self.pair_matchup]
+        listed = np.flatnonzero(chosen)
+        listed = listed[np.argsort(self.instance[listed], kind="stable")]
+        place = np.full(len(self.matchup), -1)
+        place[listed] = np.arange(len(listed))
+        batches = self.batches_of(key)
+        return SelectedRows(
+            key,
+            Compared(key[0], self.systems[key[1]], self.systems[key[2]]),
+            listed,
+            np.where(taken, place[self.pair_matchup], -1),
+            of_here,
+            self._chances(listed),
+            [row for one in batches for row in caveat_rows(one["name"], one["selection"], self._hits_in(one["id"]))],
+        )
+
+    def _hits_in(self, batch: int) -> int:
+        return int((self.hit_batch == batch).sum())
+
+    def _chances(self, matchups: IntArray) -> FloatArray:
+        rated = np.isin(self.hit_batch, self.rated_batches)
+        known: dict[int, set[float | None]] = {}
+        for matchup, chance in zip(self.hit_matchup[rated].tolist(), self.hit_chance[rated].tolist(), strict=True):
+            known.setdefault(matchup, set()).add(None if np.isnan(chance) else chance)
+        agreed = [known.get(matchup, {None}) for matchup in matchups.tolist()]
+        return np.array([next(iter(one)) if len(one) == 1 else None for one in agreed], dtype=np.float64)
+
+    def pairs_in(self, one: SelectedRows) -> Pairs:
+        """Return what is known of the selected pairs of a configuration."""
+        rows = np.flatnonzero(one.instance >= 0)
+        rows = rows[np.lexsort((self.index[rows], one.instance[rows]))]
+        names = (one.compared.system_a.name, one.compared.system_b.name)
+        gold = [gold_verdict(self.gold[self.instance[matchup]], *names) for matchup in one.matchup.tolist()]
+        of_instance = np.array([np.nan if verdict is None else verdict for verdict in gold], dtype=np.float64)
+        codes = one.instance[rows]
+        return Pairs(codes, self.index[rows], self.length_a[rows], self.length_b[rows], of_instance[codes])
+
+    def expected(self, pair: int) -> int | None:
+        """Return the verdict that the gold names for a pair, by its place."""
+        matchup = int(self.pair_matchup[pair])
+        a, b = (self.systems[int(of[matchup])].name for of in (self.system_a, self.system_b))
+        return gold_verdict(self.gold[self.instance[matchup]], a, b)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """People's assignments, in the order of their primary keys.
+
+    person  : index into `people`
+    reasons : (4, n) why an assignment's answers are left out: check, excluded, not submitted, surplus
+    counts  : whether its answers enter findings
+    """
+
+    key: IntArray
+    hit: IntArray
+    person: IntArray
+    reasons: BoolArray
+    counts: BoolArray
+    purpose: list[str]
+    submitted: BoolArray
+    repeat_of: IntArray
+    codes: tuple[str, ...]
+    scripted: frozenset[str]
+
+
+def read_work(bundle: Bundle, structure: Structure) -> Work:
+    """Read who did which HIT, and what of it counts."""
+    people = sorted(bundle.rows("records/annotator"), key=lambda row: row["id"])
+    rows = sorted(bundle.rows("records/assignment"), key=lambda row: row["id"])
+    place = {row["id"]: number for number, row in enumerate(people)}
+    filled = {row["assignment"] for row in bundle.rows("records/slot")}
+    person = np.array([place[row["annotator"]] for row in rows], dtype=np.int64)
+    is_excluded = np.array([row["excluded"] for row in people], dtype=bool)
+    flags = (
+        np.array(
+            [
+                [row["purpose"] != "rating", row["excluded"], row["state"] != "submitted", row["id"] not in filled]
+                for row in rows
+            ],
+            dtype=bool,
+        )
+        .reshape(-1, 4)
+        .T.copy()
+    )
+    flags[1] |= is_excluded[person]
+    hit = np.array([row["hit"] for row in rows], dtype=np.int64)
+    in_rated = np.isin(structure.hit_batch[places(structure.hit, hit)], structure.rated_batches)
+    return Work(
+        key=np.array([row["id"] for row in rows], dtype=np.int64),
+        hit=hit,
+        person=person,
+        reasons=flags,
+        counts=~flags.any(axis=0) & in_rated,
+        purpose=[row["purpose"] for row in rows],
+        submitted=~flags[2],
+        repeat_of=np.array([row["repeat_of"] or -1 for row in rows], dtype=np.int64),
+        codes=tuple(row["code"] for row in people),
+        scripted=frozenset(row["code"] for row in people if row["kind"] == "scripted"),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RatingRows:
+    """Ratings of all questions and stages: places of assignment and pair, position on the page, and the answers."""
+
+    assignment: IntArray
+    pair: IntArray
+    position: IntArray
+    verdict: FloatArray
+    seconds: FloatArray
+    first_is_a: BoolArray
+    revised: BoolArray
+    question: IntArray
+    strength: FloatArray
+    tie_kind: FloatArray
+
+    def rows(self, question: int, *, revised: bool) -> IntArray:
+        """Return the places of the answers to one question, of one stage."""
+        return np.flatnonzero((self.question == question) & (self.revised == revised))
+
+
+def read_ratings(bundle: Bundle, structure: Structure, work: Work) -> RatingRows:
+    """Read the readable rows of ratings."""
+    questions = questions_of(bundle)
+    codes: dict[str, Callable[[Any], float]] = {
+        "shown_first": {"a": 1.0, "b": 0.0}.__getitem__,
+        "stage": {"first": 0.0, "revised": 1.0}.__getitem__,
+    }
+    if len(questions) > 1:
+        codes["question"] = {one.key: float(one.number) for one in questions}.__getitem__
+    if any(one.tie_kinds for one in questions):
+        codes["tie_kind"] = {"": 0.0, "good": float(GOOD), "bad": float(BAD)}.__getitem__
+    plain = ["assignment", "pair", "position", "rating", "active_seconds"]
+    plain += ["strength"] if any(one.strength for one in questions) else []
+    found = dict(zip([*plain, *codes], bundle.numbers_in("ratings", *plain, **codes), strict=True))
+    n = len(found["rating"])
+    assignment, pair = places(work.key, found["assignment"]), places(structure.pair, found["pair"])
+    if (assignment < 0).any() or (pair < 0).any():
+        raise BadBundle("ratings: a row names an assignment or a pair that is not in records/")
+    return RatingRows(
+        assignment,
+        pair,
+        integers(found["position"]),
+        found["rating"],
+        found["active_seconds"],
+        found["shown_first"] > 0,
+        found["stage"] > 0,
+        integers(found.get("question", np.zeros(n))),
+        found.get("strength", np.full(n, np.nan)),
+        found.get("tie_kind", np.zeros(n)),
+    )

@@ -1,0 +1,343 @@
+"""What findings are computed from, read from a bundle's rows alone: as `findings.reading` reads it from the database. No models."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from analysis.logic import averaged_verdict
+from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, Verdict
+from annotation.core.columns import places, places_of_two
+from annotation.questions.questions import MAIN
+from annotation.studies.rated_pairs import RatedPairs
+from reporting.bundle.opening import Bundle
+from reporting.bundle.structure import (
+    RatingRows,
+    SelectedRows,
+    Structure,
+    integers,
+    questions_of,
+    read_ratings,
+    read_work,
+)
+from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.core.votes import by_position
+from reporting.findings.inputs import Checks, ConfigurationData, Filters, Selected, StudyAlignments, StudyData
+from reporting.findings.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
+
+EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
+STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
+PENDING, PARSED = 0, 1  # places in `STATUSES`
+MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
+
+
+class StudyRows:
+    """The rows of a bundle, read once; `data` makes of them what some filters ask for."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.structure = Structure(bundle)
+        self.work = read_work(bundle, self.structure)
+        self.ratings = read_ratings(bundle, self.structure, self.work)
+
+    def data(self, filters: Filters) -> StudyData:
+        """Return what findings are computed from; of the filters only question and stage are heeded."""
+        structure = self.structure
+        people = [self._people(one, filters) for one in structure.selections]
+        placed = [one for one in structure.selections if structure.batches_of(one.key)]
+        unplaced = {one.key: one for one in structure.unplaced(one.key for one in placed)}
+        judges = self._judges(filters)
+        configurations = tuple(
+            ConfigurationData(
+                configuration=one.compared,
+                selection=Selected(self._instance_ids(one), structure.pairs_in(one)),
+                separability=self._separability(one, filters),
+                people=people[number],
+                judges=tuple(found for judge in judges if (found := judge.on(one, structure)) is not None),
+                chosen=one.chosen,
+                judged_only=(
+                    {judge.name: judge.verdicts_on(unplaced[one.key], structure).outcomes for judge in judges}
+                    if one.key in unplaced
+                    else {}
+                ),
+            )
+            for number, one in enumerate(structure.selections)
+        )
+        return StudyData(
+            slug=self.bundle.study["study"],
+            configurations=configurations,
+            alignments=self._alignments(),
+            scripted=self.work.scripted,
+            checks=self._checks({code for one in people for code in one.rated.raters}),
+            amendments=self.bundle.study["amendments"],
+        )
+
+    def _instance_ids(self, one: SelectedRows) -> tuple[str, ...]:
+        places_of = self.structure.instance[one.matchup].tolist()
+        return tuple(self.structure.instance_ids[place] for place in places_of)
+
+    def _people(self, one: SelectedRows, filters: Filters) -> Rater:
+        """Return people's counted answers: a row for each pair of an answered HIT, in the order of the assignments."""
+        work, given, structure = self.work, self.ratings, self.structure
+        revised = filters.stage != "first"
+        answers = given.rows(filters.question_number, revised=revised)
+        of, pair, chance = self._asked
+        found = places_of_two((given.assignment[answers], given.pair[answers]), (of, pair))
+        is_answered = found >= 0
+        kept = (np.bincount(of[is_answered], minlength=len(work.key)) > 0)[of] & (one.instance[pair] >= 0)
+        if revised:
+            kept &= is_answered
+        of, pair, chance = of[kept], pair[kept], chance[kept]
+        row = np.where(found[kept] >= 0, answers[found[kept]], -1) if len(answers) else np.full(len(of), -1)
+        timed = given.rows(MAIN, revised=revised)
+        at = places_of_two((given.assignment[timed], given.pair[timed]), (of, pair))
+        seconds = np.append(given.seconds[timed], np.nan)[at]
+        persons, person = np.unique(work.person[of], return_inverse=True)
+        codes = [work.codes[number] for number in persons.tolist()]
+        by_code = sorted(range(len(codes)), key=codes.__getitem__)
+        rank = np.empty(len(codes), dtype=np.int64)
+        rank[by_code] = np.arange(len(codes))
+        verdict = _at(given.verdict, row)
+        position = _at(given.position.astype(np.float64), row)
+        zeros = np.zeros(len(of), dtype=np.int64)
+        rated = RatedPairs(
+            Outcomes(one.instance[pair], structure.index[pair], zeros, zeros + 1, verdict, rank[person]),
+            first_is_a=_at(given.first_is_a.astype(np.float64), row) != 0,
+            raters=tuple(codes[place] for place in by_code),
+            chance=chance,
+            seconds=seconds,
+            shown=of * (1.0 + given.position.max(initial=0)) + position,
+            strength=np.full(len(of), np.nan),
+            tie_kind=zeros,
+        )
+        asked = questions_of(self.bundle)[filters.question_number]
+        if asked.strength or asked.tie_kinds:
+            kinds = np.nan_to_num(_at(given.tie_kind, row)).astype(np.int64)  # 0 is "not known"
+            rated = replace(rated, asked=asked, strength=_at(given.strength, row), tie_kind=kinds)
+        positions = Positions(rated.outcomes.instance, by_position(verdict, rated.first_is_a), rated.outcomes.rater)
+        left_out = self._left_out(one, given, answers)
+        return rater(PEOPLE, "person", rated, positions, left_out, drop_incomplete=False)
+
+    @cached_property
+    def _asked(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return a row for each pair of each counted assignment: the assignment, the pair, and the chance of the HIT."""
+        structure, work = self.structure, self.work
+        listed, start, size = np.unique(structure.on_hit, return_index=True, return_counts=True)
+        counted = np.flatnonzero(work.counts)
+        at = places(listed, work.hit[counted])
+        counted, at = counted[at >= 0], at[at >= 0]
+        sizes = size[at]
+        first = np.cumsum(sizes) - sizes
+        place = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
+        of = np.repeat(counted, sizes)
+        return of, structure.on_pair[place], structure.hit_chance[places(structure.hit, work.hit[of])]
+
+    def _left_out(self, one: SelectedRows, given: RatingRows, answers: IntArray) -> dict[str, int]:
+        """Count the answers that don't count, by the first reason; nothing is known here of raters who withdrew."""
+        of = given.assignment[answers]
+        out = ~self.work.counts[of] & self.work.reasons[:, of].any(axis=0) & one.of_here[given.pair[answers]]
+        reasons = self.work.reasons[:, of[out]].argmax(axis=0)
+        counts = np.bincount(reasons, minlength=len(EXCLUSIONS)).tolist()
+        return {"withdrawn": 0, **dict(zip(EXCLUSIONS, counts, strict=True))}
+
+    def _checks(self, codes: set[str]) -> dict[str, Checks]:
+        work, given = self.work, self.ratings
+        counts: Counter[tuple[str, str]] = Counter()
+        main = np.concatenate([given.rows(MAIN, revised=revised) for revised in (False, True)])
+        before: dict[tuple[int, int], set[float]] = {}
+        place_of = {key: place for place, key in enumerate(work.key.tolist())}
+        repeated = {place_of[key] for key in work.repeat_of.tolist() if key in place_of}
+        for row in main.tolist():
+            if (of := int(given.assignment[row])) in repeated:
+                before.setdefault((of, int(given.pair[row])), set()).add(float(given.verdict[row]))
+        for row in given.rows(MAIN, revised=False).tolist():
+            of, pair, verdict = int(given.assignment[row]), int(given.pair[row]), float(given.verdict[row])
+            code = work.codes[work.person[of]]
+            if not work.submitted[of] or code not in codes:
+                continue
+            if work.purpose[of] == "gold":
+                counts[code, "gold_asked"] += 1
+                counts[code, "gold_right"] += verdict == self.structure.expected(pair)
+            elif work.purpose[of] == "repeat":
+                earlier = before.get((place_of[int(work.repeat_of[of])], pair))
+                if earlier is not None:
+                    counts[code, "repeat_asked"] += 1
+                    counts[code, "repeat_same"] += verdict in earlier
+        names = ("gold_asked", "gold_right", "repeat_asked", "repeat_same")
+        found = {code: Checks(*(counts[code, name] for name in names)) for code in codes}
+        return {code: one for code, one in found.items() if one.gold_asked or one.repeat_asked}
+
+    @cached_property
+    def _runs(self) -> list[dict[str, Any]]:
+        """The separability runs, the latest first."""
+        rows = self.bundle.rows("records/separabilityrun")
+        return sorted(rows, key=lambda row: (row["computed_at"], row["id"]), reverse=True)
+
+    @cached_property
+    def _aligned(self) -> FloatArray:
+        """(6, n) run, place of the matchup, separability, and the raw alignments."""
+        found = self.bundle.numbers_in("separability", "run", "matchup", "separability", "self_a", "self_b", "cross")
+        found[1] = places(self.structure.matchup, found[1])
+        return found
+
+    def _separability(self, one: SelectedRows, filters: Filters) -> Separability:
+        runs = [run for run in self._runs if (run["dataset"], run["system_a"], run["system_b"]) == one.key]
+        run = _best(runs)
+        if run is None:
+            return Separability(None, np.full(len(one.matchup), np.nan), None, NOT_COMPUTED)
+        aligned = self._aligned[:, self._aligned[0] == run["id"]]
+        by_matchup = np.argsort(aligned[1])
+        row = places(integers(aligned[1])[by_matchup], one.matchup)
+        values = np.append(aligned[2][by_matchup], np.nan)[row]
+        return separability_of(values, _measured(run), not_computed=int((row < 0).sum()), bins=filters.bins)
+
+    def _alignments(self) -> StudyAlignments | None:
+        """Return the alignments of all configurations by one measure that every one has, if there is one."""
+        by_key = {
+            key: {
+                _measure(run): run
+                for run in reversed(self._runs)
+                if (run["dataset"], run["system_a"], run["system_b"]) == key
+            }
+            for key in self.structure.covered
+        }
+        of_covered = [run for known in by_key.values() for run in known.values()]
+        shared = [
+            run
+            for run in self._runs
+            if any(run["id"] == one["id"] for one in of_covered)
+            and all(_measure(run) in known for known in by_key.values())
+        ]
+        shared.sort(key=lambda run: run["computed_at"], reverse=True)
+        found = _best(shared)
+        if found is None:
+            return None
+        chosen = [known[_measure(found)]["id"] for known in by_key.values()]
+        wanted = np.isin(self._aligned[0], chosen) & self.structure.is_free[integers(self._aligned[1])]
+        aligned = self._aligned[:, wanted]
+        aligned = aligned[:, np.argsort(aligned[1], kind="stable")]
+        rows = tuple(places(integers(aligned[1]), one.matchup) for one in self.structure.selections)
+        first = next(run for run in self._runs if run["id"] == chosen[0])
+        return StudyAlignments(_measured(first), np.stack(aligned[3:], axis=1), rows)
+
+    def _judges(self, filters: Filters) -> list["JudgeRows"]:
+        """Return the judges that were asked the question, by name, each with the latest outcome of each presentation."""
+        settings = {row["id"]: row for row in self.bundle.rows("records/judge")}
+        runs = sorted(self.bundle.rows("records/judgerun"), key=lambda row: (row["created_at"], row["id"]))
+        asked = {run["judge"] for run in runs if filters.question_number in run["questions"]}
+        cells = self._cells
+        rank = {run["id"]: number for number, run in enumerate(runs)}
+        judge_of = {run["id"]: run["judge"] for run in runs}
+        kept = cells[:, cells[6] == filters.question_number]
+        judge = np.array([judge_of[run] for run in integers(kept[0]).tolist()], dtype=np.int64)
+        order = np.array([rank[run] for run in integers(kept[0]).tolist()], dtype=np.int64)
+        found = []
+        for pk in sorted(asked, key=lambda pk: settings[pk]["name"]):
+            mine, when = kept[:, judge == pk], order[judge == pk]
+            by = np.lexsort((when, mine[3] != PENDING, 1 - mine[2], mine[1]))
+            last = np.append(np.diff(mine[1:3, by]).any(axis=0), True)[: len(by)]
+            found.append(JudgeRows(settings[pk], mine[:, by[last]]))
+        return found
+
+    @cached_property
+    def _cells(self) -> FloatArray:
+        """(7, n) run, place of the pair, A first, status, verdict, probability of B, question; the open cells too."""
+        codes = {
+            "order": {"ab": 1.0, "ba": 0.0}.__getitem__,
+            "status": {one: float(place) for place, one in enumerate(STATUSES)}.__getitem__,
+        }
+        numbers = {one.key: float(one.number) for one in questions_of(self.bundle)}
+        columns = ("run", "pair", "verdict", "p_b", "repeat", "negated")
+        asked_of = {"question": numbers.__getitem__} if len(numbers) > 1 else {}
+        asked = self.bundle.numbers_in("judgments", *columns, **codes, **asked_of)
+        if not asked_of:
+            asked = np.append(asked, np.zeros((1, asked.shape[1])), axis=0)
+        records = self.bundle.numbers_in("records/judgment", *columns, **codes, question=float)
+        cells = np.append(asked, records[:, records[7] == PENDING], axis=1)
+        run, pair, verdict, p_b, repeat, negated, first, status, question = cells
+        found = np.stack([run, places(self.structure.pair, pair), first, status, verdict, p_b, question])
+        return found[:, (repeat == 0) & (negated == 0)]
+
+
+class JudgeRows:
+    """A judge's presentations, sorted by pair and then with A first; the latest outcome of each."""
+
+    def __init__(self, settings: Mapping[str, Any], cells: FloatArray) -> None:
+        self.settings = settings
+        self.name = f"judge:{settings['name']}"
+        self.cells = cells
+
+    def on(self, one: SelectedRows, structure: Structure) -> JudgeRater | None:
+        """Return the judge as a rater of a selection; None where it was asked nothing."""
+        here = self._here(one, structure)
+        status = integers(here[3])
+        if not len(status):
+            return None
+        asked = here[:, status != PENDING]
+        counts = np.bincount(status, minlength=len(STATUSES)).tolist()
+        shown = one.instance[integers(asked[1])]
+        positions = Positions(shown, by_position(asked[4], asked[2] > 0))
+        found = rater(self.name, "judge", self.verdicts_on(one, structure), positions, {}, drop_incomplete=False)
+        by_name = dict(zip(STATUSES.values(), counts, strict=True))
+        pending = by_name.pop("pending")
+        return JudgeRater(found, {"asked": asked.shape[1], **by_name, "pending": pending}, self.settings["family"])
+
+    def verdicts_on(self, one: SelectedRows, structure: Structure) -> RatedPairs:
+        """Return one verdict for each pair of a selection; NaN where a presentation lacks one."""
+        here = self._here(one, structure)
+        first = np.append(True, np.diff(here[1]) != 0)[: here.shape[1]]
+        verdict = self._one_each(here, np.flatnonzero(first))
+        pair = integers(here[1][first])
+        n = len(pair)
+        zeros, unknown = np.zeros(n, dtype=np.int64), np.full(n, np.nan)
+        return RatedPairs(
+            Outcomes(one.instance[pair], structure.index[pair], zeros, zeros + 1, verdict, zeros),
+            first_is_a=here[2][first] > 0,
+            raters=(self.name,) if n else (),
+            chance=one.chance[one.instance[pair]],
+            seconds=unknown,
+            shown=unknown,
+            strength=unknown,
+            tie_kind=zeros,
+        )
+
+    def _here(self, one: SelectedRows, structure: Structure) -> FloatArray:
+        pair = integers(self.cells[1])
+        rows = np.flatnonzero(one.instance[pair] >= 0)
+        rows = rows[np.lexsort((structure.index[pair[rows]], one.instance[pair[rows]]))]
+        return self.cells[:, rows]
+
+    def _one_each(self, here: FloatArray, first: IntArray) -> FloatArray:
+        in_both: BoolArray = np.append(np.diff(first), here.shape[1] - first[-1:]) == 2
+        second = np.where(in_both, first + 1, first)
+        both = self.settings["order"] == "both"
+        if both and self.settings["combine"] == "probability":
+            p_b = np.where(here[3] == PARSED, here[5], np.nan)
+            return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
+        one, other = here[4][first], here[4][second]
+        missing = np.isnan(one) | np.isnan(other) | (~in_both if both else False)
+        return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
+
+
+def _at(values: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the values of some rows, NaN for -1."""
+    return np.append(values, np.nan)[rows]
+
+
+def _measure(run: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(run[name] for name in MEASURE)
+
+
+def _measured(run: Mapping[str, Any]) -> Measured:
+    settings = {name: run[name] for name in MEASURE[1:] if run[name] not in (None, "")}
+    return Measured(run["similarity"], settings, run["group"], run["low"], run["high"])
+
+
+def _best(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the run of the similarity computed last: of all generations and cross pairs before samples, then the latest."""
+    alike = [run for run in runs if run["similarity"] == runs[0]["similarity"]]
+    drawn = [run["samples"] is not None or run["cross_pairs"] is not None for run in alike]
+    return min(zip(drawn, range(len(alike)), alike, strict=True))[2] if alike else None

@@ -1,0 +1,101 @@
+"""Writing a folder of files that appears under its name as a whole, or not at all."""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from annotation.core.errors import AnnotationError
+
+LEVEL = 5  # of gzip: a third of the time of the default, files a few per cent larger
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON in one line; times as ISO 8601, money as text."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{value!r} has no place in JSON")
+
+
+class Folder:
+    """The files of a folder that is being written; `files` has what the manifest says of each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.files: dict[str, dict[str, Any]] = {}
+
+    def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write JSON objects, one a line, compressed; the same rows give the same bytes."""
+        count = 0
+        with self._new(name) as file, gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
+            for row in rows:
+                packed.write(as_json(row).encode() + b"\n")
+                count += 1
+        self._list(name, rows=count)
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text."""
+        with self._new(name) as file:
+            file.write(text.encode())
+        self._list(name)
+
+    def write_json(self, name: str, document: Any) -> None:
+        """Write a document."""
+        self.write_text(
+            name, json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1, default=_plain) + "\n"
+        )
+
+    @contextmanager
+    def _new(self, name: str) -> Iterator[BinaryIO]:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _list(self, name: str, **more: Any) -> None:
+        path = self.path / name
+        self.files[name] = {"sha256": sha256_of(path), "bytes": path.stat().st_size, **more}
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Folder]:
+    """Write a folder under another name beside it, which `path` replaces when all is written and on the disk.
+
+    Raises: AnnotationError if something of that name is there, or it can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink() or path.is_file() or (path.is_dir() and any(path.iterdir())):
+            raise AnnotationError(f"{path} is there already; name a folder that isn't")
+        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.partial-"))
+        try:
+            yield Folder(made)
+            made.chmod(0o755)  # mkdtemp makes it private
+            made.replace(path)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise AnnotationError(f"can't write to {path}: {error.strerror}") from None

@@ -1,0 +1,36 @@
+"""`manage.py export_bundle`: a study as a folder of files."""
+
+from pathlib import Path
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.studies.services import find_study
+from reporting.bundle.exporting import export_bundle
+from reporting.bundle.layout import CHOICES, Contents
+
+
+class Command(TandemCommand):
+    help = (
+        "Write a study into a new folder, from which its numbers can be computed again and the study be made elsewhere."
+    )
+
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--out", required=True, type=Path, help="the folder, which must not be there yet"),
+        argument(
+            "--without",
+            nargs="+",
+            default=[],
+            choices=CHOICES,
+            metavar="WHAT",
+            help="leave these out: texts (and completions, which quote them), completions, reasons (of raters)",
+        ),
+    )
+
+    def handle(self, *args: Any, slug: str, out: Path, without: list[str], **options: Any) -> None:
+        study = find_study(slug)
+        manifest = export_bundle(study, out, Contents(**dict.fromkeys(without, False)))
+        size = sum(said["bytes"] for said in manifest["files"].values())
+        self.say(f"{out}: {len(manifest['files'])} files, {size / 2**20:,.1f} MB; its numbers follow from its rows")
+        if count := manifest["withdrawn_raters"]:
+            self.say(f"without the work of raters who have withdrawn ({count})")

@@ -1,0 +1,22 @@
+"""`manage.py import_bundle`: a study made of a bundle."""
+
+from pathlib import Path
+from typing import Any
+
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.members.groups import find_group
+from reporting.bundle.importing import import_bundle
+
+
+class Command(TandemCommand):
+    help = "Make a study of a bundle, with the same findings to the last digit."
+
+    arguments = (
+        argument("folder", type=Path, help="the bundle"),
+        argument("--study", required=True, metavar="SLUG", help="the name of the new study"),
+        argument("--group", default="", metavar="SLUG", help="the group that it belongs to (default: main)"),
+    )
+
+    def handle(self, *args: Any, folder: Path, study: str, group: str, **options: Any) -> None:
+        made = import_bundle(folder, slug=study, group=find_group(group) if group else None)
+        self.say(f"study {made.slug} has been made; its findings are those of {folder}")

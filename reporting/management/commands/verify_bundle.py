@@ -1,0 +1,23 @@
+"""`manage.py verify_bundle`: whether a bundle's numbers follow from its rows."""
+
+from pathlib import Path
+from typing import Any
+
+from annotation.core.version import VERSION
+from annotation.management.commands._base import TandemCommand, argument
+from reporting.bundle.verifying import verify_bundle
+
+
+class Command(TandemCommand):
+    help = "Check a bundle's files, and compute its numbers again from its rows, without the database."
+
+    arguments = (argument("folder", type=Path, help="the bundle"),)
+    requires_migrations_checks = False  # it may stand anywhere, without a database
+
+    def handle(self, *args: Any, folder: Path, **options: Any) -> None:
+        bundle = verify_bundle(folder)
+        made = bundle.manifest.get("software_version")
+        by = "" if made == VERSION else f" (written by version {made}, computed again by {VERSION})"
+        self.say(
+            f"{folder}: {len(bundle.manifest['files'])} files as they were written; all numbers follow from the rows{by}"
+        )
