@@ -131,7 +131,7 @@ def read_votes(
         seconds=seconds,
         shown=of * (1 + np.max(values[3], initial=0, where=~np.isnan(values[3]))) + values[3],
         strength=values[4] if whole else np.full(len(of), np.nan),
-        tie_kind=values[5] if whole else np.zeros(len(of)),
+        tie_kind=np.where(answer >= 0, values[5], 0.0) if whole else np.zeros(len(of)),
         left_out=pair[out],
         reason=given.reasons[:, row[out]].argmax(axis=0),
     )

@@ -1,9 +1,10 @@
 """Rows → arrays: judges' verdicts in the shape of people's; and rows for exports."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -243,8 +244,6 @@ def cells_of(run: JudgeRun, *, question: int = MAIN) -> RunCells:
 # The columns of an exported row that are read from the database unchanged.
 FIELDS = {
     "id": "pk",
-    "run": "run_id",  # this and the pair's primary key are no columns of an export
-    "pair": "pair_id",
     "study": "run__study__slug",
     "batch": "run__batch__name",
     "instance_id": "pair__matchup__instance__instance_id",
@@ -284,14 +283,20 @@ NOT_OF_JUDGES = {
 }
 
 
-def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
+RECORDS = {"run": "run_id", "pair": "pair_id"}  # primary keys, for rows that name their records
+
+
+def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[dict[str, Any]]:
     """Yield every presentation that was asked, in a stable order; unknown values are `None`.
 
     `question` is the key of the question, where the study asks several; else it is left out.
     Repeats and negated questions are separate rows; findings use repeat 0 of the plain question. `reason` says why there
     is no verdict. Tokens and milliseconds are summed over the completions behind a row, which rows may share. `cost` was
     paid for this row alone: the column sums to the total cost.
+
+    more : `RECORDS`, or nothing
     """
+    fields = {**FIELDS, **more}
     asked = named_questions(study)
     stored = (
         Judgment.objects.of_every_question()
@@ -302,11 +307,11 @@ def judgment_rows(study: Study) -> Iterator[dict[str, Any]]:
             *("pair__matchup__system_a__position", "pair__matchup__system_b__position"),
             *("pair__index", "order", "repeat", "negated", "question"),
         )
-        .values_list(*FIELDS.values())
+        .values_list(*fields.values())
         .iterator(chunk_size=EXPORT_CHUNK)
     )
     while chunk := list(islice(stored, EXPORT_CHUNK)):
-        found = [dict(zip(FIELDS, values, strict=True)) for values in chunk]
+        found = [dict(zip(fields, values, strict=True)) for values in chunk]
         spent = _spent([row["id"] for row in found])
         for row in found:
             number = row.pop("question")

@@ -31,8 +31,8 @@ from reporting.bundle.records import TABLES
 from reporting.bundle.rows import READABLE
 from reporting.bundle.verifying import check_numbers
 from reporting.bundle.writing import Folder, new_folder
-from reporting.findings.inputs import Filters, StudyData
-from reporting.findings.reading import read_study
+from reporting.findings.data.inputs import Filters, StudyData
+from reporting.findings.data.reading import read_study
 
 NOT_SETTINGS = frozenset({"id", "key", "group", "slug"})
 EVERYTHING = Contents()
@@ -113,7 +113,7 @@ def _manifest(study: Study, made: Folder, contents: Contents) -> dict[str, Any]:
             "batches": dict(study.batches.values_list("name", "seed")),
             "judges": dict(_judges(study).values_list("name", "seed")),
         },
-        "files": made.files,
+        "files": dict(made.files),
     }
 
 

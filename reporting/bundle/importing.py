@@ -3,7 +3,6 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES, Table
 from reporting.bundle.verifying import refuse_differences, verify_bundle
 from reporting.bundle.writing import sha256_of
-from reporting.findings.reading import read_study
+from reporting.findings.data.reading import read_study
 
 CHUNK = 1000
 Row = dict[str, Any]
@@ -115,35 +114,28 @@ class Made:
         """
         keys = self.keys[table.model] = Keys()
         readers = {field.name: self._reader(table, field) for field in self._fields(table)}
-        ties = [field for field in table.fields if isinstance(field, ForeignKey) and field.related_model is table.model]
-        later: list[tuple[int, str, Any]] = []
         number = 0
-        while chunk := list(islice(rows, CHUNK)):
+        for chunk in _chunks(table, rows):
             old, new = [], []
             for row in chunk:
                 number += 1
                 try:
                     values = {name: read(row[name]) for name, read in readers.items()}
                     old.append(int(row["id"]))
-                    later += [
-                        (old[-1], field.attname, row[field.name]) for field in ties if row[field.name] is not None
-                    ]
                 except (KeyError, TypeError, ValueError) as error:
                     raise BadBundle(f"{row_file(table.name)}: row {number}: {error!r}") from None
                 new.append(self._made(table, values))
             self._insert(table, new)
             keys.add(old, [one.pk for one in new])
-        for pk, attname, target in later:
-            table.model._base_manager.filter(pk=keys[pk]).update(**{attname: keys[target]})
 
     def _fields(self, table: Table) -> list["Field[Any, Any]"]:
-        restored = [table.model._meta.get_field(name) for name in RESTORED.get(table.model, ())]
-        return [*(field for field in table.fields if field.related_model is not table.model), *restored]  # type: ignore[list-item]
+        names = RESTORED.get(table.model, ())
+        return [*table.fields, *(field for field in table.model._meta.concrete_fields if field.name in names)]
 
     def _reader(self, table: Table, field: "Field[Any, Any]") -> Callable[[Any], Any]:
         where = row_file(table.name)
         if isinstance(field, ForeignKey):
-            known = self.keys[field.related_model]  # type: ignore[index]
+            known = self.keys[field.related_model]
             return lambda value: None if value is None and field.null else known[value]
         return lambda value: _cleaned(field, value, where)
 
@@ -191,6 +183,19 @@ class Made:
                 table.model._base_manager.bulk_create(fresh, batch_size=CHUNK)
         except (DatabaseError, ValueError) as error:
             raise BadBundle(f"{row_file(table.name)}: the rows can't be stored: {error}") from None
+
+
+def _chunks(table: Table, rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Yield rows some at a time: before one that points to another of its table, all that came before it."""
+    ties = [field.name for field in table.fields if field.related_model is table.model]
+    chunk: list[Row] = []
+    for row in rows:
+        if len(chunk) == CHUNK or (chunk and any(row.get(name) is not None for name in ties)):
+            yield chunk
+            chunk = []
+        chunk.append(row)
+    if chunk:
+        yield chunk
 
 
 # What stands in readable rows instead of a table's records.

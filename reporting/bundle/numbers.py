@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.questions.questions import MAIN, Question
 from reporting.findings.computing import compute_findings
-from reporting.findings.inputs import Filters, StudyData
+from reporting.findings.data.inputs import Filters, StudyData
 
 REVISED = "revised"
 OTHERS = "others"

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,6 +58,16 @@ class Bundle:
         Raises: BadBundle naming the line that is no JSON object.
         """
         file = row_file(name)
+        for number, line in enumerate(self._lines(file), start=1):
+            try:
+                row = read_value(line.decode())
+            except ValueError as error:
+                raise BadBundle(f"{file}: line {number} is not valid: {error}") from None
+            if not isinstance(row, dict):
+                raise BadBundle(f"{file}: line {number} is no JSON object")
+            yield row
+
+    def _lines(self, file: str) -> Iterator[bytes]:
         number = 0
         try:
             with gzip.open(self._path(file), "rb") as lines:
@@ -64,14 +75,9 @@ class Bundle:
                     number += 1
                     if len(line) > LONGEST_LINE:
                         raise BadBundle(f"{file}: line {number} is longer than {LONGEST_LINE // 2**20} MB")
-                    row = read_value(line.decode())
-                    if not isinstance(row, dict):
-                        raise BadBundle(f"{file}: line {number} is no JSON object")
-                    yield row
+                    yield line
         except (OSError, EOFError, zlib.error) as error:
             raise BadBundle(f"{file} can't be unpacked: {error}") from None
-        except ValueError as error:
-            raise BadBundle(f"{file}: line {number} is not valid: {error}") from None
         if number != self.manifest["files"][file].get("rows"):
             raise BadBundle(f"{file} has {number} rows, not as many as {MANIFEST} says")
 
@@ -92,7 +98,7 @@ class Bundle:
         return np.array(found, dtype=np.float64).reshape(-1, len(columns) + len(codes)).T.copy()
 
     def check_files(self, progress: Progress = silent) -> None:
-        """Compare every file with the manifest.
+        """Compare every file with the manifest: its bytes, and how many rows it has.
 
         Raises: BadBundle for a changed, missing, or further file.
         """
@@ -100,6 +106,8 @@ class Bundle:
         for done, (name, said) in enumerate(listed.items(), start=1):
             if sha256_of(self._path(name)) != said.get("sha256"):
                 raise BadBundle(f"{name} has been changed: its SHA-256 is not that of {MANIFEST}")
+            if "rows" in said:
+                deque(self._lines(name), maxlen=0)  # which counts them
             progress(done, len(listed))
         there = {
             path.relative_to(self.folder).as_posix()

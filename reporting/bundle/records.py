@@ -52,6 +52,7 @@ from judging.models import (
 from reporting.bundle.layout import RECORDS, Contents
 
 CHUNK = 2000
+COMPLETIONS = "completions"
 Links = Judgment.completions.through
 Rows = Callable[[Study], "QuerySet[Any]"]
 
@@ -82,8 +83,8 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The name of its rows in the bundle."""
-        return f"{RECORDS}/{self.model._meta.model_name}"
+        """The name of its rows in the bundle; a completion's record is readable itself."""
+        return COMPLETIONS if self.model is Completion else f"{RECORDS}/{self.model._meta.model_name}"
 
     @cached_property
     def fields(self) -> tuple["Field[Any, Any]", ...]:
@@ -99,12 +100,15 @@ class Table:
         """Tell whether a foreign key points to a table of the bundle; the study itself is understood."""
         return not isinstance(one, ForeignKey) or one.related_model in MODELS
 
+    def _empty(self, name: str) -> Any:
+        return next(one for one in self.fields if one.name == name).get_default()
+
     def written(self, study: Study, contents: Contents) -> Iterator[dict[str, Any]]:
         """Yield the rows of a study, each with its primary key as `id`."""
         if self.only_with and not contents.has(self.only_with):
             return
         empty = {
-            name: self.model._meta.get_field(name).get_default()
+            name: self._empty(name)
             for choice in contents.as_json()
             if not contents.has(choice)
             for name in getattr(self, choice)

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models.functions import Length
 
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Pair, Study
-from judging.outcomes.judgments import judgment_rows
+from judging.outcomes.judgments import RECORDS, judgment_rows
 from reporting.bundle.layout import Contents
 from reporting.exports.rows import RATING_IDS, flag_rows, history_rows, rating_columns, rating_rows
 
@@ -121,7 +121,7 @@ def _history(study: Study, contents: Contents) -> Iterator[Row]:
 
 
 def _judgments(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(judgment_rows(study), contents)
+    return _emptied(judgment_rows(study, RECORDS), contents)
 
 
 def _flags(study: Study, contents: Contents) -> Iterator[Row]:

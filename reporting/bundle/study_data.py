@@ -1,4 +1,8 @@
-"""What findings are computed from, read from a bundle's rows alone: as `findings.reading` reads it from the database. No models."""
+"""What findings are computed from, read from a bundle's rows alone: as `findings.data.reading` reads it from the database.
+
+Votes and judgments come from the readable rows; which pairs stood on which HITs, and whose work counts, from the records.
+No models.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,29 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from analysis.logic import averaged_verdict
-from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, Verdict
+from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.columns import places, places_of_two
 from annotation.questions.questions import MAIN
 from annotation.studies.rated_pairs import RatedPairs
+from reporting.bundle.judge_rows import PENDING, STATUSES, JudgeRows
 from reporting.bundle.opening import Bundle
-from reporting.bundle.structure import (
-    RatingRows,
-    SelectedRows,
-    Structure,
-    integers,
-    questions_of,
-    read_ratings,
-    read_work,
-)
-from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.bundle.people_rows import RatingRows, read_ratings, read_work
+from reporting.bundle.structure import SelectedRows, Structure, integers, questions_of
+from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.votes import by_position
-from reporting.findings.inputs import Checks, ConfigurationData, Filters, Selected, StudyAlignments, StudyData
-from reporting.findings.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
+from reporting.findings.data.inputs import Checks, ConfigurationData, Filters, Selected, StudyAlignments, StudyData
+from reporting.findings.data.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
 
 EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
-STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
-PENDING, PARSED = 0, 1  # places in `STATUSES`
 MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
 
 
@@ -221,9 +216,9 @@ class StudyRows:
         aligned = aligned[:, np.argsort(aligned[1], kind="stable")]
         rows = tuple(places(integers(aligned[1]), one.matchup) for one in self.structure.selections)
         first = next(run for run in self._runs if run["id"] == chosen[0])
-        return StudyAlignments(_measured(first), np.stack(aligned[3:], axis=1), rows)
+        return StudyAlignments(_measured(first), np.ascontiguousarray(aligned[3:].T), rows)
 
-    def _judges(self, filters: Filters) -> list["JudgeRows"]:
+    def _judges(self, filters: Filters) -> list[JudgeRows]:
         """Return the judges that were asked the question, by name, each with the latest outcome of each presentation."""
         settings = {row["id"]: row for row in self.bundle.rows("records/judge")}
         runs = sorted(self.bundle.rows("records/judgerun"), key=lambda row: (row["created_at"], row["id"]))
@@ -260,66 +255,6 @@ class StudyRows:
         run, pair, verdict, p_b, repeat, negated, first, status, question = cells
         found = np.stack([run, places(self.structure.pair, pair), first, status, verdict, p_b, question])
         return found[:, (repeat == 0) & (negated == 0)]
-
-
-class JudgeRows:
-    """A judge's presentations, sorted by pair and then with A first; the latest outcome of each."""
-
-    def __init__(self, settings: Mapping[str, Any], cells: FloatArray) -> None:
-        self.settings = settings
-        self.name = f"judge:{settings['name']}"
-        self.cells = cells
-
-    def on(self, one: SelectedRows, structure: Structure) -> JudgeRater | None:
-        """Return the judge as a rater of a selection; None where it was asked nothing."""
-        here = self._here(one, structure)
-        status = integers(here[3])
-        if not len(status):
-            return None
-        asked = here[:, status != PENDING]
-        counts = np.bincount(status, minlength=len(STATUSES)).tolist()
-        shown = one.instance[integers(asked[1])]
-        positions = Positions(shown, by_position(asked[4], asked[2] > 0))
-        found = rater(self.name, "judge", self.verdicts_on(one, structure), positions, {}, drop_incomplete=False)
-        by_name = dict(zip(STATUSES.values(), counts, strict=True))
-        pending = by_name.pop("pending")
-        return JudgeRater(found, {"asked": asked.shape[1], **by_name, "pending": pending}, self.settings["family"])
-
-    def verdicts_on(self, one: SelectedRows, structure: Structure) -> RatedPairs:
-        """Return one verdict for each pair of a selection; NaN where a presentation lacks one."""
-        here = self._here(one, structure)
-        first = np.append(True, np.diff(here[1]) != 0)[: here.shape[1]]
-        verdict = self._one_each(here, np.flatnonzero(first))
-        pair = integers(here[1][first])
-        n = len(pair)
-        zeros, unknown = np.zeros(n, dtype=np.int64), np.full(n, np.nan)
-        return RatedPairs(
-            Outcomes(one.instance[pair], structure.index[pair], zeros, zeros + 1, verdict, zeros),
-            first_is_a=here[2][first] > 0,
-            raters=(self.name,) if n else (),
-            chance=one.chance[one.instance[pair]],
-            seconds=unknown,
-            shown=unknown,
-            strength=unknown,
-            tie_kind=zeros,
-        )
-
-    def _here(self, one: SelectedRows, structure: Structure) -> FloatArray:
-        pair = integers(self.cells[1])
-        rows = np.flatnonzero(one.instance[pair] >= 0)
-        rows = rows[np.lexsort((structure.index[pair[rows]], one.instance[pair[rows]]))]
-        return self.cells[:, rows]
-
-    def _one_each(self, here: FloatArray, first: IntArray) -> FloatArray:
-        in_both: BoolArray = np.append(np.diff(first), here.shape[1] - first[-1:]) == 2
-        second = np.where(in_both, first + 1, first)
-        both = self.settings["order"] == "both"
-        if both and self.settings["combine"] == "probability":
-            p_b = np.where(here[3] == PARSED, here[5], np.nan)
-            return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
-        one, other = here[4][first], here[4][second]
-        missing = np.isnan(one) | np.isnan(other) | (~in_both if both else False)
-        return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
 
 
 def _at(values: FloatArray, rows: IntArray) -> FloatArray:

@@ -8,7 +8,8 @@ from typing import Any
 from reporting.bundle.layout import NUMBERS, BadBundle, Progress, silent
 from reporting.bundle.numbers import OTHERS, all_numbers
 from reporting.bundle.opening import Bundle, open_bundle
-from reporting.bundle.study_data import StudyRows, questions_of
+from reporting.bundle.structure import questions_of
+from reporting.bundle.study_data import StudyRows
 
 MOST_LISTED = 20
 MISSING = object()

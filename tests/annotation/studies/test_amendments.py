@@ -241,7 +241,7 @@ def test_results_list_what_changed_how_they_came_about(begun: Study) -> None:
     assert len(told[0]) < 400
     assert told[1] == "batch batch; hits: 4; raters_per_hit: 2 → 3"
     assert told[2] == f"rater {rater.code}"
-    assert told[3].startswith(f"rater {rater.code}; assignment ")
+    assert told[3].startswith(f"rater {rater.code}; HIT ")
     text = as_text(findings(begun))
     assert "changed after rating had begun" in text
     assert "\x1b" not in text

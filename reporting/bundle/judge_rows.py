@@ -1,0 +1,76 @@
+"""A judge's verdicts in a bundle, by the rules of `judging.outcomes.judgments`. No models."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from analysis.logic import averaged_verdict
+from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, Verdict
+from annotation.studies.rated_pairs import RatedPairs
+from reporting.bundle.structure import SelectedRows, Structure, integers
+from reporting.core.raters import JudgeRater, Positions, rater
+from reporting.core.votes import by_position
+
+STATUSES = {"pending": "pending", "parsed": "parsed", "unparsed": "unparsed", "refused": "refused", "error": "errors"}
+PENDING, PARSED = 0, 1  # places in `STATUSES`
+
+
+class JudgeRows:
+    """A judge's presentations, sorted by pair and then with A first; the latest outcome of each."""
+
+    def __init__(self, settings: Mapping[str, Any], cells: FloatArray) -> None:
+        self.settings = settings
+        self.name = f"judge:{settings['name']}"
+        self.cells = cells
+
+    def on(self, one: SelectedRows, structure: Structure) -> JudgeRater | None:
+        """Return the judge as a rater of a selection; None where it was asked nothing."""
+        here = self._here(one, structure)
+        status = integers(here[3])
+        if not len(status):
+            return None
+        asked = here[:, status != PENDING]
+        counts = np.bincount(status, minlength=len(STATUSES)).tolist()
+        shown = one.instance[integers(asked[1])]
+        positions = Positions(shown, by_position(asked[4], asked[2] > 0))
+        found = rater(self.name, "judge", self.verdicts_on(one, structure), positions, {}, drop_incomplete=False)
+        by_name = dict(zip(STATUSES.values(), counts, strict=True))
+        pending = by_name.pop("pending")
+        return JudgeRater(found, {"asked": asked.shape[1], **by_name, "pending": pending}, self.settings["family"])
+
+    def verdicts_on(self, one: SelectedRows, structure: Structure) -> RatedPairs:
+        """Return one verdict for each pair of a selection; NaN where a presentation lacks one."""
+        here = self._here(one, structure)
+        first = np.append(True, np.diff(here[1]) != 0)[: here.shape[1]]
+        verdict = self._one_each(here, np.flatnonzero(first))
+        pair = integers(here[1][first])
+        n = len(pair)
+        zeros, unknown = np.zeros(n, dtype=np.int64), np.full(n, np.nan)
+        return RatedPairs(
+            Outcomes(one.instance[pair], structure.index[pair], zeros, zeros + 1, verdict, zeros),
+            first_is_a=here[2][first] > 0,
+            raters=(self.name,) if n else (),
+            chance=one.chance[one.instance[pair]],
+            seconds=unknown,
+            shown=unknown,
+            strength=unknown,
+            tie_kind=zeros,
+        )
+
+    def _here(self, one: SelectedRows, structure: Structure) -> FloatArray:
+        pair = integers(self.cells[1])
+        rows = np.flatnonzero(one.instance[pair] >= 0)
+        rows = rows[np.lexsort((structure.index[pair[rows]], one.instance[pair[rows]]))]
+        return self.cells[:, rows]
+
+    def _one_each(self, here: FloatArray, first: IntArray) -> FloatArray:
+        in_both: BoolArray = np.append(np.diff(first), here.shape[1] - first[-1:]) == 2
+        second = np.where(in_both, first + 1, first)
+        both = self.settings["order"] == "both"
+        if both and self.settings["combine"] == "probability":
+            p_b = np.where(here[3] == PARSED, here[5], np.nan)
+            return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
+        one, other = here[4][first], here[4][second]
+        missing = np.isnan(one) | np.isnan(other) | (~in_both if both else False)
+        return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))

@@ -1,0 +1,176 @@
+"""A study with something of everything that findings depend on, and its bundle."""
+
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Annotator, Assignment, Batch, Instance, Rating, Study
+from annotation.questions.questions import Answer
+from annotation.studies.log import log
+from judging.models import Completion, Judge, JudgeRun, Judgment
+from reporting.bundle.exporting import export_bundle
+from tests.factories import ask_more, criterion
+from tests.reporting.builders import (
+    Built,
+    answer_too,
+    build_batch,
+    build_configuration,
+    build_study,
+    judge,
+    rate,
+    separate,
+)
+
+PEOPLE = ("ann", "bob", "cem", "dia")
+
+
+def build_varied(slug: str = "varied") -> Study:
+    """Make it from one seed: three systems, gaps, checks, exclusions, withdrawals, judges of every kind."""
+    draw = Random(7)
+    study = build_study(slug)
+    ask_more(study, criterion("fluency", strength=True, tie_kinds=True))
+    study.protocol, study.arms = "two-stage", ["none"]
+    study.save()
+    first = build_configuration(study, instances=9, pairs=3)
+    other = build_configuration(study, instances=6, pairs=3, dataset="talk", systems=("third", "first-system"))
+    loose = build_configuration(study, instances=4, pairs=2, dataset="loose", systems=("second-system", "third"))
+    Batch.objects.filter(pk=loose.batch.pk).delete()
+    for built in (first, other):
+        _rate(built, draw)
+        _check(built)
+        runs = [[None if draw.random() < 0.1 else round(draw.random(), 3) for _ in built.matchups] for _ in range(2)]
+        for values, measure in zip(runs, ({}, {"samples": 2, "seed": 3}), strict=True):
+            raw = [(draw.random(), None if one is None else draw.random(), draw.random()) for one in values]
+            separate(built, raw, values, **measure)
+    _judged([first, other, loose], draw)
+    Instance.objects.filter(study=study, position__in=[0, 2, 10]).update(
+        gold={"better": "first-system", "why": "clear"}
+    )
+    Batch.objects.filter(pk=first.batch.pk).update(
+        selection={
+            "spec": "top",
+            "asked": {"spec": "top:9"},
+            "similarity": "rouge1",
+            "pool": 20,
+            "extensions": [{"asked": {"spec": "ids"}, "hits": 2, "pool": 20}],
+        }
+    )
+    first.batch.hits.update(inclusion_probability=0.25)
+    first.batch.hits.filter(position=1).update(inclusion_probability=None)
+    log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
+    return study
+
+
+def _rate(built: Built, draw: Random) -> None:
+    """Let people rate: some leave pairs out, return HITs, are surplus or excluded; one has withdrawn, one is a program."""
+    for place in range(len(built.matchups) - 1):
+        for code in (*PEOPLE, "program", "gone", "out"):
+            if draw.random() < 0.3:
+                continue
+            verdicts = [draw.choice([-1, 0, 1, None]) for _ in built.pairs[place]]
+            made = rate(
+                built,
+                place,
+                code,
+                verdicts,
+                a_is_left=[draw.random() < 0.5 for _ in verdicts],
+                kind="scripted" if code == "program" else "imported",
+                state=draw.choice(["submitted"] * 6 + ["returned"]),
+                fills_slot=draw.random() < 0.9,
+                active_seconds=round(draw.random() * 60, 2),
+                reason="as I see it",
+            )
+            kinds = [
+                Answer(0, tie_kind="good"),
+                Answer(0, tie_kind="bad"),
+                Answer(-1, 2),
+                Answer(1, 1),
+                Answer(1),
+                None,
+            ]
+            answer_too(made, [draw.choice(kinds) for _ in verdicts])
+            for display in made.displays.all()[:2]:
+                Rating.objects.create(display=display, stage="revised", verdict=draw.choice([-1, 0, 1]), arm="none")
+    Annotator.objects.filter(study=built.study, code="gone").update(withdrawn_at=timezone.now())
+    Annotator.objects.filter(study=built.study, code="out").update(excluded=True, exclusion_reason="by hand")
+    Assignment.objects.filter(pk=Assignment.objects.filter(annotator__code="ann").earliest("pk").pk).update(
+        excluded=True
+    )
+
+
+def _check(built: Built) -> None:
+    """Give two people hidden checks: a gold HIT, and the repeat of one."""
+    gold = build_batch(
+        built.study,
+        built.dataset,
+        built.system_a,
+        built.system_b,
+        built.matchups[-1:],
+        built.pairs[-1:],
+        name=f"{built.dataset}-gold",
+    )
+    Batch.objects.filter(pk=gold.batch.pk).update(purpose="gold")
+    Instance.objects.filter(matchups=built.matchups[-1]).update(
+        gold={"scores": {"first-system": 1, "second-system": 0}}
+    )
+    for code in PEOPLE[:2]:
+        made = rate(gold, 0, code, [-1, 1, None], fills_slot=False)
+        Assignment.objects.filter(pk=made.pk).update(purpose="gold")
+        earlier = Assignment.objects.filter(annotator__code=code, hit__batch=built.batch, state="submitted").first()
+        assert earlier is not None
+        again = Assignment.objects.create(
+            hit=earlier.hit,
+            annotator=earlier.annotator,
+            attempt=2,
+            purpose="repeat",
+            repeat_of=earlier,
+            state="submitted",
+        )
+        for display in earlier.displays.all():
+            shown = again.displays.create(pair=display.pair, position=display.position, a_is_left=not display.a_is_left)
+            Rating.objects.create(display=shown, verdict=1)
+
+
+def _judged(everything: list[Built], draw: Random) -> None:
+    answers: list[int | str] = [-1, -1, 0, 1, "unparsed", "refused", "error", "pending"]
+    for name, order in (("plain", "random"), ("twice", "both"), ("likely", "both")):
+        for built in everything:
+            cells = [
+                (place, pair, shown, draw.choice(answers))
+                for place, pairs in enumerate(built.pairs)
+                for pair in range(len(pairs))
+                for shown in (("ab", "ba") if order == "both" else (draw.choice(["ab", "ba"]),))
+                if draw.random() < 0.9
+            ]
+            run = judge(built, name, cells, order=order)
+    Judge.objects.filter(name="likely").update(combine="probability", family="third")
+    for cell in Judgment.objects.of_every_question().filter(run__judge__name="likely", status="parsed"):
+        Judgment.objects.of_every_question().filter(pk=cell.pk).update(p_b=draw.random(), rationale="since B says more")
+    later = JudgeRun.objects.create(
+        study=run.study,
+        judge=Judge.objects.get(name="plain"),
+        filter_key="x",
+        questions=[0, 1],
+        created_at=timezone.now() + timedelta(minutes=1),
+    )
+    for pair in everything[0].pairs[0]:
+        for question in (0, 1):
+            cell = Judgment.objects.create(
+                run=later, pair=pair, order="ab", question=question, status="parsed", verdict=draw.choice([-1, 1])
+            )
+    cell.completions.add(Completion.objects.create(base_url="https://m.example", request={"q": 1}, text="[[A]]"))
+
+
+@pytest.fixture(scope="module")
+def varied(module_rows: None) -> Study:
+    return build_varied()
+
+
+@pytest.fixture(scope="module")
+def bundle(varied: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles") / "varied"
+    export_bundle(varied, folder)
+    return folder

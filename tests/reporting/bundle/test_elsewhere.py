@@ -1,0 +1,48 @@
+"""A bundle on another server."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Assignment, Batch, Channel, Display, Event, Hit, Rating, Slot, VoteChange
+from judging.models import Completion, Endpoint, Judge
+from reporting.bundle.exporting import export_bundle
+from reporting.bundle.importing import import_bundle
+from reporting.exports.rows import flag_rows, history_rows, rating_rows
+from tests.reporting.bundle.test_importing import without
+from tests.whole_study import build_whole_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+def test_everything_comes_back_on_another_server(tmp_path: Path) -> None:
+    whole = build_whole_study("acme")
+    first = export_bundle(whole.study, tmp_path / "first")
+    rows = {kind.__name__: without(kind(whole.study)) for kind in (rating_rows, history_rows, flag_rows)}
+    whole.study.judge_runs.all().delete()
+    for model in (Event, Rating, VoteChange, Slot, Display, Assignment, Hit, Batch):
+        manager: Any = model._base_manager
+        manager.all().delete()
+    whole.study.delete()
+    for shared in (Judge, Completion, Endpoint):
+        shared._base_manager.all().delete()
+
+    made = import_bundle(tmp_path / "first", slug="acme-study")
+
+    again = export_bundle(made, tmp_path / "again")
+    counts = [{name: said.get("rows") for name, said in one["files"].items()} for one in (first, again)]
+    counts[0]["records/importrecord.jsonl.gz"] += 1  # of the bundle
+    assert counts[0] == counts[1]
+    for kind in (rating_rows, history_rows, flag_rows):
+        assert without(kind(made)) == rows[kind.__name__] != []
+    assert json.loads((tmp_path / "first" / "numbers.json").read_text()) == json.loads(
+        (tmp_path / "again" / "numbers.json").read_text()
+    )
+    assert not Channel.objects.filter(is_open=True).exists()
+    assert list(Endpoint.objects.values_list("key_env", "headers")) == [("", {})]
+    for name in ("instances", "pairs", "tables", "raters", "completions"):
+        pairs = [(tmp_path / folder / f"{name}.jsonl.gz") for folder in ("first", "again")]
+        if name in ("instances", "tables", "raters"):
+            assert pairs[0].read_bytes() == pairs[1].read_bytes(), name

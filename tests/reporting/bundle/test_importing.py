@@ -1,0 +1,147 @@
+"""A study made of a bundle is the same study; or there is none."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.core.errors import AnnotationError
+from annotation.models import Assignment, Hit, Study
+from annotation.studies.log import shown_with_results
+from judging.models import Judge, JudgeRun, Judgment
+from judging.outcomes.judgments import judgment_rows
+from reporting.bundle.exporting import export_bundle
+from reporting.bundle.importing import import_bundle
+from reporting.bundle.layout import BadBundle, Contents
+from reporting.bundle.records import TABLES
+from reporting.exports.rows import rating_rows
+from reporting.findings.study_findings import findings
+from tests.reporting.bundle.test_verifying import in_row, rewrite
+from tests.whole_study import build_whole_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+
+
+def without(rows: Any, *names: str) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name not in names} for row in rows]
+
+
+def shown(study: Study) -> str:
+    found = {**findings(study), "study": ""}
+    for one in found["configurations"]:
+        one["raters"][0]["exclusions"].pop("withdrawn")
+    return json.dumps(found, sort_keys=True)
+
+
+def test_the_study_is_the_same_beside_itself(varied: Study, bundle: Path, capsys: Any) -> None:
+    call_command("import_bundle", str(bundle), "--study", "copy")
+    assert "study copy has been made" in capsys.readouterr().out
+    copy = Study.objects.get(slug="copy")
+
+    assert shown(copy) == shown(varied)
+    assert without(rating_rows(copy), "study") == without(rating_rows(varied), "study")
+    named = ("study", "id", "run", "pair")
+    assert without(judgment_rows(copy), *named) == without(judgment_rows(varied), *named)
+    assert shown_with_results(copy) == shown_with_results(varied) != []
+    assert copy.questions == varied.questions
+    assert copy.consent_version == varied.consent_version
+    assert copy.judge_runs.count() == varied.judge_runs.count()
+    assert set(copy.judge_runs.values_list("judge")) == set(varied.judge_runs.values_list("judge"))
+    assert not set(Hit.objects.filter(batch__study=copy).values_list("key")) & set(
+        Hit.objects.filter(batch__study=varied).values_list("key")
+    )
+    assert copy.annotators.filter(code="gone").count() == 0
+    repeat = Assignment.objects.filter(hit__batch__study=copy, purpose="repeat").first()
+    assert repeat is not None
+    assert repeat.repeat_of is not None
+    assert repeat.repeat_of.hit.batch.study == copy
+
+
+def test_a_bundle_whose_records_tell_another_story_makes_no_study(bundle: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle, tmp_path / "copy")
+    counts = {table.model: table.model._base_manager.count() for table in TABLES}
+    for place in range(40):
+        rewrite(
+            folder,
+            "records/rating.jsonl.gz",
+            in_row(lambda row: {**row, "verdict": -row["verdict"], "strength": None, "tie_kind": ""}, place),
+        )
+    with pytest.raises(BadBundle, match="differ from what follows from the imported study"):
+        import_bundle(folder, slug="copy")
+    assert {table.model: table.model._base_manager.count() for table in TABLES} == counts
+    assert not Study.objects.filter(slug="copy").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        pytest.param("display", {"pair": 10**9}, "there is no row", id="unknown row"),
+        pytest.param("assignment", {"state": "dreaming"}, "state: Value 'dreaming' is not a valid choice", id="choice"),
+        pytest.param(
+            "annotator", {"block_reason": "x" * 301}, "block_reason: Ensure this value has at most 300", id="long"
+        ),
+        pytest.param("annotator", {"exclusion_reason": "x\0"}, "null characters", id="null character"),
+        pytest.param("assignment", {"claimed_at": "yesterday"}, "claimed_at: ", id="time"),
+        pytest.param("votechange", {"display": None}, "there is no row|int", id="missing key"),
+        pytest.param("system", {"position": None}, "position: it is missing", id="missing value"),
+        pytest.param("generation", {"index": 1}, "can't be stored", id="twice"),
+    ],
+)
+def test_records_that_cannot_be_are_refused(tmp_path: Path, name: str, change: dict[str, Any], reason: str) -> None:
+    whole = build_whole_study("acme")
+    export_bundle(whole.study, tmp_path / "bundle")
+    rewrite(tmp_path / "bundle", f"records/{name}.jsonl.gz", in_row(lambda row: {**row, **change}))
+    with pytest.raises(BadBundle, match=reason):
+        import_bundle(tmp_path / "bundle", slug="copy")
+    assert not Study.objects.filter(slug="copy").exists()
+
+
+def test_a_judge_of_the_same_name_and_other_settings_stands_in_the_way(bundle: Path) -> None:
+    Judge.objects.filter(name="plain").update(params={"t": 1})
+    with pytest.raises(AnnotationError, match=r"there is a judge plain here already, with other settings \(params\)"):
+        import_bundle(bundle, slug="copy")
+
+
+def test_a_taken_name_is_refused(varied: Study, bundle: Path) -> None:
+    with pytest.raises(CommandError, match="already exists"):
+        call_command("import_bundle", str(bundle), "--study", varied.slug)
+
+
+def test_what_stays_here_is_in_no_file(varied: Study, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "lean"
+    call_command("export_bundle", varied.slug, "--out", str(out), "--without", "completions", "reasons")
+    assert "without the work of raters who have withdrawn (1)" in capsys.readouterr().out
+    told = unpacked(out)
+    assert "as I see it" not in told
+    assert "since B says more" not in told
+    assert "[[A]]" not in told
+    assert '"gone"' not in told
+    copy = import_bundle(out, slug="copy")
+    assert shown(copy) == shown(varied)
+
+    export_bundle(varied, tmp_path / "bare", Contents(texts=False))
+    call_command("verify_bundle", str(tmp_path / "bare"))
+    told = unpacked(tmp_path / "bare")
+    assert "text 0" not in told
+    assert "clear" not in told
+    assert "[[A]]" not in told
+    with pytest.raises(BadBundle, match="holds no texts"):
+        import_bundle(tmp_path / "bare", slug="bare")
+
+
+def unpacked(folder: Path) -> str:
+    files = [path for path in folder.rglob("*") if path.is_file() and "prompts" not in path.parts]
+    return "\n".join(
+        (gzip.decompress(one.read_bytes()) if one.suffix == ".gz" else one.read_bytes()).decode() for one in files
+    )
+
+
+def test_runs_at_work_are_stopped_in_the_copy(varied: Study, bundle: Path) -> None:
+    assert JudgeRun.objects.filter(study=varied, status="queued").exists()
+    copy = import_bundle(bundle, slug="copy")
+    assert set(copy.judge_runs.values_list("status", flat=True)) == {"done", "paused"}
+    assert Judgment.objects.of_every_question().filter(run__study=copy, status="pending").exists()

@@ -1,0 +1,169 @@
+"""A bundle's numbers follow from its rows, and nothing changed in it goes unnoticed."""
+
+import gzip
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Study
+from reporting.bundle.layout import BadBundle
+from reporting.bundle.numbers import filters_of_numbers
+from reporting.bundle.verifying import verify_bundle
+from reporting.findings.study_findings import findings, findings_under
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def copy(bundle: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(bundle, tmp_path / "copy")
+
+
+def stated(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
+    return found
+
+
+def without_withdrawn(found: dict[str, Any]) -> dict[str, Any]:
+    for one in found["configurations"]:
+        one["raters"][0]["exclusions"]["withdrawn"] = 0
+    return found
+
+
+def test_the_numbers_are_those_of_the_findings_page(varied: Study, bundle: Path) -> None:
+    numbers = stated(bundle)
+    others = numbers.pop("others")
+    shown = json.loads(json.dumps(findings(varied)))
+    assert any(one["raters"][0]["exclusions"]["withdrawn"] for one in shown["configurations"])
+    assert numbers == without_withdrawn(shown)
+    assert [(one["filters"]["stage"], one["filters"]["question"]) for one in others] == [
+        ("revised", "overall"),
+        ("first", "fluency"),
+    ]
+    revised = findings_under(varied, filters_of_numbers(varied.questions[0], revised=True))
+    assert others[0] == without_withdrawn(json.loads(json.dumps(revised)))
+
+
+def test_verifying_reads_no_database(bundle: Path, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        verify_bundle(bundle)
+
+
+def rewrite(folder: Path, name: str, change: Callable[[bytes], bytes], *, hashed: bool = True) -> None:
+    """Change a file, and its hash in the manifest too, as one who knows what they do."""
+    path = folder / name
+    data = change(path.read_bytes())
+    path.write_bytes(data)
+    if hashed:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        manifest["files"][name]["sha256"] = hashlib.sha256(data).hexdigest()
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def in_row(change: Callable[[dict[str, Any]], dict[str, Any]], place: int = 0) -> Callable[[bytes], bytes]:
+    def changed(data: bytes) -> bytes:
+        lines = gzip.decompress(data).splitlines()
+        lines[place] = json.dumps(change(json.loads(lines[place]))).encode()
+        return gzip.compress(b"\n".join(lines) + b"\n")
+
+    return changed
+
+
+def flipped(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "rating": -1 if row["rating"] != -1 else 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        pytest.param("numbers.json", lambda data: data.replace(b'"ratings": ', b'"ratings": 1', 1), id="number"),
+        pytest.param(
+            "separability.jsonl.gz",
+            lambda data: gzip.compress(gzip.decompress(data).replace(b'"separability":0', b'"separability":7')),
+            id="alignment",
+        ),
+        pytest.param(
+            "judgments.jsonl.gz", in_row(lambda row: {**row, "status": "refused", "verdict": None}), id="verdict"
+        ),
+        pytest.param("pairs.jsonl.gz", in_row(lambda row: {**row, "length_a": 5000}), id="length"),
+        pytest.param(
+            "instances.jsonl.gz",
+            in_row(lambda row: {**row, "generations": {**row["generations"], "first-system": ["x", "y", "z"]}}),
+            id="text",
+        ),
+        pytest.param("records/slot.jsonl.gz", in_row(lambda row: {**row, "assignment": None}), id="slot"),
+        pytest.param("records/annotator.jsonl.gz", in_row(lambda row: {**row, "excluded": True}), id="excluded"),
+    ],
+)
+def test_rows_that_say_something_else_are_refused_even_with_the_right_hash(
+    copy: Path, name: str, change: Callable[[bytes], bytes]
+) -> None:
+    rewrite(copy, name, change)
+    with pytest.raises(BadBundle, match=r"differ from what follows from the rows|not that of its text"):
+        verify_bundle(copy)
+
+
+def test_a_changed_rating_is_named_by_the_numbers_that_it_moves(copy: Path) -> None:
+    counted = next(
+        place
+        for place, line in enumerate(gzip.decompress((copy / "ratings.jsonl.gz").read_bytes()).splitlines())
+        if not json.loads(line)["excluded"] and json.loads(line)["stage"] == "first"
+    )
+    rewrite(copy, "ratings.jsonl.gz", in_row(flipped, counted))
+    with pytest.raises(CommandError, match=r"configurations\[\d\]\.raters\[0\].*stated .*, found ") as refused:
+        call_command("verify_bundle", str(copy))
+    assert "more" in str(refused.value)
+
+
+def link(copy: Path) -> None:
+    (copy / "flags.jsonl.gz").rename(copy.parent / "flags")
+    (copy / "flags.jsonl.gz").symlink_to(copy.parent / "flags")
+
+
+def listed(copy: Path, **changes: Any) -> None:
+    manifest = json.loads((copy / "manifest.json").read_bytes())
+    (copy / "manifest.json").write_text(json.dumps({**manifest, **changes}))
+
+
+def named(copy: Path, name: str) -> None:
+    (copy.parent / "outside").write_bytes(b"")
+    files = json.loads((copy / "manifest.json").read_bytes())["files"]
+    listed(copy, files={**files, name: {"sha256": hashlib.sha256(b"").hexdigest()}})
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        pytest.param(
+            lambda copy: rewrite(copy, "history.jsonl.gz", lambda data: data[:-1] + b"!", hashed=False),
+            "history.jsonl.gz has been changed",
+            id="a changed byte",
+        ),
+        pytest.param(lambda copy: (copy / "tables.jsonl.gz").unlink(), "tables.jsonl.gz is missing", id="no file"),
+        pytest.param(lambda copy: (copy / "more.txt").write_text(""), "more.txt is no file of the bundle", id="more"),
+        pytest.param(lambda copy: listed(copy, format_version=2), "reads up to format 1", id="newer"),
+        pytest.param(lambda copy: named(copy, "../outside"), "can be no file of a bundle", id="path out"),
+        pytest.param(lambda copy: named(copy, "/etc/passwd"), "can be no file of a bundle", id="absolute path"),
+        pytest.param(link, "flags.jsonl.gz is a symbolic link", id="link"),
+        pytest.param(lambda copy: (copy / "manifest.json").write_text("[1"), "not valid JSON", id="no manifest"),
+        pytest.param(lambda copy: listed(copy, kind="other"), "not that of a bundle", id="another thing"),
+        pytest.param(
+            lambda copy: rewrite(copy, "ratings.jsonl.gz", lambda data: gzip.compress(gzip.decompress(data)[:-20])),
+            "ratings.jsonl.gz: line",
+            id="cut rows",
+        ),
+        pytest.param(
+            lambda copy: rewrite(copy, "raters.jsonl.gz", lambda data: data[:-9]), "can't be unpacked", id="cut file"
+        ),
+    ],
+)
+def test_a_damaged_bundle_is_refused(copy: Path, damage: Callable[[Path], object], reason: str) -> None:
+    damage(copy)
+    with pytest.raises(BadBundle, match=reason):
+        verify_bundle(copy)
