@@ -2,7 +2,7 @@
 
 from analysis.ranking.bradley_terry import BradleyTerry, Fits, bradley_terry, fit_win_matrices, rating
 from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices, resampled_win_matrices, win_matrix
-from analysis.ranking.elo import elo, sampled_elo, sep_elo_weight
+from analysis.ranking.elo import elo, elo_of_rows, sampled_elo, sampled_rows, sep_elo_weight
 from analysis.ranking.graph import components, preference_cycles
 from analysis.ranking.rates import Rates, win_loss_rate, win_loss_sums, win_rate, win_rates, win_sums
 from analysis.ranking.spread import (
@@ -26,6 +26,7 @@ __all__ = [
     "components",
     "differences",
     "elo",
+    "elo_of_rows",
     "fit_win_matrices",
     "grouped_win_matrices",
     "jackknife_covariance",
@@ -36,6 +37,7 @@ __all__ = [
     "rating",
     "resampled_win_matrices",
     "sampled_elo",
+    "sampled_rows",
     "sep_elo_weight",
     "win_loss_rate",
     "win_loss_sums",

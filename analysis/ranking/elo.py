@@ -1,6 +1,7 @@
 """Elo ratings, with one factor for all comparisons or one for each."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -78,37 +79,72 @@ def sampled_elo(
     raises   : as `elo`; ShapeError for codes of another length; AnalysisError for fewer than one round
     source   : Ghosh et al. 2024, Compare without Despair, §4; the bootstrap as for `resampled_win_matrices`
     """
-    _check_settings(k, initial)
-    if rounds < 1:
-        raise AnalysisError(f"need at least one round, got {rounds}")
     rows = check_comparisons(a, b, score_a, n_systems, weights)
     codes = code_array("matchup", matchup)
     of_row = codes if clusters is None else code_array("clusters", clusters)
     if not codes.shape == of_row.shape == rows.known.shape:
         raise ShapeError(f"need a matchup and a cluster per comparison, got {codes.shape} and {of_row.shape}")
-    drawn = _sampled_rows(codes[rows.known], None if clusters is None else of_row[rows.known], rounds, rng)
-    half = rows.weight * (k / POINTS / 4)
-    # The row that rounds with fewer matchups end on changes nothing.
-    one, other = np.append(rows.a, 0), np.append(rows.b, 0)
-    half, gain = np.append(half, 0), np.append(half * (2 * rows.score_a - 1), 0)
-    ratings = np.zeros(rounds * n_systems)
-    start = np.arange(rounds) * n_systems
-    step = max(1, BLOCK_CELLS // rounds)
-    for begin in range(0, drawn.shape[1], step):
-        block = np.ascontiguousarray(drawn[:, begin : begin + step].T)  # each step's in one place
-        columns = (one[block] + start, other[block] + start, gain[block], half[block])
-        for mine, theirs, won, most in zip(*columns, strict=True):  # as in `elo`, one comparison of every round
+    known = np.flatnonzero(rows.known)
+    drawn = sampled_rows(codes[known], rng=rng, rounds=rounds, clusters=None if clusters is None else of_row[known])
+    drawn = np.append(known, len(codes))[drawn]
+    return elo_of_rows(a, b, score_a, drawn, n_systems=n_systems, k=k, initial=initial, weights=[weights])[0]
+
+
+def elo_of_rows(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    score_a: npt.ArrayLike,
+    rows: IntArray,
+    *,
+    n_systems: int,
+    k: float = 4.0,
+    initial: float = 1000.0,
+    weights: Sequence[npt.ArrayLike | None] = (None,),
+) -> FloatArray:
+    """Elo ratings of many rounds, each over comparisons of its own, for each of several weights in one pass.
+
+    a, b, score_a, k, initial : as for `elo`
+    rows    : (rounds, steps) the row of each round's comparisons, in their order; n for a step without one
+    weights : as for `elo`, each of which gives ratings of its own
+    returns : (weights, rounds, n_systems)
+    raises  : as `elo`
+    """
+    _check_settings(k, initial)
+    checked = [check_comparisons(a, b, score_a, n_systems, one) for one in weights]
+    known = checked[0].known
+    # The row after the last changes nothing, nor does a missing score.
+    one, other = np.zeros((2, len(known) + 1), dtype=np.int64)
+    one[:-1][known], other[:-1][known] = checked[0].a, checked[0].b
+    half, gain = np.zeros((2, len(checked), len(known) + 1))
+    half[:, :-1][:, known] = [of.weight * (k / POINTS / 4) for of in checked]
+    gain[:, :-1][:, known] = half[:, :-1][:, known] * (2 * checked[0].score_a - 1)
+    columns = len(checked) * len(rows)
+    ratings = np.zeros(columns * n_systems)
+    start = np.arange(columns) * n_systems
+    step = max(1, BLOCK_CELLS // max(1, columns))
+    for begin in range(0, rows.shape[1], step):
+        block = np.ascontiguousarray(rows[:, begin : begin + step].T)  # each step's in one place
+        systems = (np.tile(of[block], len(checked)) + start for of in (one, other))
+        factors = (np.concatenate([of[block] for of in kind], axis=1) for kind in (gain, half))
+        for mine, theirs, won, most in zip(*systems, *factors, strict=True):  # as in `elo`, one step of every round
             ahead, behind = ratings[mine], ratings[theirs]
             change = won - most * np.tanh(ahead - behind)
             ratings[mine] = ahead + change
             ratings[theirs] = behind - change
-    return initial + 2 * POINTS * ratings.reshape(rounds, n_systems)
+    return initial + 2 * POINTS * ratings.reshape(len(checked), len(rows), n_systems)
 
 
-def _sampled_rows(
-    matchup: IntArray, clusters: IntArray | None, rounds: int, rng: np.random.Generator
+def sampled_rows(
+    matchup: IntArray, *, rng: np.random.Generator, rounds: int, clusters: IntArray | None = None
 ) -> npt.NDArray[np.int32]:
-    """(rounds, steps) a row of each matchup in random order; the number of rows for a step without one."""
+    """Draw the comparisons of each round of `sampled_elo`.
+
+    matchup, clusters : as for `sampled_elo`
+    returns : (rounds, steps) a row of each matchup that the round takes, in random order; n for a step without one
+    raises  : AnalysisError for fewer than one round
+    """
+    if rounds < 1:
+        raise AnalysisError(f"need at least one round, got {rounds}")
     if not len(matchup):
         return np.empty((rounds, 0), dtype=np.int32)
     order = np.argsort(matchup, kind="stable")

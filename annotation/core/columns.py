@@ -11,7 +11,7 @@ from django.db.models.expressions import Combinable
 
 from analysis.types import FloatArray, IntArray
 
-CHUNK = 50_000  # rows
+CHUNK = 2_000  # rows: few enough that their objects stay in the processor's cache
 
 
 def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> FloatArray:
@@ -19,7 +19,7 @@ def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> Floa
 
     The database's values are taken as they are: Django's conversion, value by value, would take longer than the query.
 
-    columns : as for `values_list`; whole numbers are exact up to 2^53
+    columns : as for `values_list`; of boolean ones SQLite's driver calls a function for each value, but not of `code_of`. Whole numbers are exact up to 2^53
     returns : (len(columns), n)
     """
     try:

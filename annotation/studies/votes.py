@@ -36,7 +36,7 @@ class Whose:
 EVERYONE = Whose()
 
 # Columns of an answer that are read; and the strength and kind of a tie where a question asks for them.
-OF_ANSWER = ("verdict", "display__a_is_left", "active_seconds", "display__position")
+OF_ANSWER = ("verdict", code_of({1: Q(display__a_is_left=True)}), "active_seconds", "display__position")
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,8 @@ def _assignments(study: Study, hits: QuerySet[Hit], batches: Collection[int], wh
     is_excluded = np.array([one[3] for one in people], dtype=bool)
     key, annotator, hit, batch, *flags = number_columns(
         Assignment.objects.filter(hit__in=hits).order_by("pk"),
-        *("pk", "annotator_id", "hit_id", "hit__batch_id", "excluded"),
+        *("pk", "annotator_id", "hit_id", "hit__batch_id"),
+        code_of({1: Q(excluded=True)}),
         code_of({1: ~Q(purpose=Assignment.Purpose.RATING)}),
         code_of({1: ~Q(state=Assignment.State.SUBMITTED)}),
         code_of({1: Q(slot=None)}),

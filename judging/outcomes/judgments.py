@@ -11,6 +11,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Length
 
+from analysis.grouping import groups
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
 from annotation.core.columns import code_of, number_columns
@@ -140,11 +141,16 @@ def _rows(study: Study, question: int) -> QuerySet[Judgment]:
 def _presented(rows: QuerySet[Judgment]) -> dict[int, Presented]:
     """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace."""
     status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
-    judge, pair, is_a, code, verdict, p_b = number_columns(
-        rows.order_by("run__created_at", "run_id", "pk"),
-        *("run__judge_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", "p_b"),
+    run, pair, is_a, code, verdict, p_b = number_columns(
+        rows.order_by(),
+        *("run_id", "pair_id", code_of({1: Q(order=Judgment.Order.AB)}), status, "verdict", "p_b"),
     )
-    order = np.lexsort((code != OPEN, 1 - is_a, pair, judge))  # stable: of equal rows the latest stays the last
+    runs, place = groups(run.astype(np.int64))
+    found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
+    age = {pk: (number, judge_id) for number, (pk, judge_id) in enumerate(found)}
+    age_of_run, judge_of_run = np.array([age[pk] for pk in runs.tolist()], dtype=np.int64).reshape(-1, 2).T
+    judge = judge_of_run[place]
+    order = np.lexsort((age_of_run[place], code != OPEN, 1 - is_a, pair, judge))
     last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
     latest = order[last]
     whose = judge[latest]
