@@ -87,14 +87,17 @@ def sampled_elo(
     known = np.flatnonzero(rows.known)
     drawn = sampled_rows(codes[known], rng=rng, rounds=rounds, clusters=None if clusters is None else of_row[known])
     drawn = np.append(known, len(codes))[drawn]
-    return elo_of_rows(a, b, score_a, drawn, n_systems=n_systems, k=k, initial=initial, weights=[weights])[0]
+    ratings: FloatArray = elo_of_rows(
+        a, b, score_a, drawn, n_systems=n_systems, k=k, initial=initial, weights=[weights]
+    )[0]
+    return ratings
 
 
 def elo_of_rows(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     score_a: npt.ArrayLike,
-    rows: IntArray,
+    rows: IntArray | npt.NDArray[np.int32],
     *,
     n_systems: int,
     k: float = 4.0,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.bootstrap import Interval, Statistic
+from analysis.bootstrap import Interval, Statistic, ratio
+from analysis.grouping import groups
 from analysis.intervals import (
     MIN_FOR_BOOTSTRAP,
     MIN_FOR_STATISTIC,
@@ -19,13 +20,14 @@ from analysis.intervals import (
     statistic_interval,
 )
 from analysis.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
-from analysis.types import FloatArray
+from analysis.types import FloatArray, code_array
 
 Estimate = dict[str, Any]
 NOTHING_TO_MEASURE = "nothing to measure yet"
 TOO_FEW = "no interval: fewer than {least} {of}"
 NO_SPREAD = "no interval: all instances are alike, or without one of them there is no value"
 NO_ROUNDS = "no interval: no resample of the instances has a value"
+BEING_COMPUTED = "no interval yet: it is being computed"
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,14 @@ class IntervalSettings:
     level        : probability that an interval covers the true value
     two_way      : over instances and raters, where a measure knows its raters; else over instances
     seed, rounds : of the bootstrap, for what has no other interval
+    made         : whether they are made at all: a first pass leaves them to a second one
     """
 
     level: float = 0.95
     two_way: bool = False
     seed: int = 0
     rounds: int = 1000
+    made: bool = True
 
     def rng(self) -> np.random.Generator:
         """Return the generator of the resamples: the same for every number, so that equal data have equal intervals."""
@@ -77,6 +81,8 @@ def share_estimate(
     rows  : (n, 2) numerator and denominator per unit; instance : (n,) codes
     rater : (n,) codes, for an interval over instances and raters where the settings ask for it
     """
+    if not settings.made:
+        return _ratio_alone(rows, instance, basis, settings)
     spread = ratio_spread(rows, instance, rater if settings.two_way else None)
     return _of_spread(spread, share_interval(spread, level=settings.level), basis, settings)
 
@@ -96,6 +102,8 @@ def mean_estimate(
     rows  : (n, 2) sum and weight per unit; instance, rater : as `share_estimate`
     floor, ceiling : the range of the mean; may be infinite
     """
+    if not settings.made:
+        return _ratio_alone(rows, instance, basis, settings)
     spread = ratio_spread(rows, instance, rater if settings.two_way else None)
     bounds = mean_interval(spread, floor=floor, ceiling=ceiling, level=settings.level)
     return _of_spread(spread, bounds, basis, settings)
@@ -129,9 +137,16 @@ def statistic_estimate(
     sums : (n_instances, ...) one row per instance that counts anything
     """
     value, n = _value(sums, statistic), len(sums)
+    if not settings.made:
+        return value_estimate(value, basis, settings, n)
     error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
     bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level)
     return estimate_with_bounds(value, bounds, basis, settings, n, least=MIN_FOR_STATISTIC)
+
+
+def value_estimate(value: float, basis: Basis, settings: IntervalSettings, instances: int) -> Estimate:
+    """Return a value whose interval is left to a second pass."""
+    return {**_estimate(value, basis, settings, instances), "why": basis.why if math.isnan(value) else BEING_COMPUTED}
 
 
 def build_estimate(
@@ -190,6 +205,12 @@ def distribution_keys(counts: dict[float, int]) -> dict[str, int]:
     short = [str(round(value, 6) + 0.0) for value in counts]
     keys = short if len(set(short)) == len(counts) else [repr(value) for value in counts]
     return dict(zip(keys, counts.values(), strict=True))
+
+
+def _ratio_alone(rows: npt.ArrayLike, instance: npt.ArrayLike, basis: Basis, settings: IntervalSettings) -> Estimate:
+    table = np.asarray(rows, dtype=np.float64).reshape(-1, 2)
+    instances, _ = groups(code_array("instance", instance)[table[:, 1] > 0])
+    return value_estimate(float(ratio(table.sum(axis=0))), basis, settings, len(instances))
 
 
 def _value(sums: FloatArray, statistic: Statistic) -> float:

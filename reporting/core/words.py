@@ -45,6 +45,7 @@ PHRASES = (
     gettext_noop("no interval: fewer than {0} raters"),
     gettext_noop("no interval: no resample of the instances has a value"),
     gettext_noop("no interval: one instance alone connects its group"),
+    gettext_noop("no interval yet: it is being computed"),
     gettext_noop("no interval: separated, and finite by the prior only"),
     gettext_noop("no pair has both a verdict and a majority of the people"),
     gettext_noop("no pair has both a verdict and a vote"),

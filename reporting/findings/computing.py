@@ -1,5 +1,6 @@
 """The findings of a study as one JSON object, computed from arrays and filters alone."""
 
+from dataclasses import replace
 from typing import Any
 
 from annotation.core.version import VERSION
@@ -7,7 +8,7 @@ from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
 from reporting.core.scripted import SCRIPTED
-from reporting.findings.answer.answer import answer
+from reporting.findings.answer.answer import answer, being_computed
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
 from reporting.findings.configurations.weighted import weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
@@ -24,25 +25,54 @@ from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
 
+BEING_COMPUTED = "intervals, tests, verdicts on judges, raters one by one"
+# What a first pass leaves out, by its keys.
+LATER: dict[str, Any] = {
+    "raters": [],
+    "dawid_skene": {"configurations": None, "people": None, "why": BEING_COMPUTED},
+    "replacement": [],
+    "judges_against_people": [],
+    "judge_tests": [],
+    "self_preference": [],
+    "length_adjusted": [],
+}
+
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     """Compute all findings from what was read under the same filters."""
     scale, votes = study_scale(data), people_votes(data.configurations)
     bins = pooled_bins(scale)
     judged = study_votes(data.configurations, bins)
-    found = {
-        "study": data.slug,
-        "version": VERSION,
-        "filters": filters.as_json(),
-        "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
-        "pooled": {**_pooled(data, scale, filters), "agreement_by_bin": agreement_by_bin(judged, bins, filters)},
-        **ranking_findings(data.configurations, scale, filters),
-        "amendments": data.amendments,
+    found = _described(data, scale, filters)
+    found["pooled"]["agreement_by_bin"] = agreement_by_bin(judged, bins, filters)
+    found |= {
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judge_findings(data.configurations, judged, bins, filters),
     }
     return {**found, "answer": answer(found)}
+
+
+def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
+    """Compute a first pass: values without intervals, and nothing that rests on intervals or tests.
+
+    Keys are those of `compute_findings`, with `being_computed`, which names what a second pass adds.
+    """
+    found = _described(data, study_scale(data), replace(filters, estimates_only=True))
+    found["pooled"]["agreement_by_bin"] = None
+    return {**found, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
+
+
+def _described(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
+    return {
+        "study": data.slug,
+        "version": VERSION,
+        "filters": filters.as_json(),
+        "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
+        "pooled": _pooled(data, scale, filters),
+        **ranking_findings(data.configurations, scale, filters),
+        "amendments": data.amendments,
+    }
 
 
 def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Findings that are kept: small studies are computed when they are asked for, others by the worker.
 
 A request computes and reads no findings of a large study: it shows the snapshot that there is, and queues a task that looks
-whether the data have changed since and then computes it again.
+whether the data have changed since and then computes it again. Where there is none yet, the task first keeps estimates without
+intervals, which it has in a fraction of the time.
 """
 
 import hashlib
@@ -28,10 +29,11 @@ import reporting
 from annotation.core.errors import UnknownName
 from annotation.models import Rating, Study
 from judging.models import Judgment
+from reporting.findings.computing import compute_estimates, compute_findings
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.data_state import DEPARTED, State, departures, state_of
 from reporting.findings.data.inputs import Filters
-from reporting.findings.study_findings import findings_under
+from reporting.findings.data.reading import read_study
 from reporting.models import FindingsSnapshot
 
 SMALL = 2_000  # ratings and judgments together: 0.2 s for one configuration, 0.6 s for twelve
@@ -39,6 +41,7 @@ RENEW_AFTER = timedelta(seconds=10)
 RETRY_AFTER = timedelta(minutes=1)  # after an error
 DEAD_AFTER = timedelta(minutes=10)  # a task that has run for so long lost its worker
 MOST_KEPT = 20  # of a study
+ESTIMATES = "estimates"  # in the state of estimates without intervals, which is thereby never that of the data
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,16 @@ class Snapshot:
     read_at: datetime | None
     pending: bool = False
     failed: bool = False
+
+    @property
+    def is_first_pass(self) -> bool:
+        """Whether these are estimates, without intervals."""
+        return "being_computed" in (self.numbers or {})
+
+    @property
+    def version(self) -> str:
+        """Name what is shown, so that a page can tell whether there is something newer; empty for nothing."""
+        return f"{self.read_at.isoformat()}{'-estimates' * self.is_first_pass}" if self.read_at else ""
 
 
 def snapshot_of(study: Study, filters: Filters) -> Snapshot:
@@ -85,17 +98,23 @@ def is_small(study: Study) -> bool:
     return sum(counts) <= SMALL
 
 
-def _compute(study: Study, query: str, filters: Filters, state: State, read_at: datetime) -> FindingsSnapshot:
+def _compute(
+    study: Study, query: str, filters: Filters, state: State, read_at: datetime, *, in_passes: bool = False
+) -> FindingsSnapshot:
     """Compute findings and keep them, unless ones of later data are kept already; return what is kept.
 
     state, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
+    in_passes      : keep estimates without intervals first
     """
-    found = json.dumps(findings_under(study, filters), ensure_ascii=False, allow_nan=False)
-    return _keep(study, query, state, read_at, zlib.compress(found.encode()))
+    data = read_study(study, filters)
+    if in_passes:
+        _keep(study, query, {**state, ESTIMATES: "alone"}, read_at, compute_estimates(data, filters))
+    return _keep(study, query, state, read_at, compute_findings(data, filters))
 
 
 @transaction.atomic
-def _keep(study: Study, query: str, state: State, read_at: datetime, numbers: bytes) -> FindingsSnapshot:
+def _keep(study: Study, query: str, state: State, read_at: datetime, found: dict[str, Any]) -> FindingsSnapshot:
+    numbers = zlib.compress(json.dumps(found, ensure_ascii=False, allow_nan=False).encode())
     # One after another, and not while the study is deleted.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     kept = _kept(study, query).first() or FindingsSnapshot(study=study, query=query, key=_key(query), read_at=read_at)
@@ -123,7 +142,7 @@ def renew_snapshot(study_id: int, query: str) -> bool:
         _kept(study, query).delete()
         return False
     try:
-        _compute(study, query, filters, state, now)
+        _compute(study, query, filters, state, now, in_passes=kept is None)
     except Study.DoesNotExist:  # deleted meanwhile
         return False
     return True

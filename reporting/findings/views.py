@@ -40,8 +40,8 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     filters = filters_of(study, request.GET)
     snapshot = snapshot_of(study, filters)
     numbers = snapshot.numbers
-    # A page that waits asks for news of findings read later than those that it shows.
-    read = snapshot.read_at.isoformat() if snapshot.read_at else ""
+    # A page that waits asks for news of other findings than those that it shows.
+    read = snapshot.version
     shown = request.GET.get("shown", "") if is_htmx(request) else read
     about = {
         "study": study,

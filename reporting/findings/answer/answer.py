@@ -42,6 +42,11 @@ def answer(found: Findings) -> list[Sentence]:
     return [{**one, "text": english(one["rule"], one["values"])} for one in sentences[:MOST_SENTENCES]]
 
 
+def being_computed() -> list[Sentence]:
+    """Return the answer of a first pass, which has no intervals: that it is being computed."""
+    return [{**_sentence("being_computed", []), "text": english("being_computed", {})}]
+
+
 def _sentence(rule: str, evidence: Iterable[str], **values: Any) -> Sentence:
     return {"rule": rule, "values": values, "evidence": list(evidence)}
 

@@ -17,6 +17,10 @@ TEXTS = {
     "scripted": gettext_noop(
         "Some ratings under “people” are by scripted raters: nothing said of people here is a finding."
     ),
+    "being_computed": gettext_noop(
+        "Which system people prefer, by more than chance or not, and whether a judge may replace people is being computed. "
+        "Until then there are estimates without intervals."
+    ),
     "no_people": gettext_noop("No person has rated yet."),
     "too_few": gettext_noop(
         "Too little data: {instances} with ratings of people, and below {needed} nothing is claimed."

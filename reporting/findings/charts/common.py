@@ -74,7 +74,9 @@ def nothing(title: str, why: str, theme: str) -> Spec:
 
 
 def interval_note(found: Findings) -> str:
-    """Say what bars are."""
+    """Say what bars are, or why there are none yet."""
+    if "being_computed" in found:
+        return _("intervals are being computed")
     level = {"level": f"{found['filters']['level'] * 100:g}"}
     if found["filters"]["two_way"]:
         return _("bars: %(level)s%% intervals, over instances and raters where a number has several raters") % level

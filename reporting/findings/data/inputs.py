@@ -25,6 +25,7 @@ class Filters:
     with_excluded : whether people's ratings that were excluded manually count too
     epsilon : how much less than a person a judge may agree with people and still replace one
     two_way : whether intervals are over instances and raters, where a number has several raters
+    estimates_only : whether intervals, tests and verdicts are left to a second pass; no part of an address
     """
 
     similarity: str | None = None
@@ -44,6 +45,7 @@ class Filters:
     raters: tuple[str, ...] | None = None
     arms: tuple[str, ...] | None = None
     with_excluded: bool = False
+    estimates_only: bool = False
 
     @property
     def question_number(self) -> int:
@@ -53,7 +55,7 @@ class Filters:
     @property
     def intervals(self) -> IntervalSettings:
         """How intervals are made."""
-        return IntervalSettings(two_way=self.two_way, seed=self.seed, rounds=self.rounds)
+        return IntervalSettings(two_way=self.two_way, seed=self.seed, rounds=self.rounds, made=not self.estimates_only)
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""

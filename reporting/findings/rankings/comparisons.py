@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.grouping import groups_of_rows
+from analysis.grouping import first_rows, groups_of_rows
 from analysis.ranking import WinMatrix, components, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes
 from reporting.core.raters import Rater
@@ -52,13 +52,25 @@ class Comparisons:
     @cached_property
     def instances(self) -> IntArray:
         """(n_systems,) the number of instances on which each system was compared."""
-        return self.per_system(self.outcomes.instance)
+        first, (one, other) = first_rows(self.matchup), (self.outcomes.a, self.outcomes.b)
+        (_, met), _ = groups_of_rows(
+            np.tile(self.outcomes.instance[first], 2), np.concatenate([one[first], other[first]])
+        )
+        return self._count(met)
 
-    def per_system(self, codes: IntArray) -> IntArray:
-        """(n_systems,) how many distinct codes each system's comparisons have."""
-        systems = np.concatenate([self.outcomes.a, self.outcomes.b])
-        (_, met), _ = groups_of_rows(np.tile(codes, 2), systems)
-        found: IntArray = np.bincount(met, minlength=len(self.names))
+    @cached_property
+    def matchups(self) -> IntArray:
+        """(n_systems,) the number of matchups of each system."""
+        first = first_rows(self.matchup)
+        return self._count(self.outcomes.a[first], self.outcomes.b[first])
+
+    @cached_property
+    def compared(self) -> IntArray:
+        """(n_systems,) the number of comparisons of each system."""
+        return self._count(self.outcomes.a, self.outcomes.b)
+
+    def _count(self, *systems: IntArray) -> IntArray:
+        found: IntArray = np.bincount(np.concatenate(systems), minlength=len(self.names))
         return found
 
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from analysis.ranking import Differences, ranks
 from analysis.types import FloatArray, IntArray
-from reporting.core.estimates import Estimate
+from reporting.core.estimates import Estimate, IntervalSettings
 from reporting.findings.rankings.comparisons import Comparisons
 
 NEVER_COMPARED = "never compared with another system"
+TESTS_PENDING = "whether by more than chance is being computed"
 NOTHING_COMPARED = "no system has been compared"
 SEVERAL_GROUPS = "the groups were never compared, so that none of their first systems is first of all"
 NOT_TESTED = "no test: fewer than {least} instances of a system, one instance alone connects systems, or all are alike"
@@ -37,17 +38,24 @@ class Standing:
 
 
 def ranking(
-    about: Comparisons, measure: str, tie_rule: str, estimates: Sequence[Estimate], standing: Standing, level: float
+    about: Comparisons,
+    measure: str,
+    tie_rule: str,
+    estimates: Sequence[Estimate],
+    standing: Standing,
+    settings: IntervalSettings,
 ) -> dict[str, Any]:
     """Return a ranking, group by group, the best system first; those without a score last, equal ones by name.
 
     Ranks are within a system's group. A system is surely better than another if their paired difference says so by
-    Student's t, adjusted by Holm's method over all pairs of the ranking.
+    Student's t, adjusted by Holm's method over all pairs of the ranking. Without intervals ranks have no range yet.
     """
+    level = settings.level
     component = standing.component.tolist()
     codes = sorted(set(component) - {-1})
     several = len(codes) > 1
-    columns = ranks(standing.value, standing.tests.better(len(about.names), level), standing.component)
+    rank, low, high = ranks(standing.value, standing.tests.better(len(about.names), level), standing.component)
+    columns = (rank, low, high) if settings.made else (rank, 0 * low, 0 * high)
     met, instances = opponents(about), about.instances.tolist()
     systems = [
         {
@@ -71,21 +79,25 @@ def ranking(
         "measure": measure,
         "tie_rule": tie_rule,
         "systems": systems,
-        "first": _first(about.names, standing, codes, level),
+        "first": _first(about.names, standing, codes, settings),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
         **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
     }
 
 
-def _first(names: Sequence[str], standing: Standing, codes: Sequence[int], level: float) -> dict[str, Any]:
+def _first(
+    names: Sequence[str], standing: Standing, codes: Sequence[int], settings: IntervalSettings
+) -> dict[str, Any]:
     if len(codes) != 1:
         return _untold(None, SEVERAL_GROUPS if codes else NOTHING_COMPARED)
     best, tests = int(np.nanargmax(standing.value)), standing.tests
+    if not settings.made:
+        return _untold(names[best], TESTS_PENDING)
     adjusted = tests.adjusted[(tests.first == best) | (tests.second == best)]
     if np.isnan(adjusted).any():
         return _untold(names[best], NOT_TESTED.format(least=standing.least))
     p_value = float(adjusted.max())
-    return {"system": names[best], "by_more_than_chance": p_value < 1 - level, "p_value": p_value}
+    return {"system": names[best], "by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}
 
 
 def _untold(system: str | None, why: str) -> dict[str, Any]:

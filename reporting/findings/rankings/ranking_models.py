@@ -11,18 +11,21 @@ from analysis.intervals import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.jackknife import student_quantile
 from analysis.ranking import (
     Differences,
-    LeftOut,
+    Fits,
     differences,
+    elo_of_rows,
+    fit_win_matrices,
     jackknife_covariance,
     left_out_strengths,
     rating,
-    sampled_elo,
+    sampled_rows,
     sep_elo_weight,
+    win_matrix,
 )
 from analysis.ranking.bradley_terry import PRIOR
-from analysis.types import FloatArray, IntArray
+from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.studies.rated_pairs import rows_of
-from reporting.core.estimates import Estimate, number, too_few
+from reporting.core.estimates import BEING_COMPUTED, Estimate, IntervalSettings, number, too_few
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import Comparisons
 from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
@@ -52,39 +55,44 @@ WEIGHTED = ("sep_bradley_terry", "sep_elo")
 class Strengths:
     """A Bradley-Terry fit of comparisons, and the tests between their systems.
 
+    held       : (n,) whether no instance alone connects a system's component
     covariance : of the strengths, over instances; weights : of the comparisons, None for equal ones
     """
 
     comparisons: Comparisons
-    found: LeftOut
+    fit: Fits
+    held: BoolArray
     covariance: FloatArray
     tests: Differences
     weights: FloatArray | None
 
 
 def fit_strengths(about: Comparisons, filters: Filters, *, weights: FloatArray | None = None) -> Strengths:
-    """Fit strengths, and again without each instance, or groups of them where there are many."""
-    found = left_out_strengths(
-        *about.columns, about.outcomes.instance, n_systems=len(about.names), weights=weights, ties=filters.ties
-    )
-    apart = found.together[:, np.newaxis] != found.together
-    covariance = np.where(apart, np.nan, jackknife_covariance(found.moved))
-    fit = found.fit
+    """Fit strengths, and, for intervals, again without each instance, or groups of them where there are many."""
+    n = len(about.names)
+    if filters.estimates_only:
+        fit = fit_win_matrices(win_matrix(*about.columns, n_systems=n, weights=weights), ties=filters.ties)
+        held, covariance = np.zeros(n, dtype=bool), np.full((n, n), np.nan)
+    else:
+        found = left_out_strengths(
+            *about.columns, about.outcomes.instance, n_systems=n, weights=weights, ties=filters.ties
+        )
+        apart = found.together[:, np.newaxis] != found.together
+        fit, held, covariance = found.fit, found.held, np.where(apart, np.nan, jackknife_covariance(found.moved))
     tests = differences(fit.strengths, covariance, about.instances, fit.component, least=MIN_FOR_STATISTIC)
-    return Strengths(about, found, covariance, tests, weights)
+    return Strengths(about, fit, held, covariance, tests, weights)
 
 
 def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, Any]:
     """Return the ranking by strengths, shown on Elo's scale; intervals are Student's t on the jackknife."""
-    about, fit, level = strengths.comparisons, strengths.found.fit, filters.intervals.level
-    reach, why = _reach(strengths, level)
-    n = about.per_system(np.arange(len(about.outcomes)))
+    about, fit, settings = strengths.comparisons, strengths.fit, filters.intervals
+    reach, why = _reach(strengths, settings)
     limits = (rating(fit.strengths), rating(fit.strengths - reach), rating(fit.strengths + reach))
     rule = TIES[filters.ties]
     estimates = [
         {**one, "strength": number(strength), **({"prior": True} if prior else {})}
         for one, strength, prior in zip(
-            _estimates(limits, why, n, "comparisons", rule, about.excluded, level),
+            _estimates(limits, why, about.compared, "comparisons", rule, about.excluded, settings.level),
             fit.strengths.tolist(),
             fit.by_prior.tolist(),
             strict=True,
@@ -92,7 +100,7 @@ def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, A
     ]
     standing = Standing(fit.strengths, fit.component, strengths.tests, MIN_FOR_STATISTIC)
     measure = "bradley_terry" if strengths.weights is None else "sep_bradley_terry"
-    found = ranking(about, measure, rule, estimates, standing, level)
+    found = ranking(about, measure, rule, estimates, standing, settings)
     found["settings"] = {
         "ties": filters.ties,
         **_tie_parameter(float(fit.tie), filters.ties),
@@ -104,22 +112,23 @@ def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, A
     return found
 
 
-def _reach(strengths: Strengths, level: float) -> tuple[FloatArray, list[str]]:
+def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray, list[str]]:
     """Half the width of each strength's interval; NaN for the reason beside it."""
-    found, instances, whys = strengths.found, strengths.comparisons.instances.tolist(), []
+    instances, whys = strengths.comparisons.instances.tolist(), []
     reach = np.full(len(instances), np.nan)
     for at, n in enumerate(instances):
         variance = strengths.covariance[at, at]
         reasons = {
             NEVER_COMPARED: n == 0,
+            BEING_COMPUTED: not settings.made,
             too_few("instances", MIN_FOR_STATISTIC): n < MIN_FOR_STATISTIC,
-            BY_PRIOR: bool(found.fit.by_prior[at]),
-            ALONE: not found.held[at],
+            BY_PRIOR: bool(strengths.fit.by_prior[at]),
+            ALONE: not strengths.held[at],
             ALIKE: not variance > 1e-18,
         }
         whys.append(next((why for why, holds in reasons.items() if holds), ""))
         if not whys[-1]:
-            reach[at] = math.sqrt(variance) * student_quantile((1 + level) / 2, n - 1)
+            reach[at] = math.sqrt(variance) * student_quantile((1 + settings.level) / 2, n - 1)
     return reach, whys
 
 
@@ -131,61 +140,87 @@ def _tie_parameter(tie: float, ties: str) -> dict[str, Any]:
     return {"tie_parameter": number(tie)}
 
 
-def elo_ranking(about: Comparisons, filters: Filters, *, weights: FloatArray | None = None) -> dict[str, Any]:
-    """Return the ranking by Elo: the mean of rounds that each take one comparison of every matchup, in random order.
+def elo_rankings(
+    about: Comparisons, filters: Filters, weights: Sequence[FloatArray | None] = (None,)
+) -> list[dict[str, Any]]:
+    """Return the ranking by Elo for each of these weights: the mean of rounds that each take one comparison of every matchup, in random order.
 
     Intervals are percentiles of as many rounds that draw instances with replacement.
     """
-    matchups, instances, component = about.per_system(about.matchup), about.instances, about.component
+    matchups, many = about.matchups, about.instances >= MIN_FOR_BOOTSTRAP
     rounds = max(LEAST_ROUNDS, min(filters.rounds, UPDATES // max(1, int(matchups.sum()) // 2)))
-    rows = (*about.columns, about.matchup)
-    drawing: dict[str, Any] = {"n_systems": len(about.names), "rounds": rounds, "k": K, "weights": weights}
-    whole = sampled_elo(*rows, rng=np.random.default_rng([filters.seed, 0]), **drawing)
-    clusters = about.outcomes.instance
-    drawn = sampled_elo(*rows, rng=np.random.default_rng([filters.seed, 1]), clusters=clusters, **drawing)
-    level, many = filters.intervals.level, instances >= MIN_FOR_BOOTSTRAP
-    value = np.where(instances > 0, whole.mean(axis=0), np.nan)
-    low, high = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
+    settings, n = filters.intervals, len(about.names)
+    rows = sampled_rows(about.matchup, rng=np.random.default_rng([filters.seed, 0]), rounds=rounds)
+    if settings.made:
+        rng, clusters = np.random.default_rng([filters.seed, 1]), about.outcomes.instance
+        resampled = sampled_rows(about.matchup, rng=rng, rounds=rounds, clusters=clusters)
+        short = resampled.shape[1] - rows.shape[1]
+        rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(about.outcomes)), resampled])
     few = too_few("instances", MIN_FOR_BOOTSTRAP)
-    why = ["" if enough else few if n else NEVER_COMPARED for n, enough in zip(instances, many, strict=True)]
-    estimates = _estimates((value, low, high), why, matchups, "matchups", TIES["half"], about.excluded, level)
-    tests = differences(value, np.cov(drawn.T), instances, component, least=MIN_FOR_BOOTSTRAP)
-    standing = Standing(value, component, tests, MIN_FOR_BOOTSTRAP)
-    found = ranking(about, "elo" if weights is None else "sep_elo", TIES["half"], estimates, standing, level)
-    found["caution"] = ELO_CAUTION
-    found["settings"] = {"k": K, **({} if weights is None else WEIGHT), "seed": filters.seed, "rounds": rounds}
+    why = [
+        NEVER_COMPARED if not met else BEING_COMPUTED if not settings.made else "" if enough else few
+        for met, enough in zip(about.instances.tolist(), many.tolist(), strict=True)
+    ]
+    found = []
+    for one, ratings in zip(weights, elo_of_rows(*about.columns, rows, n_systems=n, k=K, weights=weights), strict=True):
+        value = np.where(about.instances > 0, ratings[:rounds].mean(axis=0), np.nan)
+        limits, covariance = np.full((2, n), np.nan), np.full((n, n), np.nan)
+        if settings.made:
+            drawn, level = ratings[rounds:], settings.level
+            limits = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
+            covariance = np.cov(drawn.T)
+        estimates = _estimates(
+            (value, *limits), why, matchups, "matchups", TIES["half"], about.excluded, settings.level
+        )
+        tests = differences(value, covariance, about.instances, about.component, least=MIN_FOR_BOOTSTRAP)
+        standing = Standing(value, about.component, tests, MIN_FOR_BOOTSTRAP)
+        measure, factors = ("elo", {}) if one is None else ("sep_elo", WEIGHT)
+        found.append(
+            {
+                **ranking(about, measure, TIES["half"], estimates, standing, settings),
+                "caution": ELO_CAUTION,
+                "settings": {"k": K, **factors, "seed": filters.seed, "rounds": rounds},
+            }
+        )
     return found
 
 
-def weighted_rankings(about: Comparisons, filters: Filters, why: str) -> list[dict[str, Any]]:
-    """Return SEP-Bradley-Terry and SEP-Elo over the instances with a separability; undefined for the reason `why`."""
+def elo_and_weighted_rankings(about: Comparisons, filters: Filters, why: str) -> list[dict[str, Any]]:
+    """Return Elo, then SEP-Bradley-Terry and SEP-Elo over the instances with a separability; undefined for the reason `why`."""
     known = ~np.isnan(about.delta)
     if why or not known.any():
-        return [_refused(about, measure, why or NO_SEPARABILITY, filters.intervals.level) for measure in WEIGHTED]
-    chosen = replace(
-        about,
-        outcomes=rows_of(about.outcomes, np.flatnonzero(known)),
-        matchup=about.matchup[known],
-        delta=about.delta[known],
-        excluded=about.excluded + int((~known).sum()),
+        refused = [_refused(about, measure, why or NO_SEPARABILITY, filters.intervals) for measure in WEIGHTED]
+        return [*elo_rankings(about, filters), *refused]
+    chosen = (
+        about
+        if known.all()
+        else replace(
+            about,
+            outcomes=rows_of(about.outcomes, np.flatnonzero(known)),
+            matchup=about.matchup[known],
+            delta=about.delta[known],
+            excluded=about.excluded + int((~known).sum()),
+        )
     )
     left_out = {"comparisons": int((~known).sum()), "instances": len(np.unique(about.outcomes.instance[~known]))}
     weights = sep_elo_weight(chosen.delta, **WEIGHT)
-    found = [
-        bradley_terry_ranking(fit_strengths(chosen, filters, weights=weights), filters),
-        elo_ranking(chosen, filters, weights=weights),
-    ]
-    return [{**one, "without_separability": left_out} for one in found]
+    if known.all():  # the same rounds
+        elo, sep_elo = elo_rankings(about, filters, [None, weights])
+    else:
+        [elo], [sep_elo] = elo_rankings(about, filters), elo_rankings(chosen, filters, [weights])
+    sep_bradley_terry = bradley_terry_ranking(fit_strengths(chosen, filters, weights=weights), filters)
+    return [elo, *({**one, "without_separability": left_out} for one in (sep_bradley_terry, sep_elo))]
 
 
-def _refused(about: Comparisons, measure: str, why: str, level: float) -> dict[str, Any]:
+def _refused(about: Comparisons, measure: str, why: str, settings: IntervalSettings) -> dict[str, Any]:
     nothing, none = np.full(len(about.names), np.nan), np.zeros(len(about.names), dtype=np.int64)
     excluded = about.excluded + len(about.outcomes)
     estimates = _estimates(
-        (nothing, nothing, nothing), [why] * len(none), none, "comparisons", TIES["half"], excluded, level
+        (nothing, nothing, nothing), [why] * len(none), none, "comparisons", TIES["half"], excluded, settings.level
     )
     tests = differences(nothing, np.diag(nothing), none, none, least=1)
-    found = ranking(about, measure, TIES["half"], estimates, Standing(nothing, none - 1, tests, 1), level)
+    standing = Standing(nothing, none - 1, tests, 1)
+    found = ranking(about, measure, TIES["half"], estimates, standing, settings)
     return {**found, "first": {"system": None, "by_more_than_chance": None, "why": why}, "why": why}
 
 

@@ -19,7 +19,7 @@ from analysis.ranking import (
 )
 from analysis.ranking.spread import GROUPS
 from analysis.types import FloatArray, Outcomes
-from reporting.core.estimates import Basis, mean_estimate
+from reporting.core.estimates import Basis, mean_estimate, value_estimate
 from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
@@ -29,9 +29,8 @@ from reporting.findings.rankings.comparisons import Comparisons, comparisons_of_
 from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
 from reporting.findings.rankings.ranking_models import (
     bradley_terry_ranking,
-    elo_ranking,
+    elo_and_weighted_rankings,
     fit_strengths,
-    weighted_rankings,
 )
 from reporting.findings.rankings.system_tests import matrix_of_wins, preference_test, strength_tests
 
@@ -57,10 +56,12 @@ def ranking_findings(
         rankings = rate_rankings(about, filters)
         if len(about.names) > 2:
             strengths = fit_strengths(about, filters)
-            rankings += [bradley_terry_ranking(strengths, filters), elo_ranking(about, filters)]
-            rankings += weighted_rankings(about, filters, scale.why)
-            found["system_tests"] += strength_tests(strengths, filters)
-        else:
+            rankings += [
+                bradley_terry_ranking(strengths, filters),
+                *elo_and_weighted_rankings(about, filters, scale.why),
+            ]
+            found["system_tests"] += [] if filters.estimates_only else strength_tests(strengths, filters)
+        elif not filters.estimates_only:
             found["system_tests"].append(_preference_test(about, everything, sources, filters))
         found["rankings"] += [{**one, "chosen_note": note} if note else one for one in rankings]
         found["win_matrices"].append(matrix_of_wins(about))
@@ -70,15 +71,17 @@ def ranking_findings(
 def rate_rankings(about: Comparisons, filters: Filters) -> list[dict[str, Any]]:
     """Return the rankings by win rate and by win-loss rate, which has the same ranks: it is 2 (win rate) - 1."""
     codes = np.arange(len(about.names))
-    groups = np.unique(about.outcomes.instance, return_inverse=True)[1] % GROUPS
-    parts = grouped_win_matrices(*about.columns, groups, n_systems=len(codes))
-    sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
     value = win_rate(about.outcomes, codes).value
-    covariance = jackknife_covariance(left_out_ratios(sums))
+    covariance = np.full((len(codes), len(codes)), np.nan)
+    if not filters.estimates_only:
+        groups = np.unique(about.outcomes.instance, return_inverse=True)[1] % GROUPS
+        parts = grouped_win_matrices(*about.columns, groups, n_systems=len(codes))
+        sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
+        covariance = jackknife_covariance(left_out_ratios(sums))
     tests = differences(value, covariance, about.instances, about.component, least=MIN_CLUSTERS)
     standing = Standing(value, about.component, tests, MIN_CLUSTERS)
     rankings = [
-        ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals.level)
+        ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals)
         for one in MEASURES
         for name, tie_rule, *_ in [one]
     ]
@@ -90,9 +93,13 @@ def _rates(about: Comparisons, measure: Measure, filters: Filters) -> list[dict[
     outcomes, found = about.outcomes, []
     rates = rate(outcomes, np.arange(len(about.names)))
     for system, n in zip(rates.system.tolist(), rates.n.tolist(), strict=True):
+        basis = Basis(n, "comparisons", tie_rule, about.excluded, NEVER_COMPARED)
+        if filters.estimates_only:
+            value, instances = float(rates.value[system]), int(about.instances[system])
+            found.append(value_estimate(value, basis, filters.intervals, instances))
+            continue
         rows = sums(outcomes, system)
         met = rows[:, 1] > 0
-        basis = Basis(n, "comparisons", tie_rule, about.excluded, NEVER_COMPARED)
         found.append(
             mean_estimate(
                 rows[met],

@@ -38,7 +38,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     """
     about, tests, level = strengths.comparisons, strengths.tests, filters.intervals.level
     low, high = tests.interval(level)
-    instances, fit = about.instances, strengths.found.fit
+    instances, fit = about.instances, strengths.fit
     found = []
     for row, (one, other) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
         tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[one])

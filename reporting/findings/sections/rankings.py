@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.aggregates import grouped
 from reporting.core.words import rater_name, said
+from reporting.findings.rankings.ranked import TESTS_PENDING
 from reporting.findings.sections.tables import Row, Table, configuration_name, p_text
 
 Findings = Mapping[str, Any]
@@ -64,6 +65,8 @@ def first_text(ranking: Findings) -> str:
     values = {"system": first["system"], "p": p_text(first.get("p_value"), "= ")}
     if first["system"] is None:
         return _("No system is first of all: %(why)s.") % {"why": said(first["why"])}
+    if first.get("why") == TESTS_PENDING:
+        return _("%(system)s is first; whether by more than chance is being computed.") % values
     if first["by_more_than_chance"] is None:
         return _("%(system)s is first; whether by more than chance cannot be told.") % values
     if first["by_more_than_chance"]:
@@ -100,7 +103,7 @@ def _heading(measure: str, ranking: Findings) -> str:
 def _rank(row: Findings) -> str:
     if row["rank"] is None:
         return "—"
-    low, high = row["rank_low"], row["rank_high"]
+    low, high = row["rank_low"] or row["rank"], row["rank_high"] or row["rank"]
     return (
         f"{row['rank']}\N{NO-BREAK SPACE}({low}\N{WORD JOINER}–\N{WORD JOINER}{high})"
         if low != high

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.ranking import elo, sampled_elo, sep_elo_weight
+from analysis.ranking import elo, elo_of_rows, sampled_elo, sep_elo_weight
 
 NAN = np.nan
 rows_of_four = st.lists(
@@ -195,6 +195,22 @@ def test_draws_depend_on_the_seed_alone_and_mirror():
 def test_sampled_weights_are_those_of_the_rows_drawn():
     columns = ([0, 0], [1, 1], [1, 1], [0, 0])
     assert set(sampled(*columns, weights=[0.5, 2], rounds=50)[:, 0].round(9).tolist()) == {1001.0, 1004.0}
+
+
+@given(rows_of_four, st.data())
+def test_ratings_of_given_rows_equal_elo_over_them(rows, data):
+    a, b, score, weight = columns(rows)
+    n = len(rows)
+    steps = data.draw(st.integers(0, 5))
+    drawn = data.draw(st.lists(st.lists(st.integers(0, n), min_size=steps, max_size=steps), min_size=1, max_size=3))
+    found = elo_of_rows(
+        a, b, score, np.array(drawn, dtype=int).reshape(len(drawn), steps), n_systems=4, weights=[None, weight]
+    )
+    for own, factors in zip(found, (np.ones(n), weight), strict=True):
+        for ratings, taken in zip(own, drawn, strict=True):
+            kept = [row for row in taken if row < n]  # n is a step without a comparison
+            known = elo(a[kept], b[kept], score[kept], n_systems=4, weights=factors[kept])
+            np.testing.assert_allclose(ratings, known, atol=1e-9)
 
 
 def test_missing_scores_and_no_rows_leave_the_start():

@@ -16,10 +16,12 @@ from django_tasks_db.models import DBTaskResult
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Study
 from annotation.privacy.erasing import erase_rater
+from judging.runs.tasks import execute_run
 from reporting.findings import snapshots
+from reporting.findings.computing import compute_findings
 from reporting.findings.data.asked import query_of
 from reporting.findings.data.data_state import state_of
-from reporting.findings.data.inputs import Filters
+from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.snapshots import renew_snapshot, snapshot_of
 from reporting.findings.study_findings import findings_under
 from reporting.models import FindingsSnapshot
@@ -61,11 +63,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[Filters]:
     """The filters of every computation, in their order."""
     seen: list[Filters] = []
 
-    def compute(study: Study, filters: Filters) -> dict[str, Any]:
+    def compute(data: StudyData, filters: Filters) -> dict[str, Any]:
         seen.append(filters)
-        return findings_under(study, filters)
+        return compute_findings(data, filters)
 
-    monkeypatch.setattr(snapshots, "findings_under", compute)
+    monkeypatch.setattr(snapshots, "compute_findings", compute)
     return seen
 
 
@@ -153,6 +155,82 @@ def test_a_large_study_is_computed_by_the_worker_alone(built: Built, reader: Cli
 
 
 @pytest.mark.usefixtures("large")
+def test_estimates_are_shown_until_their_intervals_are_computed(
+    built: Built, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    third = build_configuration(built.study, instances=2, pairs=2, systems=("one", "three"), prefix="more")
+    rate(third, 0, "ann", [1, 1])
+    snapshot_of(built.study, FILTERS)
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "compute_findings", _killed)
+        with pytest.raises(SystemExit):
+            work(built.study)
+    first = snapshot_of(built.study, FILTERS)
+    assert first.is_first_pass
+    page = body(reader.get(PAGE))
+    for text in ("These are estimates; their intervals", "is being computed", "Rankings", "As of 20"):
+        assert text in page, text
+    for text in ("Raters one by one", "Judges and people", "more than chance cannot be told"):
+        assert text not in page, text
+    assert "hx-get" not in body(reader.get(PAGE, {"shown": ""}, HTTP_HX_REQUEST="true"))
+    for name in ("charts/preferences.svg", "charts/judges-against-people.svg", "charts/win-matrix.csv"):
+        assert reader.get(f"/studies/kept/{name}").status_code == 200, name
+    found = reader.get("/api/v1/studies/kept/findings/").json()
+    assert found["being_computed"]
+    assert [one["rule"] for one in found["answer"]] == ["being_computed"]
+    outdated()
+    assert snapshot_of(built.study, FILTERS).pending
+    assert work(built.study)
+    assert "Newer findings have been computed." in body(
+        reader.get(PAGE, {"shown": first.version}, HTTP_HX_REQUEST="true")
+    )
+    assert not snapshot_of(built.study, FILTERS).is_first_pass
+    assert "Raters one by one" in body(reader.get(PAGE))
+
+
+@pytest.mark.usefixtures("large")
+def test_findings_that_are_shown_are_not_replaced_by_estimates(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot_of(built.study, FILTERS)
+    work(built.study)
+    rate(built, 0, "cem", [1, 1])
+    monkeypatch.setattr(snapshots, "compute_estimates", _killed)
+    assert work(built.study)
+    assert ratings(built.study) == 6
+
+
+@pytest.mark.usefixtures("large")
+def test_computing_that_takes_longer_than_ten_seconds_is_queued_once_and_after_a_judges_run(
+    built: Built, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = timezone.now() - 3 * snapshots.RENEW_AFTER
+    readers = [FILTERS, Filters(two_way=True)]
+    for filters in readers:
+        snapshot_of(built.study, filters)
+        work(built.study, filters)
+    outdated()
+    for filters in readers:
+        snapshot_of(built.study, filters)
+    DBTaskResult.objects.filter(status=TaskResultStatus.READY).update(
+        status=TaskResultStatus.RUNNING, started_at=started
+    )
+    execute_run.enqueue(0, "")
+    for number in range(3):
+        rate(built, 0, f"rater {number}", [1, 1])
+        for filters in readers:
+            assert snapshot_of(built.study, filters).pending
+    assert sorted(queued()) == ["RUNNING", "RUNNING"]
+    DBTaskResult.objects.filter(task_path=renew_snapshot.module_path).update(status=TaskResultStatus.SUCCESSFUL)
+    for filters in readers:  # the next renewals queue up behind the run
+        snapshot_of(built.study, filters)
+    assert DBTaskResult.objects.ready().first().task_path == execute_run.module_path
+    DBTaskResult.objects.all().delete()
+    for filters in readers:
+        renew_snapshot.func(built.study.pk, query_of(filters))
+        assert not snapshot_of(built.study, filters).pending  # ten seconds count from the end of computing
+    assert not queued()
+
+
+@pytest.mark.usefixtures("large")
 def test_a_large_study_is_looked_at_again_after_ten_seconds(built: Built, reader: Client) -> None:
     snapshot_of(built.study, FILTERS)
     work(built.study)
@@ -194,7 +272,7 @@ def test_a_failed_or_killed_worker_leaves_the_last_findings_and_is_followed_by_a
     outdated()
     snapshot_of(built.study, FILTERS)
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "findings_under", _killed)
+        patch.setattr(snapshots, "compute_findings", _killed)
         with pytest.raises(SystemExit):
             renew_snapshot.func(built.study.pk, "")
     assert ratings(built.study) == 4
@@ -220,13 +298,13 @@ def _killed(*_: Any) -> dict[str, Any]:
 def test_a_rating_that_comes_while_findings_are_computed_makes_them_outdated(
     built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compute(study: Study, filters: Filters) -> dict[str, Any]:
-        found = findings_under(study, filters)
+    def compute(data: StudyData, filters: Filters) -> dict[str, Any]:
+        found = compute_findings(data, filters)
         rate(built, 0, "late", [1, 1])
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "findings_under", compute)
+        patch.setattr(snapshots, "compute_findings", compute)
         assert ratings(built.study) == 4
     assert ratings(built.study) == 6
 
@@ -263,11 +341,11 @@ def test_a_task_whose_study_or_batch_is_gone_does_nothing(built: Built, monkeypa
     assert not renew_snapshot.func(built.study.pk, "batch=gone")
     assert not renew_snapshot.func(0, "")
 
-    def compute(study: Study, filters: Filters) -> dict[str, Any]:
+    def compute(data: StudyData, filters: Filters) -> dict[str, Any]:
         monkeypatch.setattr(Study.objects, "select_for_update", lambda **_: Study.objects.none())
-        return findings_under(study, filters)
+        return compute_findings(data, filters)
 
-    monkeypatch.setattr(snapshots, "findings_under", compute)
+    monkeypatch.setattr(snapshots, "compute_estimates", compute)
     assert not renew_snapshot.func(built.study.pk, "")
     assert not FindingsSnapshot.objects.exists()
 
