@@ -76,7 +76,7 @@ class Cell:
 class CallState:
     """A call of a case's present round.
 
-    lost, declined : why it got no answer; the text of a refusal
+    lost, declined, unread : why it got no answer; the text of a refusal; why its last answer can't be read
     """
 
     call: Call
@@ -86,12 +86,14 @@ class CallState:
     waiting: bool = False  # for an answer that is under way
     lost: str = ""
     declined: str = ""
+    unread: str = ""
 
 
 class Case:
     """A cell, its procedure, and the calls of the present round; `reading` is the result.
 
     fetched, cached : answers that the cell paid for, usable or not, and answers that cost it nothing
+    asked           : calls of all rounds so far
     """
 
     def __init__(self, cell: Cell, procedure: AnyProcedure) -> None:
@@ -101,6 +103,7 @@ class Case:
         self.used: list[StoredAnswer] = []
         self.fetched = cell.fetched
         self.cached = cell.cached
+        self.asked = 0
         self.recorded = False  # its result was noted
         self.reading: Reading | None = None
         self._answered: set[str] = set()  # kinds of calls with at least one answer
@@ -112,6 +115,11 @@ class Case:
     def ended(self) -> bool:
         """Tell whether there is a result."""
         return self.reading is not None
+
+    @property
+    def unanswered(self) -> int:
+        """Count the calls of the present round without an answer."""
+        return 0 if self.ended else sum(not state.done for state in self.call_states)
 
     def open_calls(self) -> list[CallState]:
         """Return the calls that need an answer and are not in flight."""
@@ -172,7 +180,7 @@ class Case:
             elif state.attempt + 1 < (state.call.attempts or MAX_SAMPLES):
                 state.attempt += 1
             elif state.call.optional:
-                state.done = True
+                state.done, state.unread = True, str(error)
             else:
                 self.end(unparsed(reply, str(error)))
         else:
@@ -198,6 +206,7 @@ class Case:
             self.end(lost or most_declined(self.call_states) or unparsed(None, str(error)))
         else:
             self.call_states = [CallState(call) for call in calls]
+            self.asked += len(calls)
 
 
 def most_declined(call_states: Sequence[CallState]) -> Reading | None:

@@ -1,7 +1,7 @@
 """Many procedures: each is advanced as far as there are answers, and missing ones become requests."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from judging.calls.cases import CallState, Case, Cell, StoredAnswer
 from judging.calls.presentations import prompt_version
@@ -104,10 +104,13 @@ class ProcedurePool:
         found = {key: self._unwritten[key] for key in keys if key in self._unwritten}
         found = {key: stored for key, stored in found.items() if not stored.refused}
         found |= {key: self.refusals[key] for key in keys if key in self.refusals}
-        missing = [key for key in keys if key not in found]
-        for key, pk, *reply in cached_rows(missing, "pk", *REPLY_FIELDS):
-            found[key] = StoredAnswer(key, Reply(*reply), pk)
+        found.update((stored.key, stored) for stored in self.cached([key for key in keys if key not in found]))
         return found
+
+    def cached(self, keys: Sequence[str]) -> Iterator[StoredAnswer]:
+        """Yield the answers in the cache."""
+        for key, pk, *reply in cached_rows(keys, "pk", *REPLY_FIELDS):
+            yield StoredAnswer(key, Reply(*reply), pk)
 
     def take_writes(self) -> PendingWrites:
         """Return the pending writes and start over; to be called once the last ones were written."""

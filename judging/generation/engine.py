@@ -1,10 +1,5 @@
-"""Sampling texts at an endpoint: a window of instances moves through the study, with a bounded number of calls in flight.
+"""Sampling texts at an endpoint, by the engine of runs: an instance's texts are stored together once all are there."""
 
-An answer is cached before its place in the rate limiter is released, and an instance's texts are stored together once
-all are there. Stopping at any moment loses at most the calls in flight.
-"""
-
-import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,39 +8,32 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError
-from judging.calls.adhoc_runner import IN_FLIGHT, Interrupted, ProcedureRunner
-from judging.calls.cases import CallState, StoredAnswer, Usage
+from judging.calls.adhoc_runner import IN_FLIGHT, AdhocSession, Interrupted
+from judging.calls.budget import CallSizes
+from judging.calls.cases import AnyProcedure, Case, Cell, Usage
+from judging.calls.engine import carry_out
 from judging.calls.results import read_reply
+from judging.calls.store import PendingWrites
 from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.errors import BadSettings, CallFailed, CapReached, RunStopped, UnparsedVerdict
+from judging.core.errors import BadSettings, CapReached, RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
-from judging.endpoints.retrying import RetryingClient
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
-from judging.generation.sampled_text import SHOWN, read_text
-from judging.generation.services import SampleRequests, calls_of
-from judging.generation.store import (
-    Draw,
-    OpenInstance,
-    SamplingTotals,
-    store_texts,
-    subtract_usage,
-    why_no_text,
-)
+from judging.generation.sampled_text import read_text
+from judging.generation.services import KIND, SampleRequests, calls_of
+from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts, subtract_usage
 from judging.jobs import leases
+from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import WORKER_STOP, StopFlag
-from judging.methods import Reply
+from judging.methods import Call, Reply
 from judging.models import GenerationRun
 
-WINDOW = 500  # calls in the window, at least
 INSTANCES_PER_WRITE = 100  # instances
 STORE_SECONDS = 5.0
-HEARTBEAT_SECONDS = 10.0
 MAX_UNUSABLE_IN_A_ROW = 50
 # Fields that a session changes; study and endpoint are loaded before, since the event loop can't query the database.
 SESSION_FIELDS = (
@@ -84,19 +72,25 @@ def sample(
     instances = open_instances(run.study, run.name, selection)
     _begin(run)
 
-    async def in_loop() -> None:
-        client = make_client(run.endpoint)
-        sampler = TextSampler(run, client, totals, in_flight=in_flight, max_cost=max_cost, on_progress=on_progress)
-        sampler.progress.total = expected
-        try:
-            await sampler.sample_all(instances, stop or StopFlag())
-        finally:
-            await client.close()
-
+    session = SamplingSession(
+        run,
+        instances,
+        totals,
+        in_flight=in_flight,
+        max_cost=max_cost,
+        stop=stop or StopFlag(),
+        on_progress=on_progress,
+    )
+    session.progress.total = expected
     message = ""
     try:
-        with checked(run.endpoint):
-            async_to_sync(in_loop)()
+        try:
+            with checked(run.endpoint):
+                carry_out(session, run.endpoint, make_client)
+        finally:
+            session.store_ended()
+        if session.pool.under_way or not session.exhausted:
+            raise Interrupted
     except (RunStopped, CapReached, BadSettings) as error:
         message = str(error)
         raise
@@ -148,141 +142,94 @@ def _end(run: GenerationRun, message: str) -> None:
     run.refresh_from_db(fields=SESSION_FIELDS)
 
 
-class TextSampler(ProcedureRunner):
-    """Samples a run's texts in the event loop; database work is handed to threads."""
+class SamplingSession(AdhocSession):
+    """Samples a run's texts: each instance is a procedure of one round."""
 
     def __init__(
         self,
         run: GenerationRun,
-        client: RetryingClient,
+        instances: Iterator[tuple[int, str, str]],
         totals: SamplingTotals,
-        *,
-        in_flight: int,
-        max_cost: Decimal | None,
-        on_progress: OnProgress,
+        **settings: Any,
     ) -> None:
-        left = None if max_cost is None else max_cost - (run.cost or Decimal(0))
-        super().__init__(
-            run.endpoint,
-            SampleRequests(run),
-            client,
-            in_flight=in_flight,
-            max_cost=left,
-            since=run.counted_until,
-            on_progress=on_progress,
-        )
-        self.budget.cap = max_cost
-        if run.longest is not None:
-            self.sizes.set_longest(run.longest)
+        before = run.cost or Decimal(0)
+        super().__init__(run.endpoint, SampleRequests(run), since=run.counted_until, spent_before=before, **settings)
         self.run = run
+        self.instances = instances
         self.totals = totals
         self.read = partial(read_text, keep_refusals=run.keep_refusals)
-        self.window = max(WINDOW, 4 * in_flight)
-        self._open: list[OpenInstance] = []
-        self._ended: list[OpenInstance] = []
-        self._arrived: dict[str, StoredAnswer] = {}  # stored or being stored, not counted yet
+        self.sizes = CallSizes()
+        self._ids: dict[int, str] = {}  # of instances, by primary key
+        self._ended: dict[str, SampledInstance] = {}
         self._billed = (0, 0, Usage())  # calls, cached answers and usage that the run's row includes
-        self._useless_in_a_row = 0
+        self._useless: list[str] = []  # the last answers in a row that were no texts
         self._next_storing = time.monotonic() + STORE_SECONDS
-        self._next_heartbeat = time.monotonic() + HEARTBEAT_SECONDS
 
-    async def sample_all(self, instances: Iterator[tuple[int, str, str]], stop: StopFlag) -> None:
-        """Sample the texts of all instances, a window of them at a time."""
-        stopping = asyncio.create_task(stop.wait())
+    def learn_sizes(self, sizes: CallSizes) -> None:
+        """Learn the longest text of earlier sessions."""
+        self.sizes = sizes
+        if self.run.longest is not None:
+            sizes.set_longest(self.run.longest)
+
+    def start_cases(self, limit: int) -> list[Case]:
+        """Start the calls of the next instances."""
+        wanted = -(-limit // self.run.samples)
+        found = list(islice(self.instances, wanted))
+        self.exhausted = len(found) < wanted
+        self._ids.update((pk, instance_id) for pk, instance_id, _ in found)
+        calls = ((pk, calls_of(self.run, source, self.read)) for pk, _, source in found)
+        return self.pool.add_cases([Case(Cell(pk), at_once(several)) for pk, several in calls])
+
+    def store(self, writes: PendingWrites) -> Exception | None:
+        """Store answers, and regularly the texts; an answer that is no text is stored like a refusal, and asked for again."""
+        for stored in writes.answers:
+            stored.refused = stored.refused or not self._is_text(stored.reply)
+            self._useless = [*self._useless, stored.reply.text[-200:]] if stored.refused else []
+        super().store(writes)
+        ended, self.pool.ended = self.pool.ended, []
+        for case in ended:
+            if all(state.done for state in case.call_states):
+                self._ended[self._ids.pop(case.cell.pk)] = sampled(case)
+                self.progress.done += len(case.call_states)
+        if len(self._ended) >= INSTANCES_PER_WRITE or time.monotonic() >= self._next_storing:
+            self.store_ended()
+        if len(self._useless) >= MAX_UNUSABLE_IN_A_ROW:
+            return RunStopped(
+                f"the last {len(self._useless)} answers were no texts, for example: {self._useless[-1] or 'empty'}; "
+                "the same again asks only for what is missing"
+            )
+        return None
+
+    def _is_text(self, reply: Reply) -> bool:
         try:
-            while await self._fill(instances):
-                await self._use_cache([draw for one in self._open for draw in one.draws])
-                self._close()
-                await self._store_if_due()
-                if stopping.done():
-                    raise Interrupted("stopped on request; the same again resumes without repeating a call")
-                await self._share_limits()
-                self._send()
-                if self._tasks:
-                    await self._collect(stopping)
-        finally:
-            await self._cancel(stopping)
-            for stored in self._arrived.values():  # stored after its call was cancelled
-                self.usage.calls += 1
-                self.usage.total.add(stored.usage)
-            self._close()
-            await self._store_ended()
+            read_reply(Call(KIND, [], self.read), reply)
+        except UnparsedVerdict:
+            return False
+        return True
 
-    async def _fill(self, instances: Iterator[tuple[int, str, str]]) -> bool:
-        """Fill the window with instances; False if it stays empty."""
-        waiting = sum(not draw.done for one in self._open for draw in one.draws)
-        wanted = -(-(self.window - waiting) // self.run.samples)
-        if wanted > 0:
-            for pk, instance_id, source in await sync_to_async(lambda: list(islice(instances, wanted)))():
-                draws = [Draw(call) for call in calls_of(self.run, source, self.read)]
-                self._open.append(OpenInstance(pk, instance_id, draws))
-        return bool(self._open)
-
-    def _close(self) -> None:
-        """Remove instances from the window whose calls have all ended."""
-        ended = [one for one in self._open if one.done]
-        self._open = [one for one in self._open if not one.done]
-        self._ended += ended
-        self.progress.done += sum(len(one.draws) for one in ended)
-        self._report_progress()
-
-    async def _store_if_due(self) -> None:
-        """Store ended instances and send a heartbeat, if due."""
-        now = time.monotonic()
-        if len(self._ended) >= INSTANCES_PER_WRITE or now >= self._next_storing:
-            await self._store_ended()
-        if now >= self._next_heartbeat:
-            self._next_heartbeat = now + HEARTBEAT_SECONDS
-            alive = GenerationRun.objects.filter(pk=self.run.pk)
-            await sync_to_async(alive.update)(heartbeat_at=timezone.now())
-
-    async def _store_ended(self) -> None:
-        ended, self._ended = self._ended, []
+    def store_ended(self) -> None:
+        """Store the texts of the instances that have ended, and bill the run."""
+        ended, self._ended = self._ended, {}
         self._next_storing = time.monotonic() + STORE_SECONDS
         at, usage = timezone.now(), self.usage
         before, self._billed = self._billed, (usage.calls, usage.cached, replace(usage.total))
         bill = (usage.calls - before[0], usage.cached - before[1], subtract_usage(usage.total, before[2]))
         self.totals.calls, self.totals.cached, self.totals.failed = usage.calls, usage.cached, usage.failed
         self.totals.usage = replace(usage.total)
-        await sync_to_async(store_texts)(self.run, ended, self.totals, bill=bill, at=at, longest=self.sizes.longest)
+        store_texts(self.run, ended, self.totals, bill=bill, at=at, longest=self.sizes.longest)
 
-    def _count_sharers(self) -> int:
+    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal) -> HeartbeatReply:
+        """Renew the run's heartbeat too."""
+        GenerationRun.objects.filter(pk=self.run.pk).update(heartbeat_at=timezone.now())
+        return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding)
+
+    def count_sharers(self) -> int:
         """Count judge runs' workers and other sampling sessions."""
         fresh = timezone.now() - leases.LEASE
         others = GenerationRun.objects.filter(endpoint=self.endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
-        return super()._count_sharers() + others.count()
+        return super().count_sharers() + others.count()
 
-    async def _store(self, stored: StoredAnswer) -> None:
-        """Write an answer; one that is no text is stored like a refusal, and asked for again next time."""
-        call = self._asking[stored.key][1][0].call
-        try:
-            read_reply(call, stored.reply)
-        except UnparsedVerdict:
-            stored.refused = True
-        self._useless_in_a_row = self._useless_in_a_row + 1 if stored.refused else 0
-        self._arrived[stored.key] = stored
-        await super()._store(stored)
 
-    def _count_paid(self, stored: StoredAnswer) -> None:
-        self._arrived.pop(stored.key, None)
-        super()._count_paid(stored)
-
-    def _apply(self, state: CallState, reply: Reply) -> None:
-        super()._apply(state, reply)
-        if isinstance(state, Draw) and state.done and state.value is None:
-            state.why = why_no_text(state, reply)
-        if self._useless_in_a_row >= MAX_UNUSABLE_IN_A_ROW:
-            raise RunStopped(
-                f"the last {self._useless_in_a_row} answers were no texts, for example: {self._problem or 'empty'}; "
-                "the same again asks only for what is missing"
-            )
-
-    def _skip_or_stop(self, call_states: Sequence[CallState], failure: CallFailed) -> None:
-        super()._skip_or_stop(call_states, failure)
-        for state in call_states:
-            if isinstance(state, Draw):
-                state.why = f"rejected: {str(failure)[:SHOWN]}"
-
-    def _spent(self) -> Decimal | None:
-        known = self.usage.total.cost is not None and self.run.cost is not None
-        return (self.usage.total.cost or 0) + (self.run.cost or Decimal(0)) if known else None
+def at_once(calls: Sequence[Call]) -> AnyProcedure:
+    """Make some calls in one round, and return their values."""
+    return (yield calls)

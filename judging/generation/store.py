@@ -1,6 +1,6 @@
 """Storing sampled texts, all of an instance together, with their usage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -10,11 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.importing.generations import store_generations
-from judging.calls.cases import CallState, Usage, add_counts
-from judging.calls.results import marked_refusal, read_reply
-from judging.core.errors import RunStopped, UnparsedVerdict
+from judging.calls.cases import CallState, Case, Usage, add_counts
+from judging.core.errors import RunStopped
 from judging.generation.sampled_text import SHOWN, SampledText
-from judging.methods import Reply
 from judging.models import GenerationRun
 
 NAMED = 1000  # instances left out that are stored with the reason
@@ -52,61 +50,42 @@ class SamplingTotals:
         }
 
 
-@dataclass(slots=True)
-class Draw(CallState):
-    """A call for one text; `why`: the reason if it gave none."""
-
-    why: str = ""
-
-
-@dataclass
-class OpenInstance:
-    """An instance in the window."""
+@dataclass(frozen=True)
+class SampledInstance:
+    """An instance whose calls have all ended; `why`: the reason why it can't be stored, empty if it can."""
 
     pk: int
-    instance_id: str
-    draws: list[Draw]
-
-    @property
-    def done(self) -> bool:
-        """Tell whether all its calls have ended."""
-        return all(draw.done for draw in self.draws)
-
-    @property
-    def texts(self) -> list[SampledText]:
-        """The texts so far."""
-        return [draw.value for draw in self.draws if draw.value is not None]
-
-    @property
-    def why(self) -> str:
-        """Say why it can't be stored; empty if it can."""
-        lost = [draw.why for draw in self.draws if draw.value is None]
-        return f"{lost[0]} ({len(lost)} of {len(self.draws)})" if lost else ""
+    texts: Sequence[SampledText]
+    why: str
 
 
-def why_no_text(state: CallState, reply: Reply) -> str:
-    """Say why a reply is no text."""
-    if declined := marked_refusal(reply):
-        return f"refused: {declined[:SHOWN]}"
-    try:
-        read_reply(state.call, reply)
-    except UnparsedVerdict as error:
-        return str(error)[: SHOWN + 20]
-    return ""
+def sampled(case: Case) -> SampledInstance:
+    """Return what came of an instance's calls."""
+    texts = [state.value for state in case.call_states if state.value is not None]
+    lost = [why_no_text(state) for state in case.call_states if state.value is None]
+    why = f"{lost[0]} ({len(lost)} of {len(case.call_states)})" if lost else ""
+    return SampledInstance(case.cell.pk, texts, why)
+
+
+def why_no_text(state: CallState) -> str:
+    """Say why a call gave no text."""
+    if state.lost:
+        return f"rejected: {state.lost[:SHOWN]}"
+    return f"refused: {state.declined[:SHOWN]}" if state.declined else state.unread[: SHOWN + 20]
 
 
 def store_texts(
     run: GenerationRun,
-    ended: Sequence[OpenInstance],
+    ended: Mapping[str, SampledInstance],
     totals: SamplingTotals,
     *,
     bill: tuple[int, int, Usage],
     at: datetime,
     longest: int | None = None,
 ) -> None:
-    """Store the texts of complete instances and the usage, and record the others as left out."""
-    whole = {one.pk: one for one in ended if not one.why}
-    lost = {one.instance_id: one.why for one in ended if one.why}
+    """Store the texts of complete instances, given by id, and the usage; record the others as left out."""
+    whole = {one.pk: one for one in ended.values() if not one.why}
+    lost = {instance_id: one.why for instance_id, one in ended.items() if one.why}
     with transaction.atomic():
         row = GenerationRun.objects.select_for_update().get(pk=run.pk)
         if row.settings_key != run.settings_key:

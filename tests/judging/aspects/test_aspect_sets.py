@@ -179,7 +179,7 @@ def test_text_that_nothing_is_read_of_is_lost_and_counted(study: Study, endpoint
 
 
 def test_distilling_from_nothing_readable_says_so_and_keeps_nothing(study: Study, endpoint: Endpoint) -> None:
-    with pytest.raises(UnparsedVerdict, match="of 0 of 2 texts; 2 are needed; the last one that was of no use: hm"):
+    with pytest.raises(UnparsedVerdict, match="of 0 of 2 texts; 2 are needed; the last answer: hm"):
         made(study, endpoint, ScriptedClient(then="hm"), pairs=1)
     assert not AspectSet.objects.exists()
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -22,7 +21,7 @@ from judging.calls.adhoc_runner import Interrupted
 from judging.calls.requests import sample_seed
 from judging.core.errors import AccessDenied, BadSettings, CapReached, RejectedCall, RunStopped, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
-from judging.generation.engine import TextSampler, sample
+from judging.generation.engine import SamplingSession, sample
 from judging.generation.estimates import estimate_generating
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import TEMPLATES, find_template, own_template
@@ -30,6 +29,7 @@ from judging.generation.sampled_systems import run_by_system, temperatures_of
 from judging.generation.sampled_text import read_text
 from judging.generation.services import Sampling, build_run, start_generating
 from judging.generation.store import SamplingTotals
+from judging.jobs.progress import ignore_progress
 from judging.jobs.stopping import StopFlag
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, GenerationRun
@@ -326,6 +326,7 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
         pytest.param("I'm sorry, but I can't help with that.", "refused: I'm sorry", id="refused in words"),
         pytest.param(chat_completion(None, refusal="No."), "refused: No.", id="refused by the API"),
         pytest.param(chat_completion("x", finish_reason="content_filter"), "refused: stopped by", id="filtered"),
+        pytest.param("x" * 100_001, "an answer of 100,001 characters", id="far too long"),
         pytest.param(RejectedCall("HTTP 400: too long"), "rejected: HTTP 400: too long", id="rejected"),
     ],
 )
@@ -542,11 +543,10 @@ def test_limits_of_an_endpoint_are_shared_with_others_that_sample_there(study: S
         start_generating(study, name, sampling)
         at = timezone.now() - timedelta(seconds=age)
         GenerationRun.objects.filter(name=name).update(heartbeat_at=at)
-    sampler = TextSampler(
-        run, RetryingClient(Writer()), SamplingTotals(), in_flight=1, max_cost=None, on_progress=lambda _progress: None
+    session = SamplingSession(
+        run, iter(()), SamplingTotals(), in_flight=1, max_cost=None, stop=StopFlag(), on_progress=ignore_progress
     )
-    async_to_sync(sampler._share_limits)()
-    assert sampler.limiter.requests.per_minute == 20
+    assert session.send_heartbeat(in_flight=0, outstanding=Decimal(0)).endpoint_workers == 3
 
 
 # Beforehand
