@@ -4,7 +4,17 @@ from django.urls import include, path
 
 from reporting.api import token_views
 
-ROOMS = ("findings", "disagreements", "accuracy", "table_effect", "ablation", "logic", "separability", "exports")
+ROOMS = (
+    "findings",
+    "disagreements",
+    "accuracy",
+    "table_effect",
+    "ablation",
+    "logic",
+    "leaderboard",
+    "separability",
+    "exports",
+)
 
 app_name = "reporting"
 urlpatterns = [

@@ -120,6 +120,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:ablation-file": {"form": "csv"},
         "reporting:ablation-chart": {"name": "samples", "form": "svg"},
         "reporting:logic-file": {"form": "csv"},
+        "reporting:leaderboard-file": {"form": "csv"},
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},
         "reporting:table-effect-chart": {"form": "svg"},
         "reporting:separability-chart": {"name": "histograms", "form": "svg"},

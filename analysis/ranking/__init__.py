@@ -5,6 +5,7 @@ from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices, resamp
 from analysis.ranking.elo import elo, elo_of_rows, sampled_elo, sampled_rows, sep_elo_weight
 from analysis.ranking.graph import components, preference_cycles
 from analysis.ranking.rates import Rates, win_loss_rate, win_loss_sums, win_rate, win_rates, win_sums
+from analysis.ranking.settling import NextPlace, next_place
 from analysis.ranking.spread import (
     Differences,
     LeftOut,
@@ -20,6 +21,7 @@ __all__ = [
     "Differences",
     "Fits",
     "LeftOut",
+    "NextPlace",
     "Rates",
     "WinMatrix",
     "bradley_terry",
@@ -32,6 +34,7 @@ __all__ = [
     "jackknife_covariance",
     "left_out_ratios",
     "left_out_strengths",
+    "next_place",
     "preference_cycles",
     "ranks",
     "rating",

@@ -45,6 +45,7 @@ from reporting.exports.rows import TABLE_OF
 from reporting.findings.data.asked import filters_of
 from reporting.findings.snapshots import snapshot_of
 from reporting.findings.views import BEING_COMPUTED, RETRY
+from reporting.leaderboard.board import leaderboard
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.distributions import distinguishable
 from reporting.separability.views import filters_of as separability_filters
@@ -141,6 +142,17 @@ class StudyViewSet(StudySetup, SeparabilitySetup, ReadOnlyModelViewSet[Study]):
         if snapshot.numbers is None or snapshot.read_at is None:
             return Response({"detail": BEING_COMPUTED}, status=503, headers=RETRY)
         return Response(snapshot.numbers, headers={"Last-Modified": http_date(snapshot.read_at.timestamp())})
+
+    @extend_schema(parameters=FINDINGS_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
+    @action(detail=True, pagination_class=None)
+    def leaderboard(self, request: Request, slug: str) -> Response:
+        """Return the ranks of the study's systems by rater and data set, and what would settle the next place; 503 as `findings`."""
+        study = self.get_object()
+        filters = filters_of(study, request.query_params)
+        numbers = snapshot_of(study, filters).numbers
+        if numbers is None:
+            return Response({"detail": BEING_COMPUTED}, status=503, headers=RETRY)
+        return Response(leaderboard(study, filters, numbers))
 
     @extend_schema(parameters=EFFECT_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **REFUSALS}, filters=False)
     @action(detail=True, pagination_class=None, url_path="table-effect")

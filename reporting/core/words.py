@@ -28,6 +28,7 @@ PHRASES = (
     gettext_noop("votes beside others'"),
     gettext_noop("a more separable bin did not pass"),
     gettext_noop("all pairs have one and the same difference in length, which is not nought"),
+    gettext_noop("a thousand times as many comparisons would not tell them apart"),
     gettext_noop("every rating set lacks a rating, and such sets are left out here"),
     gettext_noop("from fewer than three people on some pair nobody can tell which of them errs"),
     gettext_noop("includes ratings by scripted raters: programs, not people"),

@@ -27,7 +27,7 @@ from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, WIDTHS, by_s
 from reporting.findings.sections import page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.raters import raters_section
-from reporting.findings.snapshots import snapshot_of
+from reporting.findings.snapshots import Snapshot, snapshot_of
 
 CONFIGURATIONS_PER_PAGE = 10
 BEING_COMPUTED = "These findings are being computed; ask again in some seconds."
@@ -39,22 +39,10 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the findings with their charts, and the next steps; for htmx, whether there are newer ones."""
     filters = filters_of(study, request.GET)
     snapshot = snapshot_of(study, filters)
-    numbers = snapshot.numbers
-    # A page that waits asks for news of other findings than those that it shows.
-    read = snapshot.version
-    shown = request.GET.get("shown", "") if is_htmx(request) else read
-    about = {
-        "study": study,
-        "snapshot": snapshot,
-        "query": query_of(filters),
-        "news": query_of(filters, shown=shown),
-        "newer": read != shown,
-    }
+    about = snapshot_context(request, study, filters, snapshot)
     if is_htmx(request):
-        response = TemplateResponse(request, "reporting/findings/_snapshot.html", about)
-        if read and not shown:
-            response["HX-Refresh"] = "true"
-        return response
+        return snapshot_news(request, about)
+    numbers = snapshot.numbers
     if numbers is None:
         return TemplateResponse(request, "reporting/findings/being_computed.html", about)
     configurations = numbers["configurations"]
@@ -64,7 +52,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         **about,
         "page": page,
         "found": numbers,
-        "figures": by_section(OF_STUDY, lambda name: _figure(study, name, numbers, filters)),
+        "figures": by_section(OF_STUDY, lambda name: figure_of(study, name, numbers, filters)),
         **(page_sections(numbers) if configurations else {}),
         "configurations": [
             configuration_section(one, at, partial(_figures_of, study, numbers, filters))
@@ -87,28 +75,51 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     return TemplateResponse(request, "reporting/findings/findings.html", context)
 
 
+def snapshot_context(request: HttpRequest, study: Study, filters: Filters, snapshot: Snapshot) -> dict[str, Any]:
+    """Return what a page of kept findings says about them: as of when they are, and whether there are newer ones."""
+    # A page that waits asks for news of other findings than those that it shows.
+    read = snapshot.version
+    shown = request.GET.get("shown", "") if is_htmx(request) else read
+    return {
+        "study": study,
+        "snapshot": snapshot,
+        "query": query_of(filters),
+        "news": query_of(filters, shown=shown),
+        "newer": read != shown,
+    }
+
+
+def snapshot_news(request: HttpRequest, about: dict[str, Any]) -> HttpResponse:
+    """Answer a page that asks whether there are newer findings; one that has shown none yet is loaded again."""
+    response = TemplateResponse(request, "reporting/findings/_snapshot.html", about)
+    if about["snapshot"].version and not request.GET.get("shown"):
+        response["HX-Refresh"] = "true"
+    return response
+
+
 @study_view(*READERS)
 def as_json(request: HttpRequest, study: Study) -> HttpResponse:
     """Return the numbers that the page shows."""
     snapshot = snapshot_of(study, filters_of(study, request.GET))
     if snapshot.numbers is None:
-        return _later()
+        return later()
     headers = {"Last-Modified": http_date(snapshot.read_at.timestamp())} if snapshot.read_at else None
     parameters = {"ensure_ascii": False, "allow_nan": False}
     return JsonResponse(snapshot.numbers, json_dumps_params=parameters, headers=headers)
 
 
-def _later() -> HttpResponse:
+def later() -> HttpResponse:
+    """Ask to come again when the worker has computed findings."""
     return HttpResponse(BEING_COMPUTED, status=503, content_type="text/plain", headers=RETRY)
 
 
 def _figures_of(
     study: Study, numbers: dict[str, Any], filters: Filters, one: dict[str, Any]
 ) -> dict[str, list[dict[str, Any]]]:
-    return by_section(OF_CONFIGURATION, lambda name: _figure(study, name, numbers, filters, one))
+    return by_section(OF_CONFIGURATION, lambda name: figure_of(study, name, numbers, filters, one))
 
 
-def _figure(
+def figure_of(
     study: Study, name: str, numbers: dict[str, Any], filters: Filters, one: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return a picture of the study, or of one configuration."""
@@ -150,7 +161,7 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     filters = filters_of(study, request.GET)
     found = snapshot_of(study, filters).numbers
     if found is None:
-        return _later()
+        return later()
     one = _configuration_named(found, request.GET) if name in OF_CONFIGURATION else None
     # Columns of data have the same words for every reader.
     with override("en") if form == "csv" else nullcontext():

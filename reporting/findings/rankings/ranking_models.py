@@ -17,18 +17,21 @@ from analysis.ranking import (
     fit_win_matrices,
     jackknife_covariance,
     left_out_strengths,
+    next_place,
     rating,
     sampled_rows,
     sep_elo_weight,
     win_matrix,
 )
 from analysis.ranking.bradley_terry import PRIOR
+from analysis.ranking.graph import UNMET
+from analysis.ranking.settling import CHANCE
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import BEING_COMPUTED, Estimate, IntervalSettings, number, too_few
 from reporting.findings.data.inputs import Filters
 from reporting.findings.rankings.comparisons import Comparisons
-from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
+from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED, SEVERAL_GROUPS, Standing, ranking
 
 LEAST_ROUNDS = 100
 UPDATES = 200_000  # of Elo: larger selections have fewer rounds, but never below the least
@@ -48,6 +51,8 @@ ELO_CAUTION = (
     "of points won rather than of strength"
 )
 ALL_TIES = "infinite: every comparison is a tie"
+ALL_SETTLED = "every place is settled"
+TOO_ALIKE = "a thousand times as many comparisons would not tell them apart"
 WEIGHTED = ("sep_bradley_terry", "sep_elo")
 
 
@@ -107,9 +112,29 @@ def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, A
         "prior": PRIOR if fit.by_prior.any() else None,
         **({} if strengths.weights is None else WEIGHT),
     }
+    if strengths.weights is None:
+        found["next_place"] = _next_place(strengths, settings)
     if fit.by_prior.any():
         found["note"] = "; ".join([*([found["note"]] if "note" in found else []), SEPARATED_NOTE])
     return found
+
+
+def _next_place(strengths: Strengths, settings: IntervalSettings) -> dict[str, Any]:
+    """Return the first place that is not settled, and how many more comparisons, spread as those so far, would settle it."""
+    about, fit = strengths.comparisons, strengths.fit
+    if not settings.made:
+        return {"place": None, "more": None, "why": BEING_COMPUTED}
+    if len(set(fit.component.tolist())) > 1 or UNMET in fit.component:
+        return {"place": None, "more": None, "why": SEVERAL_GROUPS}
+    found = next_place(fit.strengths, strengths.tests, settings.level, chance=CHANCE)
+    if found.place is None:
+        return {"place": None, "more": 0, "why": ALL_SETTLED}
+    named = {"system": about.names[found.system], "others": [about.names[code] for code in found.others]}
+    asked: dict[str, Any] = {"place": found.place, **named, "chance": CHANCE, "comparisons": len(about.outcomes)}
+    if math.isfinite(found.factor):
+        return {**asked, "more": math.ceil((found.factor - 1) * len(about.outcomes))}
+    why = NOT_TESTED.format(least=MIN_FOR_STATISTIC) if math.isnan(found.factor) else TOO_ALIKE
+    return {**asked, "more": None, "why": why}
 
 
 def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray, list[str]]:

@@ -81,7 +81,7 @@ def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Ta
         (
             (row["system"],),
             [
-                _rank(row),
+                rank_text(row),
                 *(
                     {**column[row["system"]], "digits": MEASURES[name][1]}
                     for name, column in zip(measures, columns, strict=True)
@@ -100,7 +100,8 @@ def _heading(measure: str, ranking: Findings) -> str:
     return f"{MEASURES[measure][0]}{depends}"
 
 
-def _rank(row: Findings) -> str:
+def rank_text(row: Findings) -> str:
+    """Return a rank with its range, where that is wider."""
     if row["rank"] is None:
         return "—"
     low, high = row["rank_low"] or row["rank"], row["rank_high"] or row["rank"]

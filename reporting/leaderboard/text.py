@@ -1,0 +1,86 @@
+"""The leaderboard's tables, and what would settle the next place, in the reader's language."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from reporting.core.words import rater_name, said
+from reporting.findings.sections.rankings import MEASURES, rank_text
+from reporting.findings.sections.tables import Row, Table
+from reporting.leaderboard.board import MEASURES as ON_BOARD
+
+Board = Mapping[str, Any]
+
+
+def board_table(at: int, board: Board) -> Table:
+    """Return the table of a rater: each system's ranks by each measure with their ranges, and its rating."""
+    named = [name for name in ON_BOARD if board["systems"] and name in board["systems"][0]]
+    main = board["measure"]
+    rows: list[Row] = [
+        (
+            (one["system"],),
+            [
+                *(_rank(one[name]) for name in named),
+                {**one[main], "digits": MEASURES[main][1], "why": one[main]["why"] or ""},
+            ],
+        )
+        for one in board["systems"]
+    ]
+    headings = [_("Rank by %(measure)s") % {"measure": MEASURES[name][0]} for name in named]
+    caption = _("Leaderboard with %(rater)s; ranks with their range") % {"rater": rater_name(board["rater"])}
+    return Table(f"board-{at}", caption, [_("System"), *headings, MEASURES[main][0]], rows)
+
+
+def _rank(row: Board) -> str:
+    return rank_text(row) if row["rank"] is None or row["why"] is None else f"{rank_text(row)} ({said(row['why'])})"
+
+
+def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> Table | None:
+    """Return the ranks in each data set beside each other; None where there is one."""
+    if not datasets:
+        return None
+    columns: list[dict[str, str] | None] = []
+    for one in datasets:
+        own = next((other for other in one["raters"] or () if other["rater"] == board["rater"]), None)
+        columns.append(own and {row["system"]: rank_text(row[own["measure"]]) for row in own["systems"]})
+    waiting = [one["raters"] is None for one in datasets]
+    rows: list[Row] = [
+        (
+            (row["system"],),
+            [
+                _("being computed") if waits else (column or {}).get(row["system"])
+                for column, waits in zip(columns, waiting, strict=True)
+            ],
+        )
+        for row in board["systems"]
+    ]
+    caption = _("Ranks by data set with %(rater)s") % {"rater": rater_name(board["rater"])}
+    return Table(f"datasets-{at}", caption, [_("System"), *(one["dataset"] for one in datasets)], rows)
+
+
+def next_text(board: Board) -> str:
+    """Say how many places are settled, and how many more comparisons would settle the next one."""
+    found = board["next_place"]
+    if found is None:
+        return ""
+    if found["place"] is None:
+        return (
+            _("Every place is settled.")
+            if found["more"] == 0
+            else _("No place is settled: %(why)s.") % {"why": said(found["why"])}
+        )
+    values = {"place": found["place"], "system": found["system"], "others": ", ".join(found["others"])}
+    open_ = _("Place %(place)s is the next to be settled: %(system)s is not surely better than %(others)s.") % values
+    if found["more"] is None:
+        why = _("How many more comparisons that takes cannot be told: %(why)s.") % {"why": said(found["why"])}
+        return f"{open_} {why}"
+    more = ngettext(
+        "About {more} further comparison, spread over systems and further instances as the {comparisons} so far, would settle it "
+        "with a chance of {chance} %, if the differences are as they look now.",
+        "About {more} further comparisons, spread over systems and further instances as the {comparisons} so far, would settle it "
+        "with a chance of {chance} %, if the differences are as they look now.",
+        found["more"],
+    )
+    return f"{open_} {more.format(more=found['more'], comparisons=found['comparisons'], chance=round(100 * found['chance']))}"

@@ -1,0 +1,85 @@
+"""The leaderboard's page, and the same as JSON and CSV."""
+
+import json
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from annotation.core.http import as_download, is_htmx
+from annotation.core.spreadsheet import csv_lines
+from annotation.members.permissions import READERS, study_view
+from annotation.models import Study
+from reporting.core.questions import question_choice
+from reporting.findings.data.asked import filters_of, query_of
+from reporting.findings.data.inputs import Filters
+from reporting.findings.data.selection import selection_of
+from reporting.findings.sections.rankings import rankings_section
+from reporting.findings.snapshots import snapshot_of
+from reporting.findings.views import figure_of, later, snapshot_context, snapshot_news
+from reporting.leaderboard.board import COLUMNS, as_rows, leaderboard
+from reporting.leaderboard.text import board_table, by_dataset_table, next_text
+
+PICTURES = ("ratings", "win-matrix")
+
+
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show who leads, how surely, and what would settle the next place; for htmx, whether there are newer findings."""
+    filters = filters_of(study, request.GET)
+    snapshot = snapshot_of(study, filters)
+    about = snapshot_context(request, study, filters, snapshot)
+    if is_htmx(request):
+        return snapshot_news(request, about)
+    numbers = snapshot.numbers
+    if numbers is None:
+        return TemplateResponse(request, "reporting/findings/being_computed.html", about)
+    found = leaderboard(study, filters, numbers)
+    sections = {one["rater"]: one for one in rankings_section(numbers)["raters"]}
+    context = {
+        **about,
+        "raters": [
+            {
+                **sections[one["rater"]],
+                "table": board_table(at, one),
+                "next": next_text(one),
+                "by_dataset": by_dataset_table(at, one, found["datasets"]),
+            }
+            for at, one in enumerate(found["raters"])
+        ],
+        "figures": [figure_of(study, name, numbers, filters) for name in PICTURES],
+        "slices": _slices(study, filters),
+        "files": ("csv", "json"),
+        "selection": selection_of(numbers["filters"]),
+        "question": question_choice(
+            study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
+        ),
+    }
+    return TemplateResponse(request, "reporting/leaderboard/leaderboard.html", context)
+
+
+@study_view(*READERS)
+def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
+    """Return the numbers of the page."""
+    filters = filters_of(study, request.GET)
+    numbers = snapshot_of(study, filters).numbers
+    if numbers is None:
+        return later()
+    found = leaderboard(study, filters, numbers)
+    if form == "json":
+        response = HttpResponse(json.dumps(found, ensure_ascii=False, allow_nan=False), content_type="application/json")
+    else:
+        response = HttpResponse("".join(csv_lines(as_rows(found), COLUMNS)), content_type="text/csv; charset=utf-8")
+    return as_download(response, f"{study.slug}-leaderboard.{form}")
+
+
+def _slices(study: Study, filters: Filters) -> list[tuple[str, str, bool]]:
+    """Return (data set or nothing for all, query, whether it is shown), where there are several."""
+    names = list(study.instances.order_by("dataset").values_list("dataset", flat=True).distinct())
+    if len(names) < 2:
+        return []
+    return [
+        (name or _("All data sets"), query_of(replace(filters, datasets=chosen)), filters.datasets == chosen)
+        for name, chosen in [("", None), *((name, (name,)) for name in names)]
+    ]

@@ -1,0 +1,157 @@
+"""The leaderboard: ranks with ranges from the findings that are kept, by data set, what settles the next place, and to whom."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from annotation.models import Study
+from reporting.findings import snapshots
+from reporting.leaderboard.text import next_text
+from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+HOSTILE = "<script>alert(1)</script>"
+STRENGTHS = {"ant": 1.5, HOSTILE: 0.2, "cat": -0.3}
+ADDRESS = "/studies/tried/leaderboard"
+
+
+def build_board(*datasets: str) -> Study:
+    """Thirty instances of each data set with a vote on each pair of three systems, by Bradley and Terry's model."""
+    study, rng = build_study(), np.random.default_rng(2)
+    for dataset in datasets:
+        for a, b in combinations(STRENGTHS, 2):
+            built = build_configuration(
+                study, instances=30, pairs=1, dataset=dataset, systems=(a, b), prefix=f"{dataset}-{len(a)}{len(b)}"
+            )
+            p = 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a]))
+            for place in range(30):
+                rate(built, place, "ann", [-1 if rng.random() < p else 1])
+    judge(built, "direct", [(place, 0, "ab", -1) for place in range(30)])
+    return study
+
+
+@pytest.fixture
+def client(db: None) -> Iterator[Client]:
+    client = Client()
+    client.force_login(build_user("reader", "researcher"), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The filters under which findings were computed."""
+    asked: list[Any] = []
+    read = snapshots.read_study
+    monkeypatch.setattr(snapshots, "read_study", lambda study, filters: asked.append(filters) or read(study, filters))
+    return asked
+
+
+def test_page_files_and_api_show_the_kept_rankings(client: Client, computed: list[Any]) -> None:
+    build_board("news", "chats")
+    findings = client.get("/studies/tried/findings.json").json()
+    page = client.get(f"{ADDRESS}/").content.decode()
+    found = client.get(f"{ADDRESS}.json").json()
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{ADDRESS}.csv").content.decode())))
+
+    # Once for everything, and once for each data set: page, files and findings share them.
+    assert [one.datasets for one in computed] == [None, ("chats",), ("news",)]
+    assert client.get("/api/v1/studies/tried/leaderboard/").json() == found
+    people, of_judge = found["raters"]
+    assert (people["kind"], of_judge["rater"]) == ("person", "judge:direct")
+    kept = {one["measure"]: one for one in findings["rankings"] if one["rater"] == "people"}
+    for system in people["systems"]:
+        for measure in ("bradley_terry", "elo", "sep_elo", "sep_bradley_terry", "win_rate"):
+            [row] = [row for row in kept[measure]["systems"] if row["system"] == system["system"]]
+            assert system[measure] == {name: row.get(name) for name in system[measure]}
+    assert people["settled"] == 1
+    assert people["next_place"] == kept["bradley_terry"]["next_place"]
+    assert (people["next_place"]["place"], people["next_place"]["system"]) == (2, HOSTILE)
+    assert people["next_place"]["more"] > 0
+
+    assert HOSTILE not in page
+    for text in (
+        "Place 2 is the next to be settled",
+        "further comparisons",
+        "3\u00a0(2\u2060–\u20603)",
+        "Ranks by data set",
+    ):
+        assert text in page
+    assert "dataset=news" in page
+    assert len(rows) == 3 * (1 + 2) * 5 + 3 * 1 * 5 + 3 * 5  # people: three slices; the judge: all and one data set
+    assert {row["dataset"] for row in rows} == {"", "news", "chats"}
+    assert [row["rank"] for row in rows if row["measure"] == "bradley_terry"][:3] == ["1", "2", "3"]
+
+
+def test_a_data_set_alone_is_shown_as_the_part_that_it_is(client: Client, computed: list[Any]) -> None:
+    build_board("news", "chats")
+    page = client.get(f"{ADDRESS}/?dataset=news").content.decode()
+    found = client.get(f"{ADDRESS}.json?dataset=news").json()
+
+    assert [one.datasets for one in computed] == [("news",)]
+    assert "Data sets: news" in page
+    assert "Ranks by data set" not in page
+    assert (found["filters"]["datasets"], found["datasets"]) == (["news"], [])
+    assert found["raters"][0]["systems"][0]["bradley_terry"]["n"] == 60
+
+
+def test_large_study_waits_for_the_worker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_board("news")
+    monkeypatch.setattr(snapshots, "SMALL", 1)
+
+    assert "A worker computes these findings" in client.get(f"{ADDRESS}/").content.decode()
+    assert client.get(f"{ADDRESS}.csv").status_code == 503
+    assert client.get("/api/v1/studies/tried/leaderboard/").status_code == 503
+
+
+def test_cycle_is_said(client: Client) -> None:
+    study = build_study()
+    for a, b in (("ant", "bee"), ("bee", "cat"), ("cat", "ant")):
+        built = build_configuration(study, instances=2, pairs=1, systems=(a, b), prefix=a)
+        for place in range(2):
+            rate(built, place, "ann", [-1])
+    found = client.get(f"{ADDRESS}.json").json()["raters"][0]
+
+    assert found["cycles"] == [["ant", "bee", "cat"]]
+    assert found["settled"] == 0
+    assert found["next_place"]["more"] is None
+    assert "No order fits all majorities: ant → bee → cat → ant" in client.get(f"{ADDRESS}/").content.decode()
+
+
+def test_groups_that_never_met_have_no_next_place(client: Client) -> None:
+    study = build_study()
+    for a, b in (("ant", "bee"), ("cat", "dog")):
+        rate(build_configuration(study, instances=1, pairs=1, systems=(a, b), prefix=a), 0, "ann", [-1])
+    found = client.get(f"{ADDRESS}.json").json()["raters"][0]
+
+    assert (found["settled"], found["next_place"]["place"]) == (None, None)
+    assert "No place is settled: the groups were never compared" in next_text(found)
+
+
+def test_navigation_has_it_from_three_systems_on(client: Client) -> None:
+    study = build_study()
+    build_configuration(study, systems=("ant", "bee"))
+    assert "leaderboard" not in client.get("/studies/tried/").content.decode()
+    assert client.get(f"{ADDRESS}/").status_code == 200
+    build_configuration(study, systems=("ant", "cat"), prefix="more")
+    assert f'href="{ADDRESS}/"' in client.get("/studies/tried/").content.decode()
+
+
+def test_strangers_get_404(client: Client) -> None:
+    build_study()
+    client.force_login(build_user("stranger"), backend="django.contrib.auth.backends.ModelBackend")
+    for address in (f"{ADDRESS}/", f"{ADDRESS}.csv", f"{ADDRESS}.json"):
+        assert client.get(address).status_code == 404
+
+
+def test_everything_settled_is_said() -> None:
+    board = {"next_place": {"place": None, "more": 0, "why": "every place is settled"}}
+    assert next_text(board) == "Every place is settled."
+    assert next_text({"next_place": None}) == ""
+    assert json.dumps(board)
