@@ -12,5 +12,8 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have snapshots forgotten with the raters whom they name, by privacy, which stands below and knows of none."""
+        """Have snapshots and files forgotten with the raters whom they name, by privacy, which stands below and knows of none."""
+        from reporting.downloads.jobs import remove_files  # needs the models, which are loaded by now
+
         FORGET_RESULTS.append(lambda study: study.findings_snapshots.all().delete())
+        FORGET_RESULTS.append(remove_files)

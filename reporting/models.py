@@ -1,8 +1,11 @@
 """The database tables of reporting: results that are kept, never the data that they come from."""
 
+from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
+from annotation.core.keys import new_key
 from annotation.models import Study
 
 
@@ -24,3 +27,40 @@ class FindingsSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study_id}: {self.query or 'all'}"
+
+
+class MadeFile(models.Model):
+    """A file that the worker makes of a study, with its progress; see `reporting.downloads.jobs`."""
+
+    class Kind(models.TextChoices):
+        BUNDLE = "bundle", _("Bundle")
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="The file's name.")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="made_files")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    options: models.JSONField[dict[str, bool], dict[str, bool]] = models.JSONField(default=dict)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    size = models.PositiveBigIntegerField(null=True, blank=True, help_text="Bytes.")
+    message = models.TextField(blank=True, help_text="Why it failed.")
+    departed = models.CharField(max_length=32, blank=True, help_text="Digest of the raters who had left.")
+    executor = models.CharField(max_length=80, blank=True, help_text="The process that makes it.")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    asked_at = models.DateTimeField(default=timezone.now)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-asked_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.study_id}: {self.kind}, {self.status}"

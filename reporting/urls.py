@@ -14,6 +14,7 @@ ROOMS = (
     "leaderboard",
     "separability",
     "exports",
+    "downloads",
 )
 
 app_name = "reporting"

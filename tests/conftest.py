@@ -110,6 +110,13 @@ def _sockets_only_to_loopback() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _made_files_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep files that are made of studies out of the data folder."""
+    with override_settings(DATA_DIR=tmp_path_factory.mktemp("data")):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _static_files_in_their_folders() -> Iterator[None]:
     """Serve static files from where they lie, so that no test needs them collected.
 

@@ -14,6 +14,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from reporting.api.access import in_study
+from reporting.downloads.jobs import path_of
+from reporting.findings.data.data_state import departures
+from reporting.models import MadeFile
 from tests.whole_study import Whole
 
 ADMIN = "admin:index"  # one row stands for all of Django's admin, which is guarded in one place
@@ -125,9 +128,17 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:table-effect-chart": {"form": "svg"},
         "reporting:separability-chart": {"name": "histograms", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
+        "reporting:made-file": {"key": _made_file(whole).key},
         "api:judge-detail": {"name": whole.judge.name},
         "api:endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},
     }
+
+
+def _made_file(whole: Whole) -> MadeFile:
+    made = MadeFile.objects.create(study=whole.study, kind="bundle", status="done", departed=departures(whole.study))
+    path_of(made).parent.mkdir(exist_ok=True)
+    path_of(made).write_bytes(b"")
+    return made
 
 
 def sent_to(route: Route, whole: Whole, method: str) -> dict[str, Any]:

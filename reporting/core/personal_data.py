@@ -10,6 +10,17 @@ PERSONAL = (
         Fate.DELETED,
         "all of the study; they are computed again",
     ),
+    Entry(
+        "reporting.MadeFile",
+        "asked_by",
+        "who had a file of the study made; the file holds raters' work under their codes",
+        Fate.DELETED,
+        "all of the study, with the files",
+    ),
 )
 
-OTHER = {"reporting.FindingsSnapshot": "study key state read_at checked_at"}
+OTHER = {
+    "reporting.FindingsSnapshot": "study key state read_at checked_at",
+    "reporting.MadeFile": "key study kind options status done total size message departed executor asked_at heartbeat_at "
+    "finished_at",
+}

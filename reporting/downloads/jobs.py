@@ -1,0 +1,160 @@
+"""Files that the worker makes of a study: queueing, making with progress, and removing them."""
+
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from threading import Event, Thread
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+from django_tasks import task
+
+from annotation.core.errors import AnnotationError
+from annotation.core.processes import is_gone, this_process
+from annotation.models import Study
+from reporting.bundle.exporting import export_bundle
+from reporting.bundle.layout import Contents, Progress
+from reporting.findings.data.data_state import departures
+from reporting.models import MadeFile
+
+Status = MadeFile.Status
+UNDER_WAY = (Status.QUEUED, Status.RUNNING)
+MOST_KEPT = 5  # of a study
+PROGRESS_SECONDS = 1.0
+DEAD_AFTER = timedelta(minutes=5)  # without a heartbeat of another machine's worker
+ENDED = "the worker ended while it made this; please ask again"
+
+
+def _bundle(made: MadeFile, folder: Path, progress: Progress) -> None:
+    export_bundle(made.study, folder, Contents(**made.options), progress)
+
+
+MAKERS: dict[str, Callable[[MadeFile, Path, Progress], None]] = {MadeFile.Kind.BUNDLE: _bundle}
+
+
+def path_of(made: MadeFile) -> Path:
+    """Return where a file is kept, on the disk that web server and worker share."""
+    return Path(settings.DATA_DIR) / "files" / f"{made.key}.zip"
+
+
+@transaction.atomic
+def queue_file(study: Study, kind: str, options: dict[str, bool], by: User | None = None) -> tuple[MadeFile, bool]:
+    """Queue the making of a file, unless the same is under way; the second value tells whether it is new."""
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    for made in files_of(study):
+        if made.status in UNDER_WAY and (made.kind, made.options) == (kind, options):
+            return made, False
+    made = MadeFile.objects.create(study=study, kind=kind, options=options, asked_by=by)
+    make_file.enqueue(made.pk)
+    return made, True
+
+
+@task()
+def make_file(made_id: int) -> bool:
+    """Make a file; what a worker that was stopped has begun is begun again."""
+    made = MadeFile.objects.select_related("study").filter(pk=made_id).first()
+    if made is None or made.status == Status.DONE:
+        return False
+    _update(made, status=Status.RUNNING, executor=this_process(), message="", departed=departures(made.study))
+    try:
+        with _recorded(made) as progress:
+            size = _make(made, progress)
+    except AnnotationError as error:
+        _update(made, status=Status.FAILED, message=str(error), finished_at=timezone.now())
+        return False
+    except Exception as error:
+        _update(made, status=Status.FAILED, message=f"unexpected: {error!r}", finished_at=timezone.now())
+        raise
+    except BaseException:  # the worker is stopping, and the task is queued again
+        _update(made, status=Status.QUEUED, executor="")
+        raise
+    _update(made, status=Status.DONE, size=size, finished_at=timezone.now())
+    for older in made.study.made_files.filter(status=Status.DONE)[MOST_KEPT:]:
+        remove_file(older)
+    return True
+
+
+def _make(made: MadeFile, progress: Progress) -> int:
+    """Write the folder and pack it under another name, which the file's replaces when it is complete."""
+    target = path_of(made)
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as work:
+            folder = Path(work) / f"{made.study.slug}-{made.kind}"
+            MAKERS[made.kind](made, folder, progress)
+            packed = Path(work) / "packed.zip"
+            with zipfile.ZipFile(packed, "w") as file:  # what is large in it is compressed already
+                for path in sorted(folder.rglob("*")):
+                    file.write(path, path.relative_to(folder.parent))
+            size = packed.stat().st_size
+            packed.replace(target)
+    except OSError as error:
+        raise AnnotationError(f"the file can't be written: {error.strerror}") from None
+    return size
+
+
+def files_of(study: Study) -> list[MadeFile]:
+    """Return a study's files, the latest first; those with the work of raters who have left since are removed."""
+    found, left = [], departures(study)
+    for made in study.made_files.select_related("asked_by"):
+        if made.status == Status.RUNNING and _is_dead(made):
+            _update(made, status=Status.FAILED, message=ENDED)
+        if made.status == Status.DONE and made.departed != left:
+            remove_file(made)
+        else:
+            found.append(made)
+    return found
+
+
+def _is_dead(made: MadeFile) -> bool:
+    return is_gone(made.executor) or (made.heartbeat_at or made.asked_at) < timezone.now() - DEAD_AFTER
+
+
+def remove_file(made: MadeFile) -> None:
+    """Delete a file, and what is known of it."""
+    with suppress(OSError):
+        path_of(made).unlink(missing_ok=True)
+    made.delete()
+
+
+def remove_files(study: Study) -> None:
+    """Delete all files of a study."""
+    for made in study.made_files.all():
+        remove_file(made)
+
+
+@contextmanager
+def _recorded(made: MadeFile) -> Iterator[Progress]:
+    """Record progress and heartbeats from another thread: what is exported is one view of the data, in which nothing is written."""
+    stop, last = Event(), (0, 0)
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        last = done, total
+
+    def record() -> None:
+        try:
+            while not stop.wait(PROGRESS_SECONDS):
+                with suppress(DatabaseError):  # for example a lock; the next one will do
+                    _update(made, done=last[0], total=last[1])
+        finally:
+            connection.close()  # this thread's
+
+    thread = Thread(target=record, daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _update(made: MadeFile, **values: object) -> None:
+    MadeFile.objects.filter(pk=made.pk).update(heartbeat_at=timezone.now(), **values)
+    for name, value in values.items():
+        setattr(made, name, value)

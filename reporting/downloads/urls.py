@@ -1,0 +1,11 @@
+"""Addresses of the page of files, and of those that the worker makes."""
+
+from django.urls import path
+
+from reporting.downloads import views
+
+urlpatterns = [
+    path("studies/<slug:slug>/files/", views.show, name="downloads"),
+    path("studies/<slug:slug>/files/bundle/", views.make_bundle, name="make-bundle"),
+    path("studies/<slug:slug>/files/<str:key>.zip", views.download, name="made-file"),
+]

@@ -1,0 +1,55 @@
+"""The page of all files of a study."""
+
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from annotation.core.http import as_download
+from annotation.members.permissions import POST, READERS, account_of, study_view
+from annotation.models import Study
+from reporting.bundle.layout import CHOICES
+from reporting.downloads.jobs import UNDER_WAY, files_of, path_of, queue_file
+from reporting.exports.files import FORMATS, KINDS
+from reporting.models import MadeFile
+
+LABELS = {"csv": "CSV", "jsonl": "JSON Lines"}
+
+
+@study_view(*READERS)
+def show(request: HttpRequest, study: Study) -> HttpResponse:
+    """List what can be downloaded, and the files that are made or are being made."""
+    files = files_of(study)
+    context = {
+        "study": study,
+        "kinds": KINDS,
+        "formats": {form: LABELS[form] for form in FORMATS},
+        "files": files,
+        "busy": any(one.status in UNDER_WAY for one in files),
+    }
+    template = "reporting/downloads/downloads.html"
+    return TemplateResponse(request, f"{template}#files" if request.htmx else template, context)  # type: ignore[attr-defined]
+
+
+@study_view(*READERS, methods=POST)
+def make_bundle(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue a bundle of the study."""
+    options = {choice: choice in request.POST.getlist("contents") for choice in CHOICES}
+    _made, is_new = queue_file(study, MadeFile.Kind.BUNDLE, options, account_of(request))
+    if not is_new:
+        messages.info(request, _("A worker is at it already."))
+    return redirect("reporting:downloads", study.slug)
+
+
+@study_view(*READERS)
+def download(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
+    """Send a file that was made."""
+    made = get_object_or_404(MadeFile, study=study, key=key)
+    if made not in files_of(study) or made.status != MadeFile.Status.DONE:
+        raise Http404(f"file {key} is not there")
+    try:
+        file = path_of(made).open("rb")
+    except OSError:
+        raise Http404(f"file {key} is not there any more") from None
+    return as_download(FileResponse(file, content_type="application/zip"), f"{study.slug}-{made.kind}.zip")  # type: ignore[return-value]

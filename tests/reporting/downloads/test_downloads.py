@@ -1,0 +1,142 @@
+"""The page of files: who sees it, files made by the worker, and files that may not be sent any more."""
+
+import io
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from annotation.annotators.consent import withdraw
+from annotation.core.errors import AnnotationError
+from annotation.models import Study
+from annotation.privacy.personal_data import FORGET_RESULTS
+from reporting.bundle.verifying import verify_bundle
+from reporting.downloads import jobs
+from reporting.downloads.jobs import make_file, path_of, queue_file, remove_files
+from reporting.models import MadeFile
+from tests.reporting.builders import build_configuration, build_study, build_user, rate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(settings: Any, tmp_path: Path) -> Study:
+    settings.DATA_DIR = tmp_path / "data"
+    built = build_configuration(build_study(), instances=2, pairs=2)
+    rate(built, 0, "ann", [1, -1])
+    rate(built, 1, "bob", [0, 1])
+    return built.study
+
+
+@pytest.fixture
+def reader(study: Study, client: Client) -> Client:
+    client.force_login(build_user("reader", "researcher", study))
+    return client
+
+
+def run_tasks() -> None:
+    for task in DBTaskResult.objects.filter(task_path=make_file.module_path, status="READY"):
+        make_file.func(*task.args_kwargs["args"])
+
+
+@pytest.fixture
+def made(study: Study, reader: Client) -> MadeFile:
+    reader.post(f"/studies/{study.slug}/files/bundle/", {"contents": ["texts", "reasons"]})
+    run_tasks()
+    return MadeFile.objects.get()
+
+
+def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, reader: Client, tmp_path: Path) -> None:
+    address = f"/studies/{study.slug}/files/"
+    asked = reader.post(f"{address}bundle/", {"contents": ["texts", "reasons"]}, follow=True)
+    assert "Waiting for a worker" in asked.text
+    assert "without completions" in asked.text
+    again = reader.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
+    assert "A worker is at it already." in again.text
+    assert MadeFile.objects.count() == 1
+
+    run_tasks()
+
+    made = MadeFile.objects.get()
+    part = reader.get(address, headers={"HX-Request": "true"}).text
+    assert "<h1>" not in part
+    assert "hx-trigger" not in part  # nothing is under way
+    assert f"files/{made.key}.zip" in part
+    sent = reader.get(f"{address}{made.key}.zip")
+    assert sent["Content-Disposition"] == 'attachment; filename="tried-bundle.zip"'
+    data = b"".join(sent.streaming_content)  # type: ignore[attr-defined]
+    assert len(data) == made.size
+    zipfile.ZipFile(io.BytesIO(data)).extractall(tmp_path)
+    bundle = verify_bundle(tmp_path / "tried-bundle")
+    assert bundle.manifest["contents"] == {"texts": True, "completions": False, "reasons": True}
+    assert [path.name for path in path_of(made).parent.iterdir()] == [path_of(made).name]
+    assert make_file.func(made.pk) is False  # a task that runs twice makes it once
+
+
+def test_a_file_with_the_work_of_a_rater_who_left_is_gone(study: Study, reader: Client, made: MadeFile) -> None:
+    withdraw(annotator=study.annotators.get(code="ann"), at=timezone.now())
+    assert reader.get(f"/studies/{study.slug}/files/{made.key}.zip").status_code == 404
+    assert not path_of(made).exists()
+    assert not MadeFile.objects.exists()
+
+
+def test_erasing_a_rater_removes_the_files(study: Study, made: MadeFile) -> None:
+    assert remove_files in FORGET_RESULTS
+    remove_files(study)
+    assert not path_of(made).exists()
+
+
+def test_only_the_latest_files_are_kept(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_KEPT", 2)
+    for number in range(3):
+        queue_file(study, "bundle", {"texts": True, "completions": True, "reasons": number == 1})
+        run_tasks()
+    assert [one.options["reasons"] for one in study.made_files.all()] == [False, True]
+    assert len(list(path_of(study.made_files.all()[0]).parent.iterdir())) == 2
+
+
+def test_a_failure_is_said_and_leaves_nothing(study: Study, reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_made: MadeFile, folder: Path, _progress: Any) -> None:
+        folder.mkdir()
+        raise AnnotationError("the <disk> is full")
+
+    monkeypatch.setitem(jobs.MAKERS, "bundle", fail)
+    made, _ = queue_file(study, "bundle", {})
+    run_tasks()
+    assert "It could not be made: the &lt;disk&gt; is full" in reader.get(f"/studies/{study.slug}/files/").text
+    assert list(path_of(made).parent.iterdir()) == []
+
+
+def test_a_file_of_a_dead_worker_is_said_to_have_failed(study: Study, reader: Client) -> None:
+    now = timezone.now()
+    made = MadeFile.objects.create(
+        study=study, kind="bundle", status="running", executor="elsewhere:1:x", heartbeat_at=now
+    )
+    assert "<progress" in reader.get(f"/studies/{study.slug}/files/").text
+    MadeFile.objects.filter(pk=made.pk).update(heartbeat_at=now - jobs.DEAD_AFTER - timedelta(seconds=1))
+    assert "the worker ended while it made this" in reader.get(f"/studies/{study.slug}/files/").text
+
+
+def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_given: Any) -> None:
+        raise SystemExit(0)
+
+    monkeypatch.setitem(jobs.MAKERS, "bundle", stop)
+    made, _ = queue_file(study, "bundle", {})
+    with pytest.raises(SystemExit):
+        make_file.func(made.pk)
+    assert MadeFile.objects.get().status == "queued"
+
+
+def test_a_file_of_another_study_is_not_there(study: Study, reader: Client, made: MadeFile) -> None:
+    other = build_study("other")
+    build_user("both", "researcher", other)
+    client = Client()
+    client.force_login(build_user("stranger", "researcher", other))
+    assert client.get(f"/studies/other/files/{made.key}.zip").status_code == 404
+    assert client.get(f"/studies/{study.slug}/files/{made.key}.zip").status_code == 404
