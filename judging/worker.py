@@ -48,7 +48,12 @@ class TandemWorker(Worker):
             self.current = None
         if not self.running and db_task_result.exception_class_path == "builtins.SystemExit":
             DBTaskResult.objects.filter(pk=db_task_result.pk).update(
-                status=TaskResultStatus.READY, started_at=None, finished_at=None, exception_class_path="", traceback=""
+                status=TaskResultStatus.READY,
+                started_at=None,
+                finished_at=None,
+                worker_ids=[],  # it has not died of the task
+                exception_class_path="",
+                traceback="",
             )
 
 

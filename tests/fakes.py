@@ -1,12 +1,15 @@
 """Stand-ins for language models: a scripted client, and a real HTTP server that speaks the OpenAI chat protocol."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from annotation.core.processes import this_machine
 from judging.endpoints.chat_answers import Answer, read_answer
 
 Body = Mapping[str, Any]
@@ -194,3 +197,11 @@ class StandIn:
                 """Keep the test output clean."""
 
         return Handler
+
+
+def dead_process() -> str:
+    """Name a process that has ended."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    return f"{this_machine()}:{ended.stdout.strip()}:x"

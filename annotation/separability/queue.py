@@ -1,22 +1,18 @@
 """Queueing separability jobs, and requeueing those of dead workers."""
 
-import logging
 from datetime import timedelta
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
-from django_tasks.base import TaskResultStatus
-from django_tasks_db.models import DBTaskResult
 
+from annotation.core.task_queue import QueuedTask, requeue_dead
 from annotation.models import SeparabilityJob, Study
 from annotation.separability.jobs import HEARTBEAT_TIMEOUT, SeparabilityRequest, is_abandoned, open_job
 from annotation.separability.tasks import compute_separability_of
 
-log = logging.getLogger(__name__)
 GRACE = timedelta(seconds=10)
-ATTEMPTS = 5  # dead workers of one job before it fails
 
 
 def start_separability(
@@ -36,32 +32,21 @@ def start_separability(
 
 def requeue_separability() -> int:
     """Queue the tasks of dead workers again; return how many. Staged results are reused."""
-    count = 0
-    running = DBTaskResult.objects.filter(
-        task_path=compute_separability_of.module_path, status=TaskResultStatus.RUNNING
-    )
-    for task in running:
-        ids = task.args_kwargs["args"][3:]
-        job = SeparabilityJob.objects.filter(pk__in=ids).first()
-        if job is None or _is_new(task) or not (is_abandoned(job) if job.executor else _is_old(task)):
-            continue
-        if job.attempts >= ATTEMPTS:
-            reason = f"{ATTEMPTS} workers in a row have ended while they computed this"
-            SeparabilityJob.objects.filter(pk=job.pk).update(
-                status=SeparabilityJob.Status.FAILED, message=reason, finished_at=timezone.now()
-            )
-            task.set_failed(RuntimeError(reason))
-            continue
-        same = running.filter(pk=task.pk, started_at=task.started_at)
-        count += same.update(status=TaskResultStatus.READY, started_at=None)
-        log.info("separability of %s goes back to the queue", job)
-    return count
+    return requeue_dead(compute_separability_of.module_path, _is_dead, give_up=_fail)
 
 
-def _is_new(task: DBTaskResult[Any, Any]) -> bool:
-    """Tell whether a worker has just taken the task, so that the job may not name it yet."""
-    return task.started_at is not None and task.started_at > timezone.now() - GRACE
+def _is_dead(task: QueuedTask) -> bool:
+    """Tell whether a task's worker has ended; one that has just taken it may not be named yet."""
+    job = _job_of(task).first()
+    age = timezone.now() - (task.started_at or job.asked_at) if job else timedelta(0)
+    if job is None or age < GRACE:
+        return False
+    return is_abandoned(job) if job.executor else age > HEARTBEAT_TIMEOUT
 
 
-def _is_old(task: DBTaskResult[Any, Any]) -> bool:
-    return task.started_at is None or task.started_at < timezone.now() - HEARTBEAT_TIMEOUT
+def _fail(task: QueuedTask, reason: str) -> None:
+    _job_of(task).update(status=SeparabilityJob.Status.FAILED, message=reason, finished_at=timezone.now())
+
+
+def _job_of(task: QueuedTask) -> QuerySet[SeparabilityJob]:
+    return SeparabilityJob.objects.filter(pk__in=task.args_kwargs["args"][3:])

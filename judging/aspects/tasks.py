@@ -11,11 +11,11 @@ from django.utils import timezone
 from django_tasks import TaskContext, task
 from django_tasks.base import TaskResultStatus
 
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests
 from judging.core.pricing import check_cap
-from judging.jobs.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
 from judging.models import Completion, Endpoint
 
 

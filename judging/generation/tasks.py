@@ -9,13 +9,13 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
 from annotation.models import Study
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.services import Sampling, start_generating
 from judging.jobs import leases
-from judging.jobs.task_queue import UNDER_WAY, QueuedTask, TaskStatus, last_task, requeue_dead, status_of
 from judging.models import GenerationRun
 
 

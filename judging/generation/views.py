@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
+from annotation.core.task_queue import TaskStatus
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on
@@ -21,7 +22,6 @@ from judging.generation.prompt_templates import TEMPLATES, find_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
 from judging.generation.services import build_run
 from judging.generation.tasks import is_running, queue_generating, status_by_run
-from judging.jobs.task_queue import TaskStatus
 from judging.models import GenerationRun
 
 

@@ -1,19 +1,17 @@
 """The queue's tasks for runs."""
 
-import logging
 from datetime import timedelta
-from typing import Any
 
 from django.utils import timezone
 from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.task_queue import QueuedTask, requeue_dead
 from judging.jobs import leases
 from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
 
-log = logging.getLogger(__name__)
 REQUEUE_SECONDS = 15.0  # between two looks for runs whose workers are gone
 BATCH_CHECK_SECONDS = 60.0  # between two polls of a provider's batches
 CALLS_PER_WORKER = 64  # calls in flight that keep one process busy
@@ -55,37 +53,29 @@ def enqueue_extra_worker(run_id: int) -> None:
         enqueue_run(run_id)
 
 
-def tasks_of_runs(status: str) -> list[DBTaskResult[Any, Any]]:
-    """Return the tasks of this status that work on a run."""
-    return list(DBTaskResult.objects.filter(task_path=execute_run.module_path, status=status).order_by("enqueued_at"))
-
-
-def waiting_runs() -> set[int]:
-    """Return the runs, by primary key, that wait for a worker to take them up."""
-    return {task.args_kwargs["args"][0] for task in tasks_of_runs(TaskResultStatus.READY)}
+def waiting_runs(*also: TaskResultStatus) -> set[int]:
+    """Return the runs, by primary key, that wait for a worker to take them up, or have a task in a further status."""
+    tasks = DBTaskResult.objects.filter(task_path=execute_run.module_path, status__in=[TaskResultStatus.READY, *also])
+    return {task.args_kwargs["args"][0] for task in tasks}
 
 
 def requeue_runs() -> int:
-    """Enqueue active runs without a live worker; returns how many.
+    """Requeue the tasks of runs without a live worker, and active runs without a task; returns how many.
 
     Doing so twice is harmless: the second task's worker joins the first or finds the run done.
     """
-    count, waiting = 0, waiting_runs()
-    for run in JudgeRun.objects.filter(status__in=leases.ACTIVE):
-        if run.pk in waiting or leases.has_live_worker(run):
-            continue
-        enqueue_run(run.pk, fail_orphaned_tasks(run))
-        log.info("%s goes back to the queue", run)
-        count += 1
+    count = requeue_dead(execute_run.module_path, is_orphaned, attempts=None)
+    queued = waiting_runs(TaskResultStatus.RUNNING)
+    for run in JudgeRun.objects.filter(status__in=leases.ACTIVE).exclude(pk__in=queued):
+        if not leases.has_live_worker(run):
+            enqueue_run(run.pk)
+            count += 1
     return count
 
 
-def fail_orphaned_tasks(run: JudgeRun) -> int | None:
-    """Mark the running tasks of a run without live workers as failed; returns the last one's limit on cells."""
-    limit: int | None = None
-    for orphan in tasks_of_runs(TaskResultStatus.RUNNING):
-        started_long_ago = orphan.started_at is None or leases.lease_expired(orphan.started_at)
-        if orphan.args_kwargs["args"][0] == run.pk and started_long_ago:
-            limit = next(iter(orphan.args_kwargs["args"][1:]), None)
-            orphan.set_failed(RuntimeError("the worker that ran this is gone"))
-    return limit
+def is_orphaned(task: QueuedTask) -> bool:
+    """Tell whether the worker of a run's task is gone; one that has just taken the task may not have joined yet."""
+    run = JudgeRun.objects.filter(pk=task.args_kwargs["args"][0], status__in=leases.ACTIVE).first()
+    if run is None or leases.has_live_worker(run):
+        return False
+    return task.started_at is None or leases.lease_expired(task.started_at) or run.workers.exists()

@@ -1,7 +1,5 @@
 """Separability in the background and through the API: asked for once, watched, taken up again, and never half-stored."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from threading import Event, active_count
 from typing import Any
@@ -14,16 +12,18 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
 from annotation.core.processes import is_gone, this_machine, this_process
+from annotation.core.task_queue import ATTEMPTS
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
 from annotation.separability import jobs
 from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
 from annotation.separability.jobs import SeparabilityRequest, run_job
-from annotation.separability.queue import ATTEMPTS, requeue_separability, start_separability
+from annotation.separability.queue import requeue_separability, start_separability
 from annotation.separability.services import compute_separability
 from annotation.separability.tasks import compute_separability_of, separability_state
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
 from tests.factories import make_user
+from tests.fakes import dead_process
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -176,14 +176,6 @@ def test_a_worker_sends_heartbeats_while_a_portion_takes_long(study: Study, monk
 # A worker that is gone
 
 
-def dead_process() -> str:
-    """Name a process that has ended."""
-    ended = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
-    )
-    return f"{this_machine()}:{ended.stdout.strip()}:x"
-
-
 def held_by(executor: str, *, since: timedelta, study: Study) -> SeparabilityJob:
     """Make a job that a worker took so long ago, and hasn't been heard of since."""
     job, _ = start_separability(study, ROUGE)
@@ -223,7 +215,7 @@ def test_a_job_is_requeued_only_when_its_worker_has_ended(
 
 def test_a_job_of_which_workers_die_is_given_up(study: Study) -> None:
     job = held_by(dead_process(), since=timedelta(minutes=1), study=study)
-    SeparabilityJob.objects.update(attempts=ATTEMPTS)
+    DBTaskResult.objects.update(worker_ids=["a"] * ATTEMPTS)
     assert requeue_separability() == 0
     job.refresh_from_db()
     assert job.status == "failed"

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.task_queue import ATTEMPTS
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
@@ -18,7 +19,6 @@ from judging.aspects.tasks import STALE_AFTER, last_distillation, queue_distilli
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
-from judging.jobs.task_queue import ATTEMPTS
 from judging.models import AspectSet, Completion, Endpoint
 from tests.fakes import Body, ScriptedClient, StandIn
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering, answer

@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
@@ -12,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.task_queue import ATTEMPTS
 from annotation.models import Generation, Matchup, Study
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
@@ -22,8 +24,8 @@ from judging.generation.services import Sampling, start_generating
 from judging.generation.tasks import queue_generating, requeue_generating, status_by_run
 from judging.jobs.leases import LEASE
 from judging.jobs.stopping import StopFlag
-from judging.jobs.task_queue import ATTEMPTS
 from judging.models import Completion, Endpoint, GenerationRun
+from judging.worker import TandemWorker
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
 from tests.judging.generation.test_sampling_systems import Writer
@@ -296,6 +298,30 @@ def test_worker_process_does_the_task_over_http(
     call_command("worker", batch=True)
     assert standin.stats()["calls"] == 6
     assert Generation.objects.filter(system__name="owl").count() == 6
+
+
+def test_worker_that_is_stopped_has_not_died_of_its_task(
+    study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "generate_queued", Mock(side_effect=SystemExit(0)))
+    sampling = Sampling(endpoint=endpoint, template=find_template("plain"))
+    queue_generating(study, "owl", sampling, selection=InstanceSelection(), in_flight=1)
+    task = DBTaskResult.objects.get()
+    task.claim("one")
+    worker = TandemWorker(
+        queue_names=["*"],
+        interval=0,
+        batch=True,
+        backend_name="default",
+        startup_delay=False,
+        max_tasks=None,
+        worker_id="one",
+        excluded_queue_names=[],
+    )
+    worker.running = False
+    worker.run_task(task)
+    task.refresh_from_db()
+    assert (task.status, task.worker_ids) == ("READY", [])
 
 
 def test_templates_are_shown_as_they_are_sent(researcher: Client) -> None:

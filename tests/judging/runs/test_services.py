@@ -1,5 +1,6 @@
 """Adding endpoints and judges, starting runs, and finding runs without a worker."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from judging.runs.services import find_batch, queue_run, start_run
 from judging.runs.tasks import enqueue_extra_worker, enqueue_run, requeue_runs
 from judging.worker import requeue_and_release
 from tests import factories as annotators
+from tests.fakes import dead_process
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -195,14 +197,18 @@ def test_run_with_a_living_worker_is_not_requeued_and_a_silent_one_is() -> None:
     assert requeue_runs() == 1
 
 
-def test_requeued_run_keeps_the_limit_that_it_was_started_with() -> None:
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_requeued_run_keeps_the_limit_that_it_was_started_with(seconds: int) -> None:
     run = start_run(study=make_study(), judge=make_judge("coin"))
     enqueue_run(run.pk, 5)
-    long_ago = timezone.now() - 2 * leases.LEASE
-    DBTaskResult.objects.update(status="RUNNING", started_at=long_ago)
-    assert requeue_runs() == 1
-    dead, fresh = DBTaskResult.objects.order_by("enqueued_at")
-    assert (dead.status, fresh.args_kwargs["args"]) == ("FAILED", [run.pk, 5])
+    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now() - timedelta(seconds=seconds))
+    assert requeue_runs() == (seconds > 30)  # else a worker has just taken it, and has yet to join
+    leases.join(run.pk)
+    RunWorker.objects.update(executor=dead_process())  # it was killed
+    DBTaskResult.objects.update(status="RUNNING", started_at=timezone.now() - timedelta(seconds=seconds))
+    assert [requeue_runs(), requeue_runs()] == [1, 0]
+    [task] = DBTaskResult.objects.all()
+    assert (task.status, task.args_kwargs["args"]) == ("READY", [run.pk, 5])
 
 
 @pytest.mark.parametrize(("in_flight", "workers", "helps"), [(64, 0, 0), (65, 0, 1), (256, 2, 1), (256, 3, 0)])

@@ -1,5 +1,6 @@
-"""Tasks that call models for long: the status of one, and requeueing those whose worker is dead."""
+"""Tasks that take long: the status of one, and requeueing those whose worker is dead."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
+log = logging.getLogger(__name__)
 QueuedTask = DBTaskResult[Any, Any]
 ATTEMPTS = 5  # workers that may die of one task before it fails
 UNDER_WAY = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
@@ -46,14 +48,31 @@ def last_task(path: str, **arguments: object) -> QueuedTask | None:
     return DBTaskResult.objects.filter(task_path=path, **wanted).order_by("enqueued_at").last()
 
 
-def requeue_dead(path: str, is_dead: Callable[[QueuedTask], bool]) -> int:
-    """Requeue the running tasks of a path whose worker is dead; returns how many."""
+def ignore_failure(task: QueuedTask, reason: str) -> None:
+    """Do nothing more than fail the task."""
+
+
+def requeue_dead(
+    path: str,
+    is_dead: Callable[[QueuedTask], bool],
+    *,
+    attempts: int | None = ATTEMPTS,
+    give_up: Callable[[QueuedTask, str], None] = ignore_failure,
+) -> int:
+    """Requeue the running tasks of a path whose worker is dead; returns how many.
+
+    attempts : workers that may die of a task before it fails; `None`: any number
+    give_up  : is told which task fails, and why
+    """
     count = 0
     running = DBTaskResult.objects.filter(task_path=path, status=TaskResultStatus.RUNNING)
     for task in filter(is_dead, running):
-        if len(task.worker_ids) >= ATTEMPTS:
-            task.set_failed(RuntimeError(f"{ATTEMPTS} workers in a row have died of this"))
+        if attempts is not None and len(task.worker_ids) >= attempts:
+            reason = f"{attempts} workers in a row have died of this"
+            give_up(task, reason)
+            task.set_failed(RuntimeError(reason))
             continue
         same = running.filter(pk=task.pk, started_at=task.started_at)
         count += same.update(status=TaskResultStatus.READY, started_at=None)
+        log.info("task %s %s goes back to the queue", path, task.args_kwargs["args"])
     return count
