@@ -5,6 +5,7 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
+from annotation.core.slow_queries import log_slow_queries
 from annotation.core.sqlite_statistics import count_when_grown
 
 CHANNEL_ADAPTERS = (  # modules of annotation.recruitment
@@ -22,8 +23,9 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register system checks, the adapters of the channels, which need the models, and the receiver that refreshes SQLite's statistics."""
+        """Register system checks, the adapters of the channels, which need the models, and the receivers for new connections."""
         import_module("annotation.core.system_checks")
         for adapter in CHANNEL_ADAPTERS:
             import_module(f"annotation.recruitment.{adapter}")
+        connection_created.connect(log_slow_queries, dispatch_uid="log_slow_queries")
         connection_created.connect(count_when_grown, dispatch_uid="count_when_grown")

@@ -51,6 +51,10 @@ WEB_PROCESSES = env.int("WEB_PROCESSES", default=2)
 WEB_THREADS = env.int("WEB_THREADS", default=4)
 BASE_URL = env.str("BASE_URL", default=f"http://localhost:{PORT}")
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+SLOW_QUERY_SECONDS = env.float("SLOW_QUERY_SECONDS", default=1.0)
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+METRICS_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
 
 SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
 FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for

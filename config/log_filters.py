@@ -7,6 +7,8 @@ write: Django, the web server, a database's words in a traceback.
 import logging
 import re
 
+from annotation.core.request_ids import current
+
 MASK = "[…]"
 _TOKENS = r"(?P<before>/join/[^/\s]+/|/mturk/[^/\s]+/(?:task|status)/)[^/\s?&#\"']+"
 # Platforms' ids, search words and tokens all stand in a query: its names are enough to follow a fault.
@@ -42,6 +44,15 @@ class MaskTokens(logging.Filter):
             record.exc_text = masked(logging.Formatter().formatException(record.exc_info))
         elif record.exc_text:
             record.exc_text = masked(record.exc_text)
+        return True
+
+
+class AddRequestId(logging.Filter):
+    """Adds the id of the request that a line is about."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Set it on the record."""
+        record.request_id = current.get()
         return True
 
 

@@ -36,6 +36,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "reporting.health.requests.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Compression can leak a secret by the length of a page that reflects its query (BREACH). Django guards against it
@@ -148,6 +149,8 @@ SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = env.HTTPS_ONLY
+# Monitors on this machine ask without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if env.HTTPS_ONLY else 0
 # Other servers under the same domain may have no TLS: that is for their owners to say.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -220,6 +223,12 @@ LISTEN_HOST = env.LISTEN_HOST
 BASE_URL = env.BASE_URL
 # With less free space than this on the disk of its data, /healthz says that this installation is in trouble.
 LEAST_FREE_BYTES = 64 * 1024 * 1024
+# Statements that take longer are logged, without their values; 0 logs none.
+SLOW_QUERY_SECONDS = env.SLOW_QUERY_SECONDS
+# /metrics answers requests with this token; without one, requests from this machine.
+METRICS_TOKEN = env.METRICS_TOKEN
+# Where the web server's processes keep their counters; `serve` makes it.
+METRICS_DIR = env.METRICS_DIR
 # Of one uploaded file, which a web process reads while it serves raters; commands take more (annotation/core/file_bounds.py).
 UPLOAD_MAX_BYTES = 16 * 1024 * 1024
 UPLOAD_MAX_ROWS = 50_000
@@ -228,15 +237,22 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} [{request_id}]: {message}", "style": "{"},
+        "json": {"()": "config.log_formats.JsonLines"},
+    },
     "filters": {
         "tokens": {"()": "config.log_filters.MaskTokens"},
+        "request_id": {"()": "config.log_filters.AddRequestId"},
         "one_line": {"()": "config.log_filters.OneLine"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["tokens"]}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": env.LOG_FORMAT, "filters": ["tokens", "request_id"]}
+    },
     "root": {"handlers": ["console"], "level": env.LOG_LEVEL},
     "loggers": {
         "axes": {"level": "WARNING"},
+        "tandem.requests": {"level": "INFO" if env.LOG_FORMAT == "json" else "WARNING"},
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         # Django's own handlers would write the same lines once more, with every token in them.

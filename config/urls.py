@@ -5,10 +5,17 @@ from django.urls import include, path
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
+from reporting.health.metrics import metrics
+from reporting.health.status_views import readyz, status
 from reporting.health.views import healthz
+
+handler500 = "annotation.core.request_ids.server_error"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
+    path("status/", status, name="status"),
     path("", include("annotation.urls")),
     path("language/", require_POST(set_language), name="set-language"),
     path("api/v1/", include("reporting.api.urls")),

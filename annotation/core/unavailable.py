@@ -9,6 +9,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from annotation.core.http import is_htmx
+from annotation.core.request_ids import current
 
 # A lock timeout, a restarting server or a full disk; a closed connection.
 UNAVAILABLE = (OperationalError, InterfaceError)
@@ -28,7 +29,9 @@ class UnavailableDatabaseMiddleware(MiddlewareMixin):
         log_unavailable(request, error)
         template = "503.html#card" if is_htmx(request) else "503.html"
         is_read = request.method in ("GET", "HEAD")
-        page = render_to_string(template, {"message": message_for(request.method), "is_read": is_read})
+        page = render_to_string(
+            template, {"message": message_for(request.method), "is_read": is_read, "request_id": current.get()}
+        )
         return HttpResponse(page, status=503, headers=HEADERS)
 
 

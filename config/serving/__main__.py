@@ -8,6 +8,7 @@ starting waits instead of failing, and there is no moment at which something els
 
 import argparse
 import sys
+import tempfile
 
 from config import env
 from config.serving.check_port import PortRefused, listen, parse_port
@@ -24,12 +25,14 @@ def main(arguments: list[str]) -> int:
         return 1
     supervisor = Supervisor(with_parent=options.follow_parent)
     descriptor = listener.fileno()
-    web = Program("The web server", web_command(descriptor), (descriptor,), env.for_programs(**SPARING))
-    worker = Program("The worker", [sys.executable, "-m", "config", "worker"], (), env.for_programs())
-    return supervisor.run(
-        [web] if options.web_only else [web, worker],
-        started=lambda: say(f"Tandem is at http://localhost:{options.port}/ (Ctrl-C stops it)"),
-    )
+    with tempfile.TemporaryDirectory(prefix="tandem-metrics-") as metrics:
+        own = env.for_programs(**SPARING, PROMETHEUS_MULTIPROC_DIR=metrics)
+        web = Program("The web server", web_command(descriptor), (descriptor,), own)
+        worker = Program("The worker", [sys.executable, "-m", "config", "worker"], (), env.for_programs())
+        return supervisor.run(
+            [web] if options.web_only else [web, worker],
+            started=lambda: say(f"Tandem is at http://localhost:{options.port}/ (Ctrl-C stops it)"),
+        )
 
 
 SPARING = {

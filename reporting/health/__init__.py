@@ -1,4 +1,4 @@
-"""Whether this installation can read and save, for load balancers and monitors.
+"""How this installation does: /healthz, /readyz, /metrics, the status page, and the middleware that counts requests.
 
 May use no other room.
 """

@@ -10,6 +10,7 @@ from django.contrib.sessions.models import Session
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -22,13 +23,17 @@ logger = logging.getLogger(__name__)
 
 def failed_check() -> str | None:
     """Return the name of the first check that fails; its reason may name a path, and goes to the log only."""
-    for name, check in CHECKS.items():
-        try:
-            check()
-        except (DatabaseError, OSError) as error:
-            logger.error("%s: %s", name, error)
-            return name
-    return None
+    return next((name for name, check in CHECKS.items() if not run_check(name, check)), None)
+
+
+def run_check(name: str, check: Callable[[], None]) -> bool:
+    """Tell whether a check passes; log why it does not."""
+    try:
+        check()
+    except (DatabaseError, OSError) as error:
+        logger.error("%s: %s", name, error)
+        return False
+    return True
 
 
 def _read() -> None:
@@ -73,9 +78,9 @@ def _space() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {
-    "database unavailable": _read,
-    "database takes no writes": _write,
-    "data folder missing or almost full": _space,
+    gettext_noop("database unavailable"): _read,
+    gettext_noop("database takes no writes"): _write,
+    gettext_noop("data folder missing or almost full"): _space,
 }
 
 
