@@ -401,7 +401,10 @@ document.addEventListener("htmx:afterSettle", (event) => {
 
 let hits = 0;
 onHit(() => {
-  if (hits++) document.querySelector("h1").focus({ preventScroll: true }); // the button that had it is gone
+  if (hits++) {
+    document.querySelector("h1").focus({ preventScroll: true }); // the button that had it is gone
+    scrollTo({ top: 0, behavior: "instant" }); // before the pair in view is looked for
+  }
   if (!byId("hit")) return;
   ({ assignment } = byId("hit").dataset);
   [turned, seen, at, changed, pressed.length] = [null, 0, null, null, 0];

@@ -1,34 +1,18 @@
-"""The rating page without a mouse: a whole HIT by keys alone, and keys that keep quiet where they should."""
+"""The rating page without a mouse: whole HITs by keys alone, and keys that keep quiet where they should."""
 
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from annotation.models import Assignment, Rating
-from annotation.rating.votes import rated_choice
+from annotation.models import Assignment
 from tests.browser import walk
 from tests.browser.realistic import realistic_batch
-from tests.browser.test_two_stages import at_second_stage, two_stage_study
-from tests.factories import make_batch, make_study
+from tests.browser.walk import card, release, step
+from tests.factories import make_annotator, make_batch, make_study
 
 OpenAs = Callable[..., Page]
-
-
-@pytest.fixture
-def page(open_as: OpenAs, transactional_db: None) -> Page:
-    """A HIT of three pairs, just begun."""
-    make_batch(make_study(instances=1, k=3, guidelines="Read."), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    return page
-
-
-def card(page: Page, place: int) -> Locator:
-    """Return the card of the pair at this place, from 0."""
-    return page.locator("[data-card]").nth(place)
 
 
 def checked(page: Page) -> list[str | None]:
@@ -39,167 +23,205 @@ def checked(page: Page) -> list[str | None]:
     ]
 
 
-def stored() -> list[str]:
-    """Return the choices on the server, in the order of the page."""
-    return [
-        rated_choice(one)
-        for one in Rating.objects.of_every_question().select_related("display").order_by("display__position")
-    ]
-
-
-def release(page: Page, held: list[Route]) -> None:
-    """Let the first request that was held go on to the server, as soon as Playwright has handed it over."""
-    while not held:
-        page.evaluate("0")
-    held[0].continue_()
-
-
-def test_a_hit_is_finished_by_keys_alone(page: Page) -> None:
-    hit = page.url
-    for place, key in enumerate(("1", "ArrowDown", "3")):
-        page.keyboard.press(key)
-        page.keyboard.press("Enter")
+def expect_saved(page: Page, *places: int) -> None:
+    """Wait until these pairs say that they are saved."""
+    for place in places:
         expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
-        if place < 2:
-            expect(card(page, place + 1).locator("h2")).to_be_focused()
-            expect(card(page, place + 1)).to_have_class(re.compile("current"))
-    expect(page.locator("[data-action=submit]")).to_be_focused()
-    assert stored() == ["left", "none", "right"]
-    page.keyboard.press("Enter")
-
-    expect(page).not_to_have_url(hit)
-    assert Assignment.objects.get().state == "submitted"
 
 
-def test_the_focus_moves_on_only_when_the_choice_is_on_the_server_or_seen_to_wait(page: Page) -> None:
-    held: list[Route] = []
-    page.route("**/vote/", lambda route: held.append(route))
-    page.evaluate(
-        """() => {
-            const [line, heading] = [() => document.querySelector(".saved"), document.querySelectorAll("[data-card] h2")[1]];
-            heading.addEventListener("focus", () => (document.title = line().textContent.trim()));
-        }"""
-    )
-    page.keyboard.press("1")
-    page.keyboard.press("Enter")
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text(re.compile("Saving|Waiting"))
-    release(page, held)
-    expect(card(page, 1).locator("h2")).to_be_focused()
-    expect(page).to_have_title(re.compile("^(Saved at|Waiting)"))
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
-    assert stored() == ["left"]
+def test_hits_are_rated_by_keys_alone(open_as: OpenAs, transactional_db: None) -> None:
+    make_batch(make_study(instances=3, k=3), pairs=3, raters=1)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    submit, heading = page.locator("[data-action=submit]"), page.locator("h1")
+    with step("the current pair stands out, in light and dark"):
+        expect_outlined(page)
+
+    with step("the focus moves on only when the choice is on the server, or seen to wait"):
+        held: list[Route] = []
+        page.route("**/vote/", lambda route: route.continue_() if held else held.append(route))
+        page.evaluate(
+            """() => {
+                const [line, heading] = [() => document.querySelector(".saved"), document.querySelectorAll("[data-card] h2")[1]];
+                heading.addEventListener("focus", () => (document.title = line().textContent.trim()));
+            }"""
+        )
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        expect(walk.pair(page, 0).locator(".saved")).to_contain_text(re.compile("Saving|Waiting"))
+        release(page, held)
+        expect(card(page, 1).locator("h2")).to_be_focused()
+        expect(page).to_have_title(re.compile("^(Saved at|Waiting)"))
+        expect_saved(page, 0)
+    with step("keys choose, and lead to the next pair and to the end"):
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(card(page, 2).locator("h2")).to_be_focused()
+        expect(card(page, 2)).to_have_class(re.compile("current"))
+        page.keyboard.press("3")
+        page.keyboard.press("Enter")
+        expect(submit).to_be_focused()
+        expect_saved(page, 0, 1, 2)
+        assert walk.on_server(page) == {0: "left", 1: "none", 2: "right"}
+        page.keyboard.press("Enter")
+        expect(heading).to_have_text("HIT 2 of 3")
+
+    page.set_viewport_size({"width": 500, "height": 300})  # so narrow that the texts stand one below the other
+    with step("Backspace goes back"):
+        for key in ("ArrowLeft", "Enter", "ArrowRight", "Enter"):
+            page.keyboard.press(key)
+            expect(page.locator(".saved", has_text="Saving")).to_have_count(0)
+        expect(card(page, 2).locator("h2")).to_be_focused()
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Backspace")
+        expect(card(page, 0).locator("h2")).to_be_focused()
+    told = card(page, 0).locator(".changed")
+    with step("a saved choice that a key changes is told"):
+        page.keyboard.press("3")
+        expect(told).to_be_in_viewport()
+        expect(told).to_have_text("Changed from “Top” to “Bottom”. Press 0 to undo.")
+        expect(page.locator("#changes[role=status]")).to_contain_text("Pair 1: Changed from “Top” to “Bottom”.")
+        expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+        assert walk.on_server(page) == {0: "right", 1: "right"}
+    with step("and changed back by one key, from another pair"):
+        page.keyboard.press("Enter")
+        expect(card(page, 1).locator("h2")).to_be_focused()
+        page.keyboard.press("0")
+        expect(told).to_have_text("Changed from “Bottom” to “Top”. Press 0 to undo.")
+        expect(walk.pair(page, 0).locator("input[value=left]")).to_be_focused()
+        expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+        assert walk.on_server(page) == {0: "left", 1: "right"}
+    with step("what another choice follows is not changed back"):
+        walk.choose(page, 2, "none")
+        expect(told).to_have_count(0)
+        page.keyboard.press("0")
+        assert checked(page) == ["left", "right", "none"]
+    expect_saved(page, 2)
+    walk.submit_to(page, 3)
+
+    with step("keys wait in order while the page moves on"):
+        page.clock.install()
+        page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
+        held.clear()
+        for key in ("1", "Enter", "3", "Enter", "2"):
+            page.keyboard.press(key)
+        assert checked(page) == ["left", None, None]
+        release(page, held)
+        expect_saved(page, 0, 1, 2)
+        assert checked(page) == ["left", "right", "none"]
+        assert walk.on_server(page) == {0: "left", 1: "right", 2: "none"}
+    assert Assignment.objects.filter(state="submitted").count() == 2
 
 
-def test_backspace_goes_back_and_a_choice_can_be_changed(page: Page) -> None:
-    for key in ("ArrowLeft", "Enter", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
-        expect(page.locator(".saved", has_text="Saving")).to_have_count(0)
-    expect(card(page, 2).locator("h2")).to_be_focused()
-    page.keyboard.press("Backspace")
-    page.keyboard.press("Backspace")
-    expect(card(page, 0).locator("h2")).to_be_focused()
-    page.keyboard.press("2")
-    expect(walk.pair(page, 0).locator("input[value=none]")).to_be_focused()
-    expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
-    assert (checked(page), stored()) == (["none", "right", None], ["none", "right"])
+def test_keys_choose_only_where_they_should(open_as: OpenAs, transactional_db: None) -> None:
+    realistic_batch(instances=2, pairs=3, guidelines="Read.")
+    page = open_as("ann", "annotator", viewport={"width": 1280, "height": 2400})
+    walk.begin(page)
+    first = walk.pair(page, 0).locator("input[value=left]")
+    with step("with a modifier, in fields and on links they mean something else"):
+        expect_to_mean_something_else(page)
+    with step("a question mark lists the keys, and Escape leads back"):
+        page.keyboard.press("1")
+        expect(first).to_be_focused()
+        page.keyboard.press("?")
+        listed, button = page.locator("dialog"), page.get_by_role("button", name="List of keyboard shortcuts")
+        expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Backspace")
+        page.keyboard.press("3")  # the list takes no votes
+        page.keyboard.press("Escape")
+        expect(listed).to_be_hidden()
+        expect(first).to_be_focused()
+        assert checked(page) == ["left", None, None]
+        button.click()
+        expect(listed).to_be_visible()
+        page.get_by_role("button", name="Close").click()
+        expect(button).to_be_focused()
+
+    with step("they go to the pair in view: the next one after a click"):
+        walk.pair(page, 0).locator("label:has([value=none])").click()
+        expect(card(page, 1)).to_have_class(re.compile("current"))
+        page.keyboard.press("3")
+        expect_saved(page, 1)
+        assert checked(page) == ["none", "right", None]
+    page.set_viewport_size({"width": 1280, "height": 620})
+    with step("and the one that was scrolled to"):
+        for place in (0, 2):
+            card(page, place).evaluate("card => card.scrollIntoView({block: 'start', behavior: 'instant'})")
+            expect(card(page, place)).to_have_class(re.compile("current"))
+        page.keyboard.press("3")
+        expect_saved(page, 2)
+        assert checked(page) == ["none", "right", "right"]
+    walk.submit_to(page, 2)
+    with step("a pair that was rated and scrolled away is left alone"):
+        page.keyboard.press("1")
+        expect_saved(page, 0)
+        wheel(page, card(page, 1).evaluate("card => card.getBoundingClientRect().top") - 92)  # 72 of it, 20 between
+        before = page.evaluate("scrollY")
+        page.keyboard.press("3")
+        expect_saved(page, 1)
+        assert walk.on_server(page) == {0: "left", 1: "right"}
+        assert page.evaluate("scrollY") >= before  # it may go on to the choices, never back
+
+    with step("switched off they scroll, as on any page, and stay off"):
+        switch = page.get_by_role("switch", name="Keyboard shortcuts")
+        switch.uncheck()
+        page.reload()
+        expect(switch).not_to_be_checked()
+        page.evaluate("scrollTo(0, 0)")
+        page.locator("h1").click()
+        for key in ("2", "?", "ArrowRight"):
+            page.keyboard.press(key)
+        expect(listed).to_be_hidden()
+        assert page.evaluate("scrollY") == 0
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function("() => scrollY > 0")
+        assert checked(page) == ["left", "right", None]
+        switch.check()
+        page.locator("#hit-status").get_by_role("link", name="pair 3").click()
+        page.keyboard.press("1")
+        expect_saved(page, 2)
+
+    other = make_study("other", instances=1, k=2, ties_allowed=False)
+    make_batch(other, raters=1)
+    make_annotator(other, "ann")
+    walk.submit_to(page, 1)
+    with step("where no preference is not on offer, its keys do nothing"):
+        page.keyboard.press("1")
+        expect_saved(page, 0)
+        page.keyboard.press("2")
+        page.keyboard.press("ArrowDown")
+        assert checked(page) == ["left", None]
 
 
-def test_a_question_mark_lists_the_keys_and_escape_leads_back(page: Page) -> None:
-    page.keyboard.press("1")
-    radio = walk.pair(page, 0).locator("input[value=left]")
-    expect(radio).to_be_focused()
-    page.keyboard.press("?")
-    listed = page.get_by_role("dialog", name="Keyboard shortcuts")
-    expect(listed).to_be_visible()
-    expect(listed).to_contain_text("Backspace")
-    page.keyboard.press("3")  # the list takes no votes
-    page.keyboard.press("Escape")
-    expect(listed).to_be_hidden()
-    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_focused()
-    assert checked(page) == ["left", None, None]
-
-    page.get_by_role("button", name="List of keyboard shortcuts").click()
-    expect(listed).to_be_visible()
-    page.get_by_role("button", name="Close").click()
-    expect(page.get_by_role("button", name="List of keyboard shortcuts")).to_be_focused()
-
-
-def test_shortcuts_can_be_switched_off_and_stay_off(page: Page) -> None:
-    page.set_viewport_size({"width": 800, "height": 400})
-    page.get_by_role("switch", name="Keyboard shortcuts").uncheck()
-    page.reload()
-    expect(page.get_by_role("switch", name="Keyboard shortcuts")).not_to_be_checked()
-    page.locator("h1").click()
-    for key in ("1", "?", "ArrowRight"):
-        page.keyboard.press(key)
-    expect(page.locator("dialog")).to_be_hidden()
-    assert page.evaluate("scrollY") == 0
-    page.keyboard.press("ArrowDown")  # which scrolls, as on any page
-    page.wait_for_function("() => scrollY > 0")
-    assert checked(page) == [None, None, None]
-
-    page.get_by_role("switch", name="Keyboard shortcuts").check()
-    page.keyboard.press("1")
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
-
-
-def test_keys_that_mean_something_else_choose_nothing(page: Page) -> None:
+def expect_to_mean_something_else(page: Page) -> None:
+    """Press keys that choose nothing, on the first pair and around it; come back from the last one's page."""
     for key in ("Control+1", "Alt+1", "Meta+1", "Shift+ArrowRight"):
         page.locator("body").press(key)
         assert checked(page) == [None, None, None], key
-
     report = card(page, 0).locator(".report")
     report.locator("summary").click()
-    report.locator("textarea").press_sequentially("1 2 3?")
-    report.locator("textarea").press("Backspace")
-    report.locator("textarea").press("Enter")
-    expect(report.locator("textarea")).to_be_focused()
-    expect(report.locator("textarea")).to_have_value("1 2 3\n")
+    field = report.locator("textarea")
+    field.press_sequentially("1 2 3?")
+    field.press("Backspace")
+    field.press("Enter")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("1 2 3\n")
     report.locator("input[value=other]").focus()
     page.keyboard.press("3")
     page.get_by_label("Text size").press("1")
     expect(page.locator("dialog")).to_be_hidden()
     assert checked(page) == [None, None, None]
-
-    guidelines = page.locator(".guidelines")
-    guidelines.locator("summary").focus()
+    page.locator(".guidelines summary").focus()
     page.keyboard.press("Enter")
-    expect(guidelines).to_have_attribute("open", "")
+    expect(page.locator(".guidelines")).to_have_attribute("open", "")
+    hit = page.url
     page.get_by_role("link", name="Return this HIT").focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/return/$"))
+    page.goto(hit)
 
 
-def test_without_no_preference_its_keys_do_nothing(open_as: OpenAs, transactional_db: None) -> None:
-    make_batch(make_study(instances=1, k=2, ties_allowed=False), raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    page.keyboard.press("1")
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
-    page.keyboard.press("2")
-    page.keyboard.press("ArrowDown")
-    assert checked(page) == ["left", None]
-
-
-def test_keys_go_to_the_pair_in_view(page: Page) -> None:
-    page.set_viewport_size({"width": 1280, "height": 1600})
-    walk.pair(page, 0).locator("label:has([value=left])").click()  # which leads to the next pair, if it is in view
-    expect(card(page, 1)).to_have_class(re.compile("current"))
-    page.keyboard.press("3")
-    expect(walk.pair(page, 1).locator(".saved")).to_contain_text("Saved at")
-    assert checked(page) == ["left", "right", None]
-
-    page.set_viewport_size({"width": 1000, "height": 420})
-    card(page, 0).evaluate("card => card.scrollIntoView({block: 'start', behavior: 'instant'})")
-    expect(card(page, 0)).to_have_class(re.compile("current"))
-    card(page, 2).evaluate("card => card.scrollIntoView({block: 'start', behavior: 'instant'})")
-    expect(card(page, 2)).to_have_class(re.compile("current"))
-    page.keyboard.press("3")
-    expect(walk.pair(page, 2).locator(".saved")).to_contain_text("Saved at")
-    assert checked(page) == ["left", "right", "right"]
-
-
-def test_focus_and_current_pair_are_always_visible(page: Page) -> None:
+def expect_outlined(page: Page) -> None:
+    """Expect an outline of enough contrast around the current pair, and one around whatever has the focus."""
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         outline, ground = page.locator(".card.current").evaluate(
@@ -228,18 +250,11 @@ def test_focus_and_current_pair_are_always_visible(page: Page) -> None:
     assert [told for told, seen in outlines if not seen] == []
 
 
-def test_a_key_leaves_a_pair_alone_that_was_scrolled_away(open_as: OpenAs, transactional_db: None) -> None:
-    realistic_batch(pairs=3)
-    page = open_as("ann", "annotator", viewport={"width": 1280, "height": 620})
-    walk.begin(page)
-    page.keyboard.press("1")
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
-    wheel(page, card(page, 1).evaluate("card => card.getBoundingClientRect().top") - 92)  # 72 of the pair, 20 between
-    before = page.evaluate("scrollY")
-    page.keyboard.press("3")
-    expect(walk.pair(page, 1).locator(".saved")).to_contain_text("Saved at")
-    assert stored() == ["left", "right"]
-    assert page.evaluate("scrollY") >= before  # it may go on to the choices, never back
+def luminance(color: Sequence[float]) -> float:
+    """Return the relative luminance of an sRGB colour, as WCAG defines it."""
+    parts = [one / 255 for one in color]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def wheel(page: Page, pixels: float) -> None:
@@ -248,75 +263,3 @@ def wheel(page: Page, pixels: float) -> None:
     page.mouse.move(900, 300)
     page.mouse.wheel(0, pixels)
     page.wait_for_function("y => Math.abs(scrollY - y) < 2", arg=target)
-
-
-def test_keys_wait_in_order_while_the_page_moves_on(page: Page) -> None:
-    page.clock.install()
-    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
-    held: list[Route] = []
-    page.route("**/vote/", lambda route: route.continue_() if held else held.append(route))
-    for key in ("1", "Enter", "3", "Enter", "2"):
-        page.keyboard.press(key)
-    assert checked(page) == ["left", None, None]
-    release(page, held)
-    for place in range(3):
-        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
-    assert (checked(page), stored()) == (["left", "right", "none"], ["left", "right", "none"])
-
-
-def test_keys_wait_while_the_second_stage_moves_on(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    page.clock.install()
-    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
-    at_second_stage(page)
-    held: list[Route] = []
-    page.route("**/second/", lambda route: route.continue_() if held else held.append(route))
-    for key in ("1", "Enter", "3"):
-        page.keyboard.press(key)
-    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_checked()
-    release(page, held)
-    expect(page.locator(".card.decided")).to_have_count(1)
-    expect(walk.pair(page, 0).locator("input[value=right]")).to_be_checked()
-    assert stored_second() == ["left"]
-
-
-def test_a_saved_vote_that_a_key_changes_is_told_and_changed_back_by_one_key(page: Page) -> None:
-    page.set_viewport_size({"width": 500, "height": 300})  # so narrow that the texts stand one below the other
-    page.keyboard.press("1")
-    expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
-    page.keyboard.press("3")
-    told = card(page, 0).locator(".changed")
-    expect(told).to_be_in_viewport()
-    expect(told).to_have_text("Changed from “Top” to “Bottom”. Press 0 to undo.")
-    expect(page.locator("#changes[role=status]")).to_contain_text("Pair 1: Changed from “Top” to “Bottom”.")
-    expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
-    assert stored() == ["right"]
-
-    page.keyboard.press("Enter")
-    expect(card(page, 1).locator("h2")).to_be_focused()
-    page.keyboard.press("0")
-    expect(told).to_have_text("Changed from “Bottom” to “Top”. Press 0 to undo.")
-    expect(walk.pair(page, 0).locator("input[value=left]")).to_be_focused()
-    expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
-    assert stored() == ["left"]
-
-    walk.choose(page, 1, "none")
-    expect(told).to_have_count(0)
-    page.keyboard.press("0")  # what is done by now is not what a key has changed
-    assert checked(page) == ["left", "none", None]
-
-
-def luminance(color: Sequence[float]) -> float:
-    """Return the relative luminance of an sRGB colour, as WCAG defines it."""
-    parts = [one / 255 for one in color]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def stored_second() -> list[str]:
-    """Return the second choices on the server, in the order of the page."""
-    return [
-        rated_choice(one)
-        for one in Rating.objects.of_every_question().filter(stage="revised").order_by("display__position")
-    ]

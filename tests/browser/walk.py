@@ -1,10 +1,14 @@
 """The way of a rater through the pages, step by step."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
+
+from annotation.models import Rating
+from annotation.rating.votes import rated_choice
 
 PATIENCE = 60_000  # milliseconds; only a failing test waits that long
 REASON = "On a second look the other text says more of what matters."
@@ -12,6 +16,16 @@ REASON = "On a second look the other text says more of what matters."
 
 # What a rater has chosen to see, whatever the size of the screen.
 ALL_PAIRS = "try { localStorage['tandem.one'] ??= '0' } catch { /* refused by this page */ }"
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """Name a part of a journey; a failure in it is told with the name."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"At the step: {name}")
+        raise
 
 
 def open_context(browser: Browser, *, one_pair: bool = False, **options: Any) -> BrowserContext:
@@ -91,3 +105,25 @@ def submit(page: Page) -> None:
     hit = page.url
     page.locator("[data-action=submit]").click()
     expect(page).not_to_have_url(hit)
+
+
+def submit_to(page: Page, number: int) -> None:
+    """Submit the HIT, whose pairs are all rated, and wait for the next one, which is the rater's so many-th."""
+    page.locator("[data-action=submit]").click()
+    expect(page.locator("h1")).to_contain_text(f"HIT {number} of ")
+    expect(page.locator("h1")).to_be_focused()
+
+
+def on_server(page: Page, stage: str = "first") -> dict[int, str]:
+    """Return the choices of the HIT in view that are on the server, by place from 0."""
+    hit = re.search("/rate/hit/([^/]+)/", page.url)
+    assert hit
+    ratings = Rating.objects.of_question(0).filter(stage=stage, display__assignment__key=hit[1])
+    return {one.display.position: rated_choice(one) for one in ratings.select_related("display")}
+
+
+def release(page: Page, held: list[Route]) -> None:
+    """Let the first request that was held go on to the server, as soon as Playwright has handed it over."""
+    while not held:
+        page.evaluate("0")
+    held[0].continue_()
