@@ -1,23 +1,23 @@
-"""The two-stage page in every arm: first votes closed, then pair by pair the table, keep or revise, with a reason."""
+"""The two-stage page: first votes closed, then pair by pair the table, keep or revise, with a reason."""
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from django.contrib.auth import get_user_model
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from annotation.importing.tables import import_tables
 from annotation.members.accounts import grant_role, login_link
 from annotation.models import Assignment, Flag, Rating, Study
 from annotation.rating.votes import rated_choice
 from tests.browser import walk
+from tests.browser.walk import release, step
 from tests.factories import json_lines, make_batch, make_study
 
 OpenAs = Callable[..., Page]
 
-ARMS = ["none", "table:c8", "placebo:c8"]
 WIDTH = "document.documentElement.scrollWidth"
 
 
@@ -32,12 +32,12 @@ def table(instance: int, pair: int) -> dict[str, Any]:
     return {"table_id": f"t-{instance}-{pair}", **names, "variant": "c8", "rows": rows}
 
 
-def two_stage_study(arm: str, **settings: Any) -> Study:
-    """Make a study of one arm: two instances of two pairs, with a table for each pair; one HIT is open."""
+def two_stage_study(arm: str, *, raters: int = 1, **settings: Any) -> Study:
+    """Make a study of one arm: two instances of two pairs, with a table for each pair, and a HIT for each instance."""
     study = make_study(instances=2, k=2, protocol="two-stage", arms=[arm], **settings)
     tables = [table(instance, pair) for instance in (1, 2) for pair in (0, 1)]
     import_tables(data=json_lines(tables), name="tables.jsonl", slug="study")
-    make_batch(study, pairs=2, raters=1)
+    make_batch(study, pairs=2, raters=raters)
     return study
 
 
@@ -61,210 +61,187 @@ def at_second_stage(page: Page, first: tuple[str, str] = ("left", "right")) -> N
     walk.lock(page)
 
 
-@pytest.mark.parametrize("arm", ARMS)
-def test_both_stages_by_mouse_in_every_arm(open_as: OpenAs, transactional_db: None, arm: str) -> None:
-    two_stage_study(arm)
+def test_tables_are_shown_after_the_first_votes(open_as: OpenAs, transactional_db: None) -> None:
+    two_stage_study("table:c8")
     page = open_as("ann", "annotator")
     walk.begin(page)
-    assert "of pair" not in page.content()
-    expect(page.locator("[data-action=submit]")).to_have_count(0)
-    walk.rate(page, ["left", "right"])
-    walk.lock(page)
+    hit = page.url
+    save, submit = page.get_by_role("button", name="Save and continue"), page.locator("[data-action=submit]")
+    with step("first votes are closed to a page that is still open"):
+        walk.rate(page, ["left", "right"])
+        expect(submit).to_have_count(0)
+        other = page.context.new_page()
+        other.goto(hit)
+        walk.lock(other)
+        other.close()
+        expect(walk.choose(page, 0, "right")).to_contain_text("The first choices of this HIT are closed")
+        assert walk.on_server(page) == {0: "left", 1: "right"}
+        page.reload()
 
     place = Assignment.objects.get().hit.matchup.instance.position + 1
-    for number in (1, 2):
-        expect(page.get_by_role("table")).to_have_count(0 if arm == "none" else 1)
-        if arm == "none":
-            expect(page.locator(".card.open")).to_contain_text("Look at the two texts once more.")
-        else:
-            told = page.get_by_role("table", name=f"Comparison of the two texts of pair {number}")
-            about = place if arm == "table:c8" else 3 - place
-            expect(told).to_contain_text(f"of pair {about}/")
-            expect(told).not_to_contain_text(f"of pair {3 - about}/")
-            expect(told.get_by_role("columnheader")).to_have_text(
-                ["Aspect", "Only Left", "Both", "Only Right", "Report"], use_inner_text=True
-            )
-            expect(told.get_by_role("rowheader")).to_have_text(["Detail", "Tone"])
-            expect(page.locator(".card.open")).to_contain_text("made by a program; it may be wrong.")
-        first = ("left", "right")[number - 1]
-        expect(second(page).get_by_label(f"Keep: {first.title()}")).to_have_value(first)
+    with step("the table is of its pair, on the sides of the page, and nothing is chosen beforehand"):
+        told = page.get_by_role("table", name="Comparison of the two texts of pair 1")
+        expect(told).to_contain_text(f"of pair {place}/")
+        expect(told.get_by_role("columnheader")).to_have_text(
+            ["Aspect", "Only Left", "Both", "Only Right", "Report"], use_inner_text=True
+        )
+        expect(told.get_by_role("rowheader")).to_have_text(["Detail", "Tone"])
+        expect(second(page).get_by_label("Keep: Left")).to_have_value("left")
         expect(second(page).locator(":checked")).to_have_count(0)
-        if number == 1:
+    with step("a row is flagged, and the flag is taken back"):
+        flag = page.get_by_role("button", name="Not supported by the texts: Tone")
+        expect(flag).to_have_attribute("aria-pressed", "false")
+        flag.click()
+        expect(flag).to_have_attribute("aria-pressed", "true")
+        expect(flag).to_be_focused()
+        stored_flag = Flag.objects.get()
+        assert (stored_flag.row, stored_flag.kind, stored_flag.taken_back_at) == (1, "unsupported-row", None)
+        page.reload()
+        expect(flag).to_have_attribute("aria-pressed", "true")
+        flag.click()
+        expect(flag).to_have_attribute("aria-pressed", "false")
+        assert Flag.objects.get().taken_back_at is not None
+
+    with step("a second vote waits offline with its reason, and survives a reload"):
+        page.route("**/second/", lambda route: route.abort())
+        second(page).get_by_label("Change to: Right").check()
+        second(page).get_by_label("Reason").fill(walk.REASON)
+        save.click()
+        expect(second(page).locator(".saved")).to_contain_text("Waiting")
+        page.goto(hit)
+        expect(second(page).locator(".saved")).to_contain_text("Waiting")
+        expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
+        expect(second(page).get_by_label("Change to: Right")).to_be_checked()
+        page.unroute("**/second/")
+        expect(page.locator(".decision").first).to_contain_text(walk.REASON)
+        expect(page.locator(".decision").first).to_contain_text("from Left to Right", use_inner_text=True)
+        assert walk.on_server(page, "revised") == {0: "right"}
+    with step("a decision can be looked at again"):
+        page.get_by_role("link", name="Look again").click()
+        expect(page.get_by_role("table", name="pair 1")).to_be_visible()
+        expect(second(page).get_by_label("Change to: Right")).to_be_checked()
+        expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
+        second(page).get_by_label("Keep: Left").check()
+        save.click()
+        expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.", use_inner_text=True)
+        expect(page.get_by_role("region", name="Comparison of the two texts of pair 2")).to_be_focused()
+        assert walk.on_server(page, "revised") == {0: "left"}
+    with step("the end is where the focus goes"):
+        walk.decide(page, "none")
+        expect(submit).to_be_focused()
+        assert walk.on_server(page, "revised") == {0: "left", 1: "none"}
+        walk.submit_to(page, 2)
+        revised = Rating.objects.of_every_question().filter(stage="revised").order_by("display__position")
+        assert [(one.reason, one.table_id is None) for one in revised] == [(walk.REASON, False)] * 2
+        assert all(one.wall_seconds is not None and one.active_seconds is not None for one in revised)
+
+    with step("no stage is wider than a phone"):
+        Study.objects.update(label_left="A label of forty characters to the left.")
+        page.set_viewport_size({"width": 360, "height": 740})
+        page.reload()
+        assert page.evaluate(WIDTH) <= 360
+        walk.rate(page, ["left", "right"])
+        walk.lock(page)
+        assert page.evaluate(WIDTH) <= 360
+        box = page.get_by_role("region", name="Comparison")
+        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")  # nothing is off its side
+        walk.decide(page, "right")
+        assert page.evaluate(WIDTH) <= 360
+
+
+def test_reasons_are_kept_and_keys_lead_on(open_as: OpenAs, live_server: Any, transactional_db: None) -> None:
+    two_stage_study("table:c8", raters=2, reason_min_length=12)
+    page = open_as("ann", "annotator")
+    at_second_stage(page)
+    hit = page.url
+    reason, save = second(page).get_by_label("Reason"), page.get_by_role("button", name="Save and continue")
+    with step("a reason is kept before it is saved"):
+        expect(second(page)).to_contain_text("12 characters or more")
+        reason.fill("Half of a th")
+        page.reload()
+        expect(reason).to_have_value("Half of a th")
+        reason.fill("")
+    with step("a change without a reason is not sent"):
+        second(page).get_by_label("Change to: Right").check()
+        save.click()  # the browser itself asks for it
+        expect(reason).to_have_js_property("validity.valueMissing", True)
+        assert walk.on_server(page, "revised") == {}
+    with step("a short one is refused and kept, and the focus goes to what is wrong"):
+        reason.fill("short   " + " " * 10)  # long enough only by its blanks
+        expect(second(page)).to_contain_text("So far: 5.")
+        save.press("Enter")
+        problem = second(page).get_by_role("alert")
+        expect(problem).to_contain_text("in 12 characters or more")
+        expect(problem).to_be_focused()
+        expect(second(page).get_by_label("Change to: Right")).to_be_checked()
+        expect(reason).to_have_value(re.compile("^short"))
+        expect(reason).to_have_accessible_description(re.compile("in 12 characters or more"))
+        page.keyboard.press("Shift+Tab")
+        expect(reason).to_be_focused()
+        assert [draft.strip() for draft in drafts(page)] == ["short"]
+        assert walk.on_server(page, "revised") == {}
+    with step("one that is saved is no longer kept"):
+        reason.fill("It is shorter.")
+        save.click()
+        expect(page.locator(".decision").first).to_contain_text("It is shorter.")
+        assert walk.on_server(page, "revised") == {0: "right"}
+        assert drafts(page) == []
+
+    with step("it is kept for its writer only"):
+        reason.fill("What Ann alone thinks")
+        sign_in(page, live_server.url, "ben")
+        walk.begin(page)
+        walk.rate(page, ["left", "left"])
+        walk.lock(page)
+        for decided in (1, 2):  # the same pairs
+            expect(reason).to_have_value("")
+            assert drafts(page) == []
             second(page).get_by_label("Keep: Left").check()
-            page.get_by_role("button", name="Save and continue").click()
-        else:
-            walk.decide(page, "none")
-    expect(page.locator(".decision").nth(0)).to_contain_text("You kept your choice: Left.", use_inner_text=True)
-    expect(page.locator(".decision").nth(1)).to_contain_text("from Right to No preference", use_inner_text=True)
-    expect(page.locator("[data-action=submit]")).to_be_focused()
-    walk.submit(page)
+            save.click()
+            expect(page.locator(".card.decided")).to_have_count(decided)
+        of_ben = Rating.objects.of_every_question().filter(
+            stage="revised", display__assignment__annotator__user__username="ben"
+        )
+        assert {one.reason for one in of_ben} == {""}
+        sign_in(page, live_server.url, "ann")
+        page.goto(hit)
+        expect(reason).to_have_value("")
+        walk.decide(page, "left")
+        walk.submit_to(page, 2)
 
-    assert Assignment.objects.get(state="submitted").arm == arm
-    assert (stored("first"), stored("revised")) == (["left", "right"], ["left", "none"])
-    ratings = Rating.objects.of_every_question().filter(stage="revised").order_by("display__position")
-    assert [rating.reason for rating in ratings] == ["", walk.REASON]
-    assert [rating.table_id is None for rating in ratings] == [arm == "none"] * 2
-    assert all(rating.wall_seconds is not None and rating.active_seconds is not None for rating in ratings)
-
-
-def test_the_words_are_the_same_beside_a_real_and_another_pairs_table(open_as: OpenAs, transactional_db: None) -> None:
-    study = two_stage_study("table:c8", balance_arms=False)
-    told = []
-    for name, arm in (("ann", "table:c8"), ("ben", "placebo:c8")):
-        Study.objects.filter(pk=study.pk).update(arms=[arm])
-        page = open_as(name, "annotator")
-        at_second_stage(page)
-        html = page.locator("#stage").inner_html()
-        html = re.sub(r'(name="(?:page|csrfmiddlewaretoken|pair_key)" value|data-\w+|datetime)="[^"]*"', "", html)
-        html = re.sub(r"\d+ min left|[\w-]{16}(?=[\"'/ ?#-])|data-page=\S+", "", html)
-        told.append(re.sub(r"(names|dates|friendly) of pair \d/\d|Text \d on news-\d\.|–|\s+", " ", html))
-    words = [re.sub(r"\W+", " ", re.sub(r"<[^>]*>", " ", one)) for one in told]
-    assert "made by a program" in words[0]
-    assert words[0] == words[1]
-
-
-def test_a_change_needs_a_reason_of_the_studys_length(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("none", reason_min_length=12)
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    expect(second(page)).to_contain_text("12 characters or more")
-    second(page).get_by_label("Change to: Right").check()
-    page.get_by_role("button", name="Save and continue").click()  # the browser itself asks for it
-    expect(second(page).get_by_label("Reason")).to_have_js_property("validity.valueMissing", True)
-    assert stored("revised") == []
-
-    second(page).get_by_label("Reason").fill("short   " + " " * 10)  # long enough only by its blanks
-    expect(second(page)).to_contain_text("So far: 5.")
-    page.get_by_role("button", name="Save and continue").click()
-    expect(second(page).get_by_role("alert")).to_contain_text("in 12 characters or more")
-    expect(second(page).get_by_label("Change to: Right")).to_be_checked()
-    expect(second(page).get_by_label("Reason")).to_have_value(re.compile("^short"))
-    assert stored("revised") == []
-
-    second(page).get_by_label("Reason").fill("It is shorter.")
-    page.get_by_role("button", name="Save and continue").click()
-    expect(page.locator(".decision").first).to_contain_text("It is shorter.")
-    assert stored("revised") == ["right"]
-
-
-def test_rows_are_flagged_and_a_decision_can_be_looked_at_again(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    flag = page.get_by_role("button", name="Not supported by the texts: Tone")
-    expect(flag).to_have_attribute("aria-pressed", "false")
-    flag.click()
-    expect(flag).to_have_attribute("aria-pressed", "true")
-    expect(flag).to_be_focused()
-    stored_flag = Flag.objects.get()
-    assert (stored_flag.row, stored_flag.kind, stored_flag.taken_back_at) == (1, "unsupported-row", None)
-    page.reload()
-    expect(flag).to_have_attribute("aria-pressed", "true")
-    flag.click()
-    expect(flag).to_have_attribute("aria-pressed", "false")
-    assert Flag.objects.get().taken_back_at is not None
-
-    walk.decide(page, "right")
-    page.get_by_role("link", name="Look again").click()
-    expect(page.get_by_role("table", name="pair 1")).to_be_visible()
-    expect(second(page).get_by_label("Change to: Right")).to_be_checked()
-    expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
-    second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and continue").click()
-    expect(page.locator(".decision").first).to_contain_text("You kept your choice: Left.", use_inner_text=True)
-    expect(page.get_by_role("table", name="pair 2")).to_be_visible()
-    assert stored("revised") == ["left"]
-
-
-def test_both_stages_by_keys_alone(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    hit = page.url
-    for place, key in enumerate("13"):
-        page.keyboard.press(key)
+    lock, submit = page.locator("[data-action=lock]"), page.locator("[data-action=submit]")
+    with step("keys lead through the first stage"):
+        for place, key in enumerate("13"):
+            page.keyboard.press(key)
+            page.keyboard.press("Enter")
+            expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
+        expect(lock).to_be_focused()
         page.keyboard.press("Enter")
-        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
-    expect(page.locator("[data-action=lock]")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(second(page)).to_be_visible()
-
-    page.keyboard.press("1")
-    expect(second(page).get_by_label("Keep: Left")).to_be_checked()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="Comparison of the two texts of pair 2")).to_be_focused()
-    page.keyboard.press("1")
-    page.keyboard.press("Tab")
-    expect(second(page).get_by_label("Reason")).to_be_focused()
-    page.keyboard.type("1 and 3 are typed here, and choose nothing.")
-    expect(second(page).get_by_label("Change to: Left")).to_be_checked()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator("[data-action=submit]")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page).not_to_have_url(hit)
-    assert (stored("first"), stored("revised")) == (["left", "right"], ["left", "left"])
-
-
-def test_a_second_vote_offline_is_kept_with_its_reason(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    hit = page.url
-    page.route("**/second/", lambda route: route.abort())
-    second(page).get_by_label("Change to: Right").check()
-    second(page).get_by_label("Reason").fill(walk.REASON)
-    page.get_by_role("button", name="Save and continue").click()
-    expect(second(page).locator(".saved")).to_contain_text("Waiting")
-    page.goto(hit)
-    expect(second(page).locator(".saved")).to_contain_text("Waiting")
-    expect(second(page).get_by_label("Reason")).to_have_value(walk.REASON)
-    expect(second(page).get_by_label("Change to: Right")).to_be_checked()
-
-    page.unroute("**/second/")
-    expect(page.locator(".decision").first).to_contain_text(walk.REASON)
-    assert stored("revised") == ["right"]
-
-
-def test_a_reason_is_kept_for_its_writer_only(open_as: OpenAs, live_server: Any, transactional_db: None) -> None:
-    study = make_study(instances=1, k=2, protocol="two-stage", arms=["none"])
-    make_batch(study, pairs=2, raters=2)  # both get the same pairs
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    second(page).get_by_label("Reason").fill("What Ann alone thinks")
-    hit = page.url
-
-    sign_in(page, live_server.url, "ben")
-    walk.begin(page)
-    walk.rate(page, ["left", "left"])
-    walk.lock(page)
-    expect(second(page).get_by_label("Reason")).to_have_value("")
-    assert drafts(page) == []
-    second(page).get_by_label("Keep: Left").check()
-    page.get_by_role("button", name="Save and continue").click()
-    expect(page.locator(".card.decided")).to_have_count(1)
-    assert Rating.objects.of_every_question().get(stage="revised").reason == ""
-
-    sign_in(page, live_server.url, "ann")
-    page.goto(hit)
-    expect(second(page).get_by_label("Reason")).to_have_value("")
-
-
-def test_a_reason_is_kept_until_it_is_saved(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("none")
-    page = open_as("ann", "annotator")
-    at_second_stage(page)
-    second(page).get_by_label("Reason").fill("Half of a th")
-    page.reload()
-    expect(second(page).get_by_label("Reason")).to_have_value("Half of a th")
-    second(page).get_by_label("Change to: Right").check()
-    second(page).get_by_label("Reason").fill("short")
-    second(page).evaluate("form => { form.noValidate = true; }")
-    page.get_by_role("button", name="Save and continue").click()
-    expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
-    assert drafts(page) == ["short"]  # refused, so still wanted
-    walk.decide(page, "right")
-    assert drafts(page) == []
+        expect(second(page)).to_be_visible()
+    with step("and wait while the second one moves on"):
+        page.clock.install()
+        page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # else a slow machine sees the choice wait
+        held: list[Route] = []
+        page.route("**/second/", lambda route: route.continue_() if held else held.append(route))
+        for key in ("1", "Enter", "1"):
+            page.keyboard.press(key)
+        expect(second(page).get_by_label("Keep: Left")).to_be_checked()
+        release(page, held)
+        expect(page.locator(".card.decided")).to_have_count(1)
+        expect(second(page).get_by_label("Change to: Left")).to_be_checked()
+        page.clock.resume()
+    with step("what is typed into the reason chooses nothing"):
+        page.keyboard.press("Tab")
+        expect(reason).to_be_focused()
+        page.keyboard.type("1 and 3 are typed here, and choose nothing.")
+        expect(second(page).get_by_label("Change to: Left")).to_be_checked()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(submit).to_be_focused()
+        assert walk.on_server(page) == {0: "left", 1: "right"}
+        assert walk.on_server(page, "revised") == {0: "left", 1: "left"}
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("No HIT for you now")
 
 
 def drafts(page: Page) -> list[str]:
@@ -277,30 +254,3 @@ def sign_in(page: Page, address: str, name: str) -> None:
     """Sign a user in, in the same tab."""
     grant_role(username=name, role="annotator")
     walk.sign_in(page, login_link(user=get_user_model().objects.get(username=name), base_url=address))
-
-
-def test_first_votes_are_closed_to_a_page_that_is_still_open(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("none")
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    walk.rate(page, ["left", "right"])
-    other = page.context.new_page()
-    other.goto(page.url)
-    walk.lock(other)
-    line = walk.choose(page, 0, "right")
-    expect(line).to_contain_text("The first choices of this HIT are closed")
-    assert stored("first") == ["left", "right"]
-
-
-def test_no_stage_is_wider_than_a_phone(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8", label_left="A label of forty characters to the left.", guidelines="Read.")
-    page = open_as("ann", "annotator", viewport={"width": 360, "height": 740})
-    walk.begin(page)
-    assert page.evaluate(WIDTH) <= 360
-    walk.rate(page, ["left", "right"])
-    walk.lock(page)
-    assert page.evaluate(WIDTH) <= 360
-    box = page.get_by_role("region", name="Comparison")
-    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")  # nothing is off its side
-    walk.decide(page, "right")
-    assert page.evaluate(WIDTH) <= 360

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from annotation.models import Display, Rating, Slot, Study
+from annotation.models import Batch, Display, Rating, Slot, Study
 from tests.browser import walk
 
 OpenAs = Callable[..., Page]
@@ -98,6 +98,12 @@ def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
         picture.scroll_into_view_if_needed()
         expect(picture).to_have_js_property("complete", True)
         assert picture.evaluate("image => image.naturalWidth") > 100
+
+    researcher.set_viewport_size({"width": 360, "height": 740})
+    for address in ("", "instances/", "judges/", "findings/", "batches/new/", f"batches/{Batch.objects.get().pk}/"):
+        with walk.step(f"no page is wider than a phone: {address}"):
+            researcher.goto(f"/studies/boats/{address}")
+            assert researcher.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:

@@ -7,29 +7,15 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, Route, expect
 
-from annotation.models import Assignment, Display, Rating, Study
-from annotation.rating.votes import save_vote
+from annotation.models import Assignment, Display, Flag, Rating
+from annotation.rating.votes import rated_choice, save_vote
 from tests.browser import walk
-from tests.browser.test_two_stages import second, stored, two_stage_study
+from tests.browser.test_two_stages import second, two_stage_study
+from tests.browser.walk import step
 from tests.factories import make_batch, make_study
 
 OpenAs = Callable[..., Page]
-
-
-@pytest.fixture
-def study(transactional_db: None) -> Study:
-    """One HIT of three pairs."""
-    study = make_study(instances=1, k=3)
-    make_batch(study, pairs=3, raters=1)
-    return study
-
-
-@pytest.fixture
-def page(open_as: OpenAs, study: Study) -> Page:
-    """The HIT, just begun, without scripts."""
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
-    return page
+ALL = {0: "left", 1: "none", 2: "right"}
 
 
 def choose(page: Page, *choices: str) -> None:
@@ -43,102 +29,125 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name).last
 
 
-def test_an_early_submit_keeps_what_was_chosen(page: Page) -> None:
-    choose(page, "left", "none")
-    button(page, "Submit and continue").click()
-    expect(page.get_by_role("alert")).to_contain_text("Still open: pair 3.")
-    assert stored("first") == ["left", "none"]
-    expect(walk.pair(page, 1).locator(":checked")).to_have_value("none")
-    walk.choose(page, 2, "right")
-    walk.submit(page)
-    assert stored("first") == ["left", "none", "right"]
+def test_hits_of_one_stage(open_as: OpenAs, transactional_db: None) -> None:
+    make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
+    page = open_as("ann", "annotator", java_script_enabled=False)
+    walk.begin(page)
+    save, submit = button(page, "Save this choice"), button(page, "Submit and continue")
+    with step("an early submission keeps what was chosen"):
+        choose(page, "left", "none")
+        submit.click()
+        expect(page.get_by_role("alert")).to_contain_text("Still open: pair 3.")
+        assert walk.on_server(page) == {0: "left", 1: "none"}
+        expect(walk.pair(page, 1).locator(":checked")).to_have_value("none")
+        walk.choose(page, 2, "right")
+        walk.submit(page)
+
+    with step("to save one choice saves the others too"):
+        choose(page, "left")
+        save.click()  # of the last pair, which has none
+        expect(walk.pair(page, 2).get_by_role("alert")).to_have_text("Please choose one of the answers.")
+        assert walk.on_server(page) == {0: "left"}
+        choose(page, *ALL.values())
+        save.click()
+        expect(page.locator(".saved", has_text="Saved at")).to_have_count(3)
+        assert walk.on_server(page) == ALL
+        for place, choice in ALL.items():
+            expect(walk.pair(page, place).locator(":checked")).to_have_value(choice)
+    with step("to submit overwrites nothing that was chosen elsewhere"):
+        assignment = Assignment.objects.latest("pk")
+        for key in list(assignment.displays.order_by("position").values_list("pair__key", flat=True))[:2]:
+            save_vote(assignment=assignment, pair_key=key, choice="right", at=timezone.now())
+        walk.choose(page, 2, "left")
+        submit.click()
+        for place in (0, 1):
+            expect(walk.pair(page, place).get_by_role("alert")).to_contain_text("on another page")
+            expect(walk.pair(page, place).locator(":checked")).to_have_value("right")
+        assert walk.on_server(page) == {0: "right", 1: "right", 2: "left"}
+        walk.submit(page)
+
+    with step("a report is taken back"):
+        report = page.locator(".report").first
+        report.locator("summary").click()
+        report.get_by_label("Something else").check()
+        report.get_by_role("button", name="Report", exact=True).click()
+        report.get_by_role("button", name="Take back: Something else").click()
+        expect(page.locator(".reported")).to_have_count(0)
+        assert Flag.objects.get().taken_back_at is not None
+    with step("a submission takes every choice along, and they share their time"):
+        hit = Assignment.objects.latest("pk")
+        Display.objects.filter(assignment=hit).update(shown_at=timezone.now() - timedelta(seconds=90))
+        choose(page, *ALL.values())
+        walk.submit(page)
+        ratings = Rating.objects.of_question(0).filter(display__assignment=hit)
+        seconds = [rating.wall_seconds or 0.0 for rating in ratings]
+        assert max(seconds) == pytest.approx(min(seconds))
+        assert 90 <= sum(seconds) < 150
+    assert Assignment.objects.filter(state="submitted").count() == 3
+    with step("times name their zone"):
+        page.goto("/rate/progress/")
+        expect(page.locator("td time", has_text="UTC")).to_have_count(3)
+
+    with step("choices made before any script arrived are submitted"):
+        late = open_as("ann")
+        late.goto("/rate/")
+        held: list[Route] = []
+        late.route("**/*.js", lambda route: held.append(route))
+        late.reload(wait_until="commit")
+        choose(late, *ALL.values())
+        walk.submit(late)
+        assert Assignment.objects.filter(state="submitted").count() == 4
+        assert Rating.objects.of_question(0).count() == 12
 
 
-def test_saving_one_choice_saves_the_others_too(page: Page) -> None:
-    choose(page, "left")
-    button(page, "Save this choice").click()  # of the last pair, which has none
-    expect(walk.pair(page, 2).get_by_role("alert")).to_have_text("Please choose one of the answers.")
-    assert stored("first") == ["left"]
-    choose(page, "left", "none", "right")
-    button(page, "Save this choice").click()
-    assert stored("first") == ["left", "none", "right"]
-    for place, choice in enumerate(["left", "none", "right"]):
-        expect(walk.pair(page, place).locator(":checked")).to_have_value(choice)
-        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
-
-
-def test_submit_takes_every_choice_along_and_they_share_their_time(page: Page) -> None:
-    Display.objects.update(shown_at=timezone.now() - timedelta(seconds=90))
-    choose(page, "left", "none", "right")
-    walk.submit(page)
-    seconds = [rating.wall_seconds or 0.0 for rating in Rating.objects.of_every_question()]
-    assert stored("first") == ["left", "none", "right"]
-    assert Assignment.objects.get().state == "submitted"
-    assert max(seconds) == pytest.approx(min(seconds))
-    assert 90 <= sum(seconds) < 150
-
-
-def test_submit_overwrites_nothing_that_was_chosen_elsewhere(page: Page) -> None:
-    choose(page, "left", "none", "right")
-    button(page, "Save this choice").click()
-    assignment = Assignment.objects.get()
-    keys = list(assignment.displays.order_by("position").values_list("pair__key", flat=True))
-    for key in keys[:2]:
-        save_vote(assignment=assignment, pair_key=key, choice="right", at=timezone.now())
-    walk.choose(page, 2, "left")
-    button(page, "Submit and continue").click()
-    for place in (0, 1):
-        expect(walk.pair(page, place).get_by_role("alert")).to_contain_text("on another page")
-        expect(walk.pair(page, place).locator(":checked")).to_have_value("right")
-    assert stored("first") == ["right", "right", "left"]
-    walk.submit(page)
-    assert stored("first") == ["right", "right", "left"]
-
-
-def test_locking_and_both_stages_take_every_choice_along(open_as: OpenAs, transactional_db: None) -> None:
+def test_hits_of_two_stages(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8")
     page = open_as("ann", "annotator", java_script_enabled=False)
     walk.begin(page)
-    choose(page, "left", "right")
-    walk.lock(page)
-    assert stored("first") == ["left", "right"]
-    page.get_by_role("button", name="Not supported by the texts: Detail").click()
-    expect(page.locator("[aria-pressed=true]")).to_have_count(1)
+    submit = button(page, "Submit and continue")
+    with step("closing the first votes takes every choice along"):
+        choose(page, "left", "right")
+        walk.lock(page)
+        assert walk.on_server(page) == {0: "left", 1: "right"}
+    with step("a row is flagged"):
+        page.get_by_role("button", name="Not supported by the texts: Detail").click()
+        expect(page.locator("[aria-pressed=true]")).to_have_count(1)
+    with step("an early submission takes the second choice and its reason along"):
+        second(page).get_by_label("Change to: Right").check()
+        second(page).get_by_label("Reason").fill(walk.REASON)
+        submit.click()
+        expect(page.get_by_role("alert")).to_contain_text("Still open: pair 2.")
+        assert walk.on_server(page, "revised") == {0: "right"}
+    with step("a change without a reason is refused, and stays chosen"):
+        second(page).get_by_label("Change to: Left").check()
+        submit.click()
+        expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
+        expect(second(page).get_by_label("Change to: Left")).to_be_checked()
+        second(page).get_by_label("Reason").fill(walk.REASON)
+        button(page, "Save and continue").click()
+    with step("a decision is looked at again, and submitted with the rest"):
+        page.get_by_role("link", name="Look again").first.click()
+        second(page).get_by_label("Keep: Left").check()
+        walk.submit(page)
+        revised = Rating.objects.of_question(0).filter(stage="revised").select_related("display")
+        assert [rated_choice(one) for one in revised.order_by("display__position")] == ["left", "left"]
+        assert Assignment.objects.filter(state="submitted").count() == 1
 
-    second(page).get_by_label("Change to: Right").check()
-    second(page).get_by_label("Reason").fill(walk.REASON)
-    button(page, "Submit and continue").click()
-    expect(page.get_by_role("alert")).to_contain_text("Still open: pair 2.")
-    assert stored("revised") == ["right"]
-
-    second(page).get_by_label("Change to: Left").check()
-    button(page, "Submit and continue").click()
-    expect(second(page).get_by_role("alert")).to_contain_text("Please say why")
-    expect(second(page).get_by_label("Change to: Left")).to_be_checked()
-    second(page).get_by_label("Reason").fill(walk.REASON)
-    button(page, "Save and continue").click()
-    page.get_by_role("link", name="Look again").first.click()
-    second(page).get_by_label("Keep: Left").check()
-    walk.submit(page)
-    assert stored("revised") == ["left", "left"]
-    assert Assignment.objects.filter(state="submitted").count() == 1
+    with step("a first page that is still open makes no second votes"):
+        choose(page, "left", "right")
+        other = page.context.new_page()
+        other.goto(page.url)
+        choose(other, "left", "right")
+        walk.lock(other)
+        button(page, "Save this choice").click()
+        expect(page.get_by_role("alert")).to_contain_text("The first choices of this HIT are closed")
+        assert walk.on_server(other, "revised") == {}
 
 
-def test_a_first_page_that_is_still_open_makes_no_second_votes(open_as: OpenAs, transactional_db: None) -> None:
-    two_stage_study("table:c8")
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
-    choose(page, "left", "right")
-    other = page.context.new_page()
-    other.goto(page.url)
-    choose(other, "left", "right")
-    walk.lock(other)
-    button(page, "Save this choice").click()
-    expect(page.get_by_role("alert")).to_contain_text("The first choices of this HIT are closed")
-    assert stored("revised") == []
-
-
-def test_without_the_script_that_keeps_choices_they_are_saved_one_by_one(open_as: OpenAs, study: Study) -> None:
+def test_without_the_script_that_keeps_choices_they_are_saved_one_by_one(
+    open_as: OpenAs, transactional_db: None
+) -> None:
+    make_batch(make_study(instances=1, k=3), pairs=3, raters=1)
     page = open_as("ann", "annotator")
     page.route("**/outbox*.js", lambda route: route.abort())
     walk.begin(page)
@@ -146,15 +155,4 @@ def test_without_the_script_that_keeps_choices_they_are_saved_one_by_one(open_as
         with page.expect_response("**/vote/") as answer:
             walk.choose(page, 1, choice)
         assert answer.value.status == 200
-        assert stored("first") == [choice]
-
-
-def test_choices_made_before_any_script_arrived_are_submitted(open_as: OpenAs, study: Study) -> None:
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    held: list[Route] = []
-    page.route("**/*.js", lambda route: held.append(route))
-    page.reload(wait_until="commit")
-    choose(page, "left", "none", "right")
-    walk.submit(page)
-    assert stored("first") == ["left", "none", "right"]
+        assert walk.on_server(page) == {1: choice}

@@ -107,19 +107,6 @@ def test_times_are_told_in_the_zone_and_language_of_the_rater(open_as: OpenAs, t
     expect(page.locator("article time")).to_have_text(re.compile("02:30"))
 
 
-def test_without_scripts_times_name_their_zone(open_as: OpenAs, transactional_db: None) -> None:
-    make_batch(make_study(instances=1), raters=1)
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
-    for place in (0, 1):
-        walk.choose(page, place, "left")
-    walk.submit(page)
-    page.goto("/rate/progress/")
-    expect(page.locator("td time")).to_have_text(re.compile("UTC$"))
-    page.get_by_role("link", name="What you agreed to").click()
-    expect(page.locator(".notice time")).to_have_text(re.compile("UTC$"))
-
-
 CODE = "def cancelled_ferries_between(harbour, other_harbour, *, from_day=None):  # " + "wide " * 30
 TABLE = "| Ferry | Way |\n|-|-|\n| " + " | ".join(["Donaudampfschifffahrtsgesellschaftskapitän"] * 2) + " |"
 MARKDOWN = f"Some **words**.\n\n```python\n{CODE}\n```\n\n{TABLE}\n"
@@ -159,21 +146,3 @@ def expect_boxes(page: Page) -> None:
         expect(code).to_have_attribute("tabindex", "0")
         expect(page.locator(part).get_by_role("group", name="Code")).to_have_count(1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_formulas_are_drawn_and_differences_leave_them_alone(open_as: OpenAs, transactional_db: None) -> None:
-    study = make_study(instances=0, render_math=True)
-    rows = instance_rows(instances=1, source="Let $$\\frac{a}{b}$$ be.")
-    rows[0].generations.update(alpha=["It is $\\sqrt{x_1}$ then."] * 2, beta=["It is $\\sqrt{x_2}$ now."] * 2)
-    add_instances(study, rows)
-    make_batch(study)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    page.locator("#tool-differences").check()
-    expect(page.locator(".side mark").first).to_be_visible()
-    heights = "all => all.map(one => one.getBoundingClientRect().height)"
-    fraction, *roots = page.locator("math").evaluate_all(heights)
-    assert min(roots) > 10
-    assert fraction > 1.3 * max(roots)
-    assert page.locator("math mark").count() == 0
-    assert page.locator("math msqrt msub").count() == len(roots) == 4

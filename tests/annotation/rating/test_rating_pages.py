@@ -18,7 +18,7 @@ from annotation.annotators.consent import answer_consent
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.tables import import_tables
 from annotation.members.accounts import login_link
-from annotation.models import Annotator, Assignment, Consent, Rating, Slot, Study, VoteChange
+from annotation.models import Annotator, Assignment, ComparisonTable, Consent, Rating, Slot, Study, VoteChange
 from annotation.quality import hidden_checks
 from annotation.rating.votes import lock_first_votes, rated_choice, save_vote, submit_assignment
 from annotation.studies.services import save_settings
@@ -820,6 +820,26 @@ def test_what_a_page_says_does_not_depend_on_which_side_has_which_system(study: 
 
     assert before.count("TEXT") == 4
     assert without_texts() == before
+
+
+def test_a_page_with_another_pairs_table_says_what_one_with_its_own_does(two_stages: Study) -> None:
+    """All tables of the study hold the same words, so the two pages are the same, byte for byte."""
+    client, address, assignment = at_hit(two_stages)
+    all_rated(client, address)
+    client.post(f"{address}lock/")
+
+    def page() -> str:
+        return re.sub(
+            r'(name="(csrfmiddlewaretoken|page)" value|data-now|data-page)="[^"]+"', "", client.get(address).text
+        )
+
+    own = page()
+    first, second, _ = assignment.displays.select_related("pair").order_by("position")
+    first.table = ComparisonTable.objects.get(pair=second.pair)
+    first.save()
+    Assignment.objects.update(arm="placebo:c8")
+    assert "made by a program" in own
+    assert page() == own
 
 
 def test_ids_are_random_and_carry_no_number(study: Study) -> None:
