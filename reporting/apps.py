@@ -3,6 +3,7 @@
 from django.apps import AppConfig
 
 from annotation.privacy.personal_data import FORGET_RESULTS
+from annotation.study_pages.later_steps import LATER
 
 
 class ReportingConfig(AppConfig):
@@ -12,8 +13,9 @@ class ReportingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have snapshots and files forgotten with the raters whom they name, by privacy, which stands below and knows of none."""
+        """Have privacy forget snapshots and files with the raters whom they name; add a step to a study's page."""
         from reporting.downloads.jobs import remove_files  # needs the models, which are loaded by now
 
         FORGET_RESULTS.append(lambda study: study.findings_snapshots.all().delete())
         FORGET_RESULTS.append(remove_files)
+        LATER.append("reporting.findings.study_step.findings_step")

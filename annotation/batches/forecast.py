@@ -128,6 +128,14 @@ def extension_forecast(
     return ExtensionForecast(work, hits, batch.study.currency)
 
 
+def raters_needed(batch: Batch) -> int:
+    """Return how many raters a batch takes at the least; 0 for one that goes to every rater."""
+    work = work_of(
+        extension_spec(batch, SelectionSpec(), 0, batch.seed), batch.hits.count(), batch.raters_per_hit, NO_FEE
+    )
+    return work.raters if work else 0
+
+
 def _forecast(spec: BatchSpec, choice: Choice, work: Workload | None) -> BatchForecast:
     pool, sample = choice.pool, choice.sample
     run = sample.run or latest_run(pool.configuration, spec.selection.similarity)

@@ -227,7 +227,15 @@ class ForecastForm(SelectionForm):
         self, data: Any = None, files: Any = None, *, study: Study, initial: dict[str, Any] | None = None
     ) -> None:
         plan = batch_defaults(study)
-        begin = {"pairs": plan.pairs, "raters": plan.raters, "seed": new_seed(), **_fields_of_spec(plan.select)}
+        names = set(study.batches.values_list("name", flat=True))
+        name = next(free for n in range(1, len(names) + 2) if (free := f"batch-{n}") not in names)
+        begin = {
+            "name": name,
+            "pairs": plan.pairs,
+            "raters": plan.raters,
+            "seed": new_seed(),
+            **_fields_of_spec(plan.select),
+        }
         super().__init__(data, files, initial={**begin, **(initial or {})})
         self.offer_similarities(study)
         self.known: list[Configuration] = configurations(study)

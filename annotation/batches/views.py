@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from annotation.batches.changes import extend_batch, refuse_growth, settings_of
 from annotation.batches.designs import create_design, design_forecast
-from annotation.batches.forecast import BatchForecast, extension_forecast, forecast
+from annotation.batches.forecast import BatchForecast, extension_forecast, forecast, raters_needed
 from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, SelectionForm, initial_from_query, initial_of
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import AnnotationError, UnknownName
@@ -21,8 +21,10 @@ from annotation.core.http import attempt, error_text, is_htmx
 from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
 from annotation.models import Batch, Study
 from annotation.rating import preview
+from annotation.recruitment.bringing import address_for_raters, make_first_links
 from annotation.studies.configurations import configurations
 
+LINKS = "links"  # the answer to “Raters come by”
 NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_forecast.html"
 
 
@@ -43,7 +45,7 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         batch, made = done
         message = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
         messages.success(request, message % {"name": batch.name})
-        return redirect("annotation:batch", study.slug, batch.pk)
+        return _after_launch(request, batch)
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
 
@@ -58,7 +60,8 @@ def _make_design(request: HttpRequest, form: BatchForm, status: str) -> HttpResp
         else _("Design %(name)s was there already, made the same way.")
     )
     messages.success(request, message % {"number": len(batches), "name": named})
-    return redirect("annotation:study", form.spec.configuration.study.slug)
+    is_draft = batches[0].status == Batch.Status.DRAFT
+    return redirect("annotation:study", batches[0].study.slug) if is_draft else _after_launch(request, batches[0])
 
 
 def _forecast(form: ForecastForm) -> BatchForecast:
@@ -145,8 +148,18 @@ def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
 def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Launch, pause, close or open a batch again."""
     batch = _batch(study, pk)
+    was_draft = batch.status == Batch.Status.DRAFT
     set_batch_status(batch=batch, status=request.POST.get("status", ""), by=account_of(request))
-    return redirect("annotation:batch", study.slug, batch.pk)
+    return _after_launch(request, batch) if was_draft else redirect("annotation:batch", study.slug, batch.pk)
+
+
+def _after_launch(request: HttpRequest, batch: Batch) -> HttpResponse:
+    """Lead from a launched batch to its raters, by links that are made now if the form asked for them."""
+    if batch.status != Batch.Status.OPEN or batch.purpose != Batch.Purpose.RATING:
+        return redirect("annotation:batch", batch.study.slug, batch.pk)
+    if request.POST.get("raters_from") == LINKS:
+        make_first_links(study=batch.study, count=raters_needed(batch), at=timezone.now())
+    return redirect(address_for_raters(batch.study))
 
 
 @study_view(*READERS)

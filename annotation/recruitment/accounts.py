@@ -128,7 +128,6 @@ class Accounts(Adapter):
             "registration": channel.options.get("registration", OFF) != OFF,
             "invitations": invitation_counts(channel, timezone.now()),
             **rows_of(raters_of_channel(channel), MOST_SHOWN),
-            "invite_form": InviteForm(auto_id="invite_%s"),
             "reissue_form": ReissueForm(auto_id="reissue_%s"),
         }
         return Panel("annotation/recruitment/_accounts_panel.html", context)

@@ -14,17 +14,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from annotation.core.errors import AnnotationError, BadFields
-from annotation.core.http import error_text, status_of
-from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, may_manage, study_view
+from annotation.core.http import as_download, attempt, error_text, status_of
+from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Channel, Study
 from annotation.recruitment.accounts import InviteForm, ReissueForm
 from annotation.recruitment.base import adapter_of
-from annotation.recruitment.channel_counts import with_counts
+from annotation.recruitment.channel_counts import invitation_counts, with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
-from annotation.recruitment.invitations import Link, invite, reissue
+from annotation.recruitment.invitations import Link, invite, open_links, reissue
 from annotation.recruitment.options import ChannelForm
 
 
@@ -72,28 +73,39 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
     return _save(request, channel)
 
 
-@study_view(*MANAGERS, methods=POST)
+@study_view(*MANAGERS, methods=FORM)
 @never_cache
-def new_links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
-    """Make one-time links, for new raters or for one who lost access, and show them; they can't be shown again."""
+def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
+    """Show the one-time links that are still unused; a POST makes some, for new raters or for one who lost access."""
     channel = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)
-    form: forms.Form = ReissueForm(request.POST) if "rater" in request.POST else InviteForm(request.POST)
-    links: list[Link] = []
-    base_url, now = request.build_absolute_uri("/"), timezone.now()
-    if form.is_valid():
-        try:
-            if isinstance(form, ReissueForm):
-                code = form.cleaned_data["rater"].strip()
-                links = [reissue(channel=channel, code=code, base_url=base_url, at=now, by=account_of(request))]
-            else:
-                count, days = form.cleaned_data["count"], form.cleaned_data["days"]
-                links = invite(channel=channel, count=count, valid_days=days, base_url=base_url, at=now)
-        except AnnotationError as error:
-            form.add_error(None, error_text(error))
-    if links and request.POST.get("format") == "csv":
-        return _as_csv(links)
-    context = {"study": study, "channel": channel, "form": form, "links": links}
-    return render(request, "annotation/recruitment/links.html", context, status=200 if links else 422)
+    form: forms.Form = InviteForm()
+    if request.method == "POST":
+        form = ReissueForm(request.POST) if "rater" in request.POST else InviteForm(request.POST)
+        if form.is_valid() and (made := attempt(form, lambda: _make_links(request, channel, form))):
+            messages.success(request, made)
+            return redirect("annotation:links", study.slug, channel.key)
+    found = open_links(channel=channel, base_url=request.build_absolute_uri("/"), at=timezone.now())
+    if request.GET.get("format") == "csv":
+        return _as_csv(found)
+    context = {
+        "study": study,
+        "channel": channel,
+        "form": form,
+        "links": found,
+        "invitations": invitation_counts(channel, timezone.now()),
+    }
+    return render(request, "annotation/recruitment/links.html", context, status=422 if form.is_bound else 200)
+
+
+def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str:
+    """Make the links that a valid form asks for; return the message about them."""
+    asked = form.cleaned_data
+    common: dict[str, Any] = {"channel": channel, "base_url": "", "at": timezone.now()}
+    if "rater" in asked:
+        link = reissue(code=asked["rater"].strip(), by=account_of(request), **common)
+        return _("The new link of rater %(rater)s is below.") % {"rater": link.rater}
+    made = len(invite(count=asked["count"], valid_days=asked["days"], **common))
+    return ngettext("%(count)d link made.", "%(count)d links made.", made) % {"count": made}
 
 
 def _forms(
@@ -159,8 +171,7 @@ def _add_errors(form: forms.Form, options: forms.Form, error: BadFields) -> None
 
 
 def _as_csv(links: list[Link]) -> HttpResponse:
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="links.csv"'
+    response = as_download(HttpResponse(content_type="text/csv; charset=utf-8"), "links.csv")
     writer = csv.writer(response)
     writer.writerow(["rater", "link", "valid_until"])
     writer.writerows([one.rater, one.link, one.valid_until.isoformat()] for one in links)

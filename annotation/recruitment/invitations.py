@@ -2,13 +2,14 @@
 
 import hashlib
 import logging
-import secrets
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.urls import reverse
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from annotation.annotators.participants import new_raters, refuse_closed
@@ -21,14 +22,13 @@ MOST_LINKS = 10_000
 LONGEST_DAYS = 365
 VALID_DAYS = 30
 REISSUED_VALID = timedelta(days=1)  # short, since a new link opens existing work
-_TOKEN_BYTES = 24
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link as it is handed out; it can't be read again later."""
+    """A link as it is handed out; a page shows it again until it is used."""
 
     rater: str
     link: str
@@ -54,7 +54,7 @@ def invite(*, channel: Channel, count: int, base_url: str, at: datetime, valid_d
             _("Channel %(name)s is shut: its links would lead nowhere. Open it first.") % {"name": channel.name}
         )
     annotators = new_raters(channel, count)
-    tokens = [secrets.token_urlsafe(_TOKEN_BYTES) for _number in annotators]
+    tokens = [_token(channel, annotator.code, at) for annotator in annotators]
     until = at + timedelta(days=valid_days)
     Invitation.objects.bulk_create(
         Invitation(channel=channel, annotator=annotator, digest=digest_of(token), created_at=at, expires_at=until)
@@ -80,7 +80,7 @@ def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: Use
     annotator = _rater(channel, code)
     _refuse_more_than_a_rater(annotator)
     _refuse_password(annotator)
-    token, until = secrets.token_urlsafe(_TOKEN_BYTES), at + REISSUED_VALID
+    token, until = _token(channel, annotator.code, at), at + REISSUED_VALID
     Invitation.objects.update_or_create(
         annotator=annotator,
         defaults={
@@ -90,6 +90,17 @@ def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: Use
     made_by = account_in_log(by.pk if by is not None else None)
     logger.info("new link for rater %s of study %s made by %s", annotator.code, channel.study, made_by)
     return Link(annotator.code, _address(channel, token, base_url), until)
+
+
+def open_links(*, channel: Channel, base_url: str, at: datetime) -> list[Link]:
+    """Return a channel's links that can still be used; none that an earlier key of the server has made."""
+    unused = channel.invitations.filter(used_at=None, expires_at__gt=at).select_related("annotator").order_by("pk")
+    made = [(one, _token(channel, one.annotator.code, one.created_at)) for one in unused]
+    return [
+        Link(one.annotator.code, _address(channel, token, base_url), one.expires_at)
+        for one, token in made
+        if digest_of(token) == one.digest
+    ]
 
 
 def find_invitation(*, channel: Channel, token: str) -> Invitation | None:
@@ -158,6 +169,12 @@ def refuse_archived(study: Study) -> None:
 def digest_of(token: str) -> str:
     """Return the hash that is stored of a link's token."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _token(channel: Channel, code: str, at: datetime) -> str:
+    """Derive a link's token from the server's key, so that an unused link can be shown again and no table has it."""
+    name = f"{channel.key}:{code}:{at.astimezone(UTC).isoformat()}"
+    return urlsafe_b64encode(salted_hmac("tandem.invitation", name, algorithm="sha256").digest()).decode().rstrip("=")
 
 
 def _address(channel: Channel, token: str, base_url: str) -> str:

@@ -10,5 +10,5 @@ urlpatterns = [
     path("studies/<slug:slug>/channels/", channel_views.channels, name="channels"),
     path("studies/<slug:slug>/channels/new/<slug:kind>/", channel_views.new_channel, name="new-channel"),
     path("studies/<slug:slug>/channels/<slug:channel_key>/", channel_views.channel, name="channel"),
-    path("studies/<slug:slug>/channels/<slug:channel_key>/links/", channel_views.new_links, name="new-links"),
+    path("studies/<slug:slug>/channels/<slug:channel_key>/links/", channel_views.links, name="links"),
 ]

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from analysis import similarity
 from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
@@ -47,6 +48,7 @@ from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, QuestionsForm, StudySettingsForm
+from annotation.study_pages.checklist import checklist
 
 
 @login_required
@@ -81,11 +83,10 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS)
 def study_page(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show a study's contents and its next steps."""
-    page = (
-        "annotation/study_pages/study.html#separability" if request.headers.get("HX-Target") == "separability" else None
-    )
+    """Show a study's steps and contents; for htmx the state of a computation, then the whole page again."""
     busy, failure = separability_state(study)
+    if request.headers.get("HX-Target") == "separability" and not busy:
+        return HttpResponseClientRefresh()
     counts, runs = matchup_counts(study), latest_runs(study)
     rows = [
         {"configuration": one, "matchups": counts[one.key], "run": runs.get(one.key)} for one in configurations(study)
@@ -100,19 +101,21 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "separability_form": SeparabilityForm(auto_id="separability_%s"),
         "may_manage": may_manage(request.user, study),
     }
-    if page is None:
-        context |= {
-            "instance_count": study.instances.count(),
-            "systems": study.systems.all(),
-            "batches": _with_progress(study.batches.all()),
-            "imports": study.imports.exclude(kind__in=ORIGINS),
-            "origin": study.imports.filter(kind__in=ORIGINS).order_by("pk").first(),
-            "plan": batch_defaults(study),
-            "amendment_count": study.events.filter(kind=Event.Kind.AMENDMENT).count(),
-            "scripted": study.annotators.filter(kind="scripted").count(),
-            **_report_counts(study),
-        }
-    return render(request, page or "annotation/study_pages/study.html", context)
+    if request.headers.get("HX-Target") == "separability":
+        return render(request, "annotation/study_pages/_separability_state.html", context)
+    context |= {
+        "instance_count": study.instances.count(),
+        "systems": study.systems.all(),
+        "batches": _with_progress(study.batches.all()),
+        "imports": study.imports.exclude(kind__in=ORIGINS),
+        "origin": study.imports.filter(kind__in=ORIGINS).order_by("pk").first(),
+        "plan": batch_defaults(study),
+        "amendment_count": study.events.filter(kind=Event.Kind.AMENDMENT).count(),
+        "scripted": study.annotators.filter(kind="scripted").count(),
+        **_report_counts(study),
+    }
+    context["steps"] = checklist(study, context)
+    return render(request, "annotation/study_pages/study.html", context)
 
 
 @study_view(*READERS, methods=POST)

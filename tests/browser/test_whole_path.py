@@ -4,10 +4,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from annotation.models import Batch, Display, Rating, Slot, Study
+from annotation.models import Batch, Display, Invitation, Rating, Slot, Study
 from tests.browser import walk
 
 OpenAs = Callable[..., Page]
@@ -60,24 +61,41 @@ def rate_everything(page: Page) -> int:
     return done
 
 
-def test_from_upload_to_findings(open_as: OpenAs, tmp_path: Path) -> None:
+def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server: Any, tmp_path: Path) -> None:
     researcher = open_as("rita", "researcher", "study-admin", by_link=True)
-    researcher.get_by_role("button", name="New study").click()
+    clicks = []
+
+    def click(role: Literal["button", "link"], name: str) -> None:
+        clicks.append(name)
+        researcher.get_by_role(role, name=name, exact=True).click()
+
+    click("button", "New study")
+    clicks.append("the file")
     researcher.get_by_label("Short name").fill("boats")
-    researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
-    researcher.get_by_role("button", name="Make the study").click()
-    expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
-
-    researcher.get_by_label("Similarity").select_option("rouge1")
-    researcher.get_by_role("button", name="Compute").click()
-    expect(researcher.locator("#separability")).to_contain_text("rouge1")
-
-    researcher.get_by_role("button", name="New batch").click()
-    researcher.get_by_label("Name").fill("first")
     researcher.get_by_label("Pairs per HIT").fill("3")
     researcher.get_by_label("Raters per HIT").fill("2")
-    researcher.get_by_role("button", name="Make and launch").click()
-    expect(researcher.locator("main")).to_contain_text("0 of 4 slots filled")
+    researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
+    click("button", "Make the study")
+    expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
+    click("button", "Compute")
+    expect(researcher.locator("#step-separability")).to_contain_text("1 of 1 configurations")
+    click("button", "New batch")
+    click("button", "Make and launch")
+    links = researcher.locator("td code", has_text="/join/")
+    expect(links).to_have_count(2)
+    assert clicks == ["New study", "the file", "Make the study", "Compute", "New batch", "Make and launch"]
+
+    researcher.go_back()
+    researcher.go_forward()
+    expect(links).to_have_count(2)
+    first, _second = links.all_inner_texts()
+    assert Invitation.objects.count() == 2
+    invited = walk.open_context(chromium, base_url=live_server.url).new_page()
+    invited.goto(first)
+    expect(invited.get_by_role("button", name="I agree, begin")).to_be_visible()
+    invited.context.close()
+    researcher.reload()
+    expect(links).to_have_count(1)
 
     for name in ("ann", "ben"):
         annotator = open_as(name, "annotator", by_link=True)

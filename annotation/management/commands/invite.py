@@ -18,7 +18,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Make nameless raters and print a one-time link for each. The links can't be printed again."
+    help = "Make nameless raters and print a one-time link for each. The channel's page lists the unused ones."
 
     arguments = (
         argument("study", metavar="STUDY"),
@@ -67,7 +67,7 @@ class Command(TandemCommand):
             for row in rows:
                 self.say(f"{row['rater']}  {row['link']}")
             self.stderr.write(
-                f"each works once, until {rows[0]['valid_until']}; they are not stored and can't be shown again"
+                f"each works once, until {rows[0]['valid_until']}; the channel's page lists those that are unused"
             )
 
 

@@ -296,7 +296,7 @@ def test_a_batch_is_launched_and_closed_by_its_buttons(study: Study, manager: Cl
     batch = make_batch(study, status="draft")
 
     response = manager.post(f"{START}{batch.pk}/status/", {"status": "open"})
-    assert response.headers["Location"] == f"{START}{batch.pk}/"
+    assert response.headers["Location"] == "/studies/study/channels/"
     assert Event.objects.get().by.username == "manager"  # type: ignore[union-attr]
     assert manager.post(f"{START}{batch.pk}/status/", {"status": "draft"}).status_code == 409
     assert manager.post(f"{START}{batch.pk}/status/", {"status": "burnt"}).status_code == 409

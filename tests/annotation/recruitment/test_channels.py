@@ -344,13 +344,22 @@ def test_a_button_that_a_kind_does_not_have_is_refused(study: Study, manager: Cl
 # Links
 
 
-def test_links_are_made_and_shown_once(study: Study, manager: Client) -> None:
+def links_on(page: str) -> list[str]:
+    return re.findall(r"http://testserver(/join/\S+?/)<", page)
+
+
+def test_links_are_shown_until_they_are_used_and_looking_makes_none(study: Study, manager: Client) -> None:
     channel = opened(study)
-    page = manager.post(f"{page_of(channel)}links/", {"count": "2", "days": "3"})
-    links = re.findall(r"http://testserver(/join/\S+?/)<", page.content.decode())
+    address = f"{page_of(channel)}links/"
+    assert manager.post(address, {"count": "2", "days": "3"}).headers["Location"] == address
+    page = manager.get(address)
+    links = links_on(page.text)
     assert len(set(links)) == 2
     assert "no-store" in page["Cache-Control"]
+    assert links_on(manager.get(address).text) == links
     assert Client().get(links[0]).status_code == 302
+    assert links_on(manager.get(address).text) == links[1:]
+    assert Invitation.objects.count() == 2
     tokens = [link.split("/")[-2] for link in links]
     assert not any(token in manager.get(page_of(channel)).content.decode() for token in tokens)
     about_three_days = Invitation.objects.first().expires_at - timezone.now()
@@ -358,7 +367,10 @@ def test_links_are_made_and_shown_once(study: Study, manager: Client) -> None:
 
 
 def test_links_come_as_csv_too(study: Study, manager: Client) -> None:
-    response = manager.post(f"{page_of(opened(study))}links/", {"count": "2", "days": "3", "format": "csv"})
+    address = f"{page_of(opened(study))}links/"
+    manager.post(address, {"count": "2", "days": "3"})
+    response = manager.get(address, {"format": "csv"})
+    assert "no-store" in response["Cache-Control"]
     rows = list(csv.DictReader(io.StringIO(response.content.decode())))
     assert response["Content-Disposition"] == 'attachment; filename="links.csv"'
     assert {row["rater"] for row in rows} == set(Annotator.objects.values_list("code", flat=True))
@@ -368,8 +380,9 @@ def test_links_come_as_csv_too(study: Study, manager: Client) -> None:
 def test_a_rater_gets_a_new_link_from_the_page(study: Study, manager: Client) -> None:
     channel = opened(study)
     [old] = invite(channel=channel, count=1, base_url="", at=timezone.now())
-    page = manager.post(f"{page_of(channel)}links/", {"rater": f" {old.rater} "}).content.decode()
-    [link] = re.findall(r"http://testserver(/join/\S+?/)<", page)
+    page = manager.post(f"{page_of(channel)}links/", {"rater": f" {old.rater} "}, follow=True).text
+    [link] = links_on(page)
+    assert f"The new link of rater {old.rater} is below." in page
     assert Client().get(old.link).status_code == 404
     assert Client().get(link).status_code == 302
 

@@ -288,6 +288,8 @@ def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study,
 
     add_instances(study, [InstanceRow(1, "x", "news", "s", {"alpha": ["a b", "a b"], "beta": ["c", "d"]})])
     compute_separability(study=study)
+    again = researcher.get("/studies/study/", headers={"HX-Request": "true", "HX-Target": "separability"})
+    assert again.headers["HX-Refresh"] == "true"
     done = researcher.get("/studies/study/")
     assert "Being computed" not in done.text
     assert "configuration [0.000, 1.000]" in done.text
@@ -306,9 +308,9 @@ def test_a_batch_is_made_on_the_page(study: Study, manager: Client) -> None:
     response = manager.post("/studies/study/batches/new/", batch_fields(seed="7"), follow=True)
 
     batch = Batch.objects.get()
-    assert response.redirect_chain == [(f"/studies/study/batches/{batch.pk}/", 302)]
+    assert response.redirect_chain == [("/studies/study/channels/", 302)]
     assert "Batch b made." in response.text
-    assert "0 of 6 slots filled, 0 being worked on" in response.text
+    assert "0 of 6 slots filled, 0 being worked on" in manager.get(f"/studies/study/batches/{batch.pk}/").text
     assert batch.seed == 7
     again = manager.post("/studies/study/batches/new/", batch_fields(seed=""), follow=True)
     assert "was there already, made the same way" in again.text

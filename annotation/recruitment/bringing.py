@@ -1,0 +1,31 @@
+"""Where a launched batch's raters come from: the study's open channel, or links made for a study without a channel."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.urls import reverse
+
+from annotation.models import Channel, Study
+from annotation.recruitment.accounts import MOST_AT_ONCE
+from annotation.recruitment.channels import invitation_channel
+from annotation.recruitment.invitations import invite
+
+
+@transaction.atomic
+def make_first_links(*, study: Study, count: int, at: datetime) -> None:
+    """Open a channel of invitations with `count` links; changes nothing in a study that has a channel of any kind.
+
+    Raises: ClaimRefused when the study is archived.
+    """
+    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # lest two launches make two
+    if not study.channels.exists():
+        invite(channel=invitation_channel(study=study), count=min(count, MOST_AT_ONCE), base_url="", at=at)
+
+
+def address_for_raters(study: Study) -> str:
+    """Return the address of the page from which raters are brought: the only open channel's, else the list of channels."""
+    is_open = list(study.channels.filter(is_open=True)[:2])
+    if len(is_open) != 1:
+        return reverse("annotation:channels", args=[study.slug])
+    page = "links" if is_open[0].kind == Channel.Kind.ACCOUNTS else "channel"
+    return reverse(f"annotation:{page}", args=[study.slug, is_open[0].key])

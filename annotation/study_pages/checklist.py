@@ -1,0 +1,180 @@
+"""A study as a checklist: what each step has, what it lacks, and the action that comes next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from django.urls import reverse
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.models import Annotator, Batch, Study
+from annotation.recruitment.bringing import address_for_raters
+from annotation.study_pages.later_steps import LATER
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+
+class State(StrEnum):
+    """How far a step is; the first one that is open is the next."""
+
+    DONE = "done"
+    RUNNING = "running"
+    NEXT = "next"
+    OPEN = "open"
+    WAITING = "waiting"
+
+    @property
+    def label(self) -> "StrOrPromise":
+        """The word on the badge."""
+        return _LABELS[self]
+
+
+_LABELS: "dict[State, StrOrPromise]" = {
+    State.DONE: gettext_lazy("Done"),
+    State.RUNNING: gettext_lazy("Under way"),
+    State.NEXT: gettext_lazy("Next"),
+    State.OPEN: gettext_lazy("To do"),
+    State.WAITING: gettext_lazy("Later"),
+}
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button: a link to `address`, or a POST without fields."""
+
+    label: str
+    address: str
+    posts: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a study.
+
+    figures : what there is, in numbers
+    missing : what the step or a person waits for, or ""
+    details : template of the step's tables and forms, or ""
+    """
+
+    key: str
+    title: str
+    state: State
+    figures: str
+    missing: str = ""
+    actions: Sequence[Action] = ()
+    details: str = ""
+
+
+def checklist(study: Study, seen: dict[str, Any]) -> list[Step]:
+    """Return the steps of a study, the first open one as the next; an archived study has none.
+
+    seen : the context of the study's page
+    """
+    steps = [_texts(study, seen), _separability(study, seen), _batch(study, seen), _raters(study, seen)]
+    steps += [import_string(path)(study) for path in LATER]
+    if study.archived_at is not None:
+        return [replace(step, actions=()) for step in steps]
+    place = next((place for place, step in enumerate(steps) if step.state == State.OPEN), None)
+    if place is not None:
+        steps[place] = replace(steps[place], state=State.NEXT)
+    return steps
+
+
+def _texts(study: Study, seen: dict[str, Any]) -> Step:
+    count, pairs = seen["instance_count"], any(row["matchups"] for row in seen["rows"])
+    read = Action(_("Read a file"), reverse("annotation:upload", args=[study.slug]))
+    sample = Action(_("Sample texts"), reverse("judging:generate", args=[study.slug]))
+    listed = Action(_("Instances"), reverse("annotation:instances", args=[study.slug]))
+    step = Step("texts", _("Texts"), State.OPEN, "", details="annotation/study_pages/_files_read.html")
+    figures = ngettext("%(count)d instance", "%(count)d instances", count) % {"count": count}
+    if names := ", ".join(system.name for system in seen["systems"]):
+        figures = f"{figures} · {names}"
+    if pairs:
+        return replace(step, state=State.DONE, figures=figures, actions=(listed, read, sample))
+    if count:
+        missing = _("Nothing can be compared yet: an instance needs texts of two systems.")
+        return replace(step, figures=figures, missing=missing, actions=(sample, read, listed))
+    missing = _(
+        "Read a file with sources and the texts of two systems or more, or sources whose texts are sampled here."
+    )
+    return replace(step, figures=_("No text yet"), missing=missing, actions=(read, sample))
+
+
+def _separability(study: Study, seen: dict[str, Any]) -> Step:
+    rows = seen["rows"]
+    runs = [row["run"] for row in rows if row["run"]]
+    compute = Action(_("Compute"), reverse("annotation:separability", args=[study.slug]), posts=True)
+    look = Action(_("Show"), reverse("reporting:separability", args=[study.slug]))
+    step = Step(
+        "separability", _("Separability"), State.WAITING, "", details="annotation/study_pages/_separability.html"
+    )
+    of_all = {"done": len(runs), "all": len(rows)}
+    figures = _("%(done)d of %(all)d configurations") % of_all if rows else _("Needs texts")
+    if runs:
+        figures = f"{figures} · {', '.join(dict.fromkeys(run.label for run in runs))}"
+    missing = _("How easily two systems' texts can be told apart. It helps to choose instances; you can do without.")
+    if seen["busy"]:
+        return replace(step, state=State.RUNNING, figures=figures)
+    if len(runs) < len(rows):
+        return replace(step, state=State.OPEN, figures=figures, missing=missing, actions=(compute,))
+    return replace(step, state=State.DONE, figures=figures, actions=(look,)) if rows else replace(step, figures=figures)
+
+
+def _batch(study: Study, seen: dict[str, Any]) -> Step:
+    batches = seen["batches"]
+    drafts = [one for one in batches if one.status == Batch.Status.DRAFT]
+    missing = _("Pages of pairs to be rated, one page (a HIT) for each instance.")
+    step = Step("batch", _("Batch"), State.OPEN, _("No batch yet"), missing)
+    if not any(row["matchups"] for row in seen["rows"]):
+        return replace(step, state=State.WAITING)
+    new = (Action(_("New batch"), reverse("annotation:new-batch", args=[study.slug])),) if seen["may_manage"] else ()
+    if not batches:
+        return replace(step, actions=new)
+    step = replace(step, missing="", details="annotation/study_pages/_batches.html")
+    figures = ngettext("%(count)d batch", "%(count)d batches", len(batches)) % {"count": len(batches)}
+    hits = sum(one.hit_count for one in batches)
+    figures = f"{figures} · {ngettext('%(count)d HIT', '%(count)d HITs', hits) % {'count': hits}}"
+    if len(drafts) < len(batches):
+        return replace(step, state=State.DONE, figures=figures, actions=new)
+    missing = _("A draft: look at it as a rater would, then launch it.")
+    look = Action(_("Look and launch"), reverse("annotation:batch", args=[study.slug, drafts[0].pk]))
+    return replace(step, figures=figures, missing=missing, actions=(look, *new))
+
+
+def _raters(study: Study, seen: dict[str, Any]) -> Step:
+    rated = [one for one in seen["batches"] if one.purpose == Batch.Purpose.RATING and one.status != Batch.Status.DRAFT]
+    step = Step("raters", _("Raters"), State.WAITING, _("Needs a launched batch"))
+    if not rated:
+        return step
+    total, filled = sum(one.slot_count for one in rated), sum(one.filled_count for one in rated)
+    figures = _figures_of_raters(study, total, filled, sum(one.claimed_count for one in rated))
+    still_open = [one for one in rated if one.status != Batch.Status.CLOSED and one.filled_count < one.slot_count]
+    is_open = [one for one in still_open if one.status == Batch.Status.OPEN]
+    bring = Action(_("Bring raters"), address_for_raters(study))
+    if not seen["may_manage"]:
+        bring = Action(_("Channels"), reverse("annotation:channels", args=[study.slug]))
+    if not still_open:
+        return replace(step, state=State.DONE, figures=figures, actions=(bring,))
+    watch = Action(_("Watch"), reverse("annotation:batch", args=[study.slug, (is_open or still_open)[0].pk]))
+    if not is_open:
+        return replace(
+            step, state=State.OPEN, figures=figures, missing=_("The batch is paused."), actions=(watch, bring)
+        )
+    if not study.channels.filter(is_open=True).exists():
+        missing = _("No channel is open: nobody new can come.")
+        return replace(step, state=State.OPEN, figures=figures, missing=missing, actions=(bring, watch))
+    return replace(step, state=State.RUNNING, figures=figures, actions=(watch, bring))
+
+
+def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> str:
+    came = Annotator.objects.present().filter(study=study, participant__isnull=False).count()
+    parts = [
+        _("%(filled)d of %(total)d slots filled") % {"filled": filled, "total": total},
+        _("%(count)d at work now") % {"count": claimed},
+        ngettext("%(count)d rater joined", "%(count)d raters joined", came) % {"count": came},
+    ]
+    return " · ".join(parts)

@@ -1,0 +1,47 @@
+"""The step of a study's page about its judges."""
+
+from collections.abc import Sequence
+
+from django.db.models import Count, Q
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Study
+from annotation.study_pages.checklist import Action, State, Step
+from judging.models import JudgeRun, Judgment
+
+Status = JudgeRun.Status
+UNDER_WAY = (Status.QUEUED, Status.RUNNING)
+
+
+def judges_step(study: Study) -> Step:
+    """Return the step: judges asked, presentations with an outcome, and runs that have stopped."""
+    address = reverse("judging:judges", args=[study.slug])
+    runs = list(study.judge_runs.values_list("judge_id", "status"))
+    if not runs:
+        is_open = study.systems.exists()
+        return Step(
+            "judges",
+            _("Judges"),
+            State.OPEN if is_open else State.WAITING,
+            _("No judge has been asked"),
+            _("Language models and baselines that rate the same pairs as people do."),
+            (Action(_("Choose a judge"), address),) if is_open else (),
+        )
+    found = {status for _judge, status in runs}
+    stopped = found - {Status.DONE, Status.CANCELLED, *UNDER_WAY}
+    state = State.RUNNING if found & set(UNDER_WAY) else State.OPEN if stopped else State.DONE
+    missing = _("A run has stopped before its end.") if stopped else ""
+    return Step("judges", _("Judges"), state, _figures(study, runs), missing, (Action(_("Judges"), address),))
+
+
+def _figures(study: Study, runs: Sequence[tuple[int, str]]) -> str:
+    judges = len({judge for judge, _status in runs})
+    cells = (
+        Judgment.objects.of_every_question()
+        .filter(run__study=study)
+        .aggregate(total=Count("pk"), done=Count("pk", filter=~Q(status=Judgment.Status.PENDING)))
+    )
+    named = ngettext("%(count)d judge", "%(count)d judges", judges) % {"count": judges}
+    return f"{named} · {_('%(done)d of %(total)d presentations') % cells}"

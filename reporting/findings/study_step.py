@@ -1,0 +1,23 @@
+"""The step of a study's page about its findings."""
+
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from annotation.models import Rating, Study
+from annotation.study_pages.checklist import Action, State, Step
+from judging.models import Judgment
+
+
+def findings_step(study: Study) -> Step:
+    """Return the step: whether there is anything to find, and when findings were read last."""
+    rated = Rating.objects.of_every_question().filter(display__assignment__annotator__study=study).exists()
+    judged = Judgment.objects.of_every_question().filter(run__study=study, status=Judgment.Status.PARSED).exists()
+    if not rated and not judged:
+        return Step("findings", _("Findings"), State.WAITING, _("Need ratings or judgments"))
+    last = study.findings_snapshots.order_by("-read_at").values_list("read_at", flat=True).first()
+    figures = (
+        _("Ready") if last is None else _("Last read %(at)s UTC") % {"at": date_format(last, "SHORT_DATETIME_FORMAT")}
+    )
+    show = Action(_("Show the findings"), reverse("reporting:findings", args=[study.slug]))
+    return Step("findings", _("Findings"), State.OPEN, figures, actions=(show,))
