@@ -34,7 +34,11 @@ def agreement_sums(ratings: npt.ArrayLike) -> FloatArray:
     ratings : (n_units, n_raters) of -1, 0, +1, NaN for missing
     returns : (n_units, 2); a unit with fewer than two ratings adds nothing
     """
-    counts = _value_counts(ratings)
+    return agreement_sums_of_counts(_value_counts(ratings))
+
+
+def agreement_sums_of_counts(counts: FloatArray) -> FloatArray:
+    """`agreement_sums` of units whose votes are counted, (n_units, n_values)."""
     raters = counts.sum(axis=1)
     agreeing = (counts * (counts - 1)).sum(axis=1) / 2
     return np.stack([agreeing, raters * (raters - 1) / 2], axis=1)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from annotation.core.spreadsheet import csv_lines
 from reporting.core.themes import SHAPES, THEMES, Theme
 
@@ -26,7 +28,7 @@ COLUMN_WIDTH, COLUMN_INCHES = (
 DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
 MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
-JUDGE_SERIES = "the judge"  # legend entry in a panel whose heading is the judge's name
+JUDGE_SERIES = gettext_noop("the judge")  # legend entry in a panel whose heading is the judge's name
 OWN_X_AXES = {"axis": {"x": "independent"}}  # one below each panel, since the last row of panels may be shorter
 
 

@@ -30,7 +30,7 @@ PHRASES = (
     gettext_noop("all pairs have one and the same difference in length, which is not nought"),
     gettext_noop("a thousand times as many comparisons would not tell them apart"),
     gettext_noop("every rating set lacks a rating, and such sets are left out here"),
-    gettext_noop("from fewer than three people on some pair nobody can tell which of them errs"),
+    gettext_noop("with fewer than three people on some pair it cannot be told which of them errs"),
     gettext_noop("includes ratings by scripted raters: programs, not people"),
     gettext_noop("never compared with another system"),
     gettext_noop("no bins: no selected instance has a separability: it needs two generations or more of each system"),
@@ -65,8 +65,8 @@ PHRASES = (
     gettext_noop("no verdict on a pair"),
     gettext_noop("no vote but ties"),
     gettext_noop("no vote is on a pair with verdicts of both judges"),
-    gettext_noop("nobody else compared these systems"),
-    gettext_noop("nobody else rated the same pairs"),
+    gettext_noop("no other person compared these systems"),
+    gettext_noop("no other person rated the same pairs"),
     gettext_noop(
         "not every configuration has its separability computed with one and the same similarity, model and draws"
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.core.version import VERSION
 from reporting.core.estimates import IntervalSettings
-from reporting.core.instance_selection import selection_note
+from reporting.core.instance_selection import english_note
 from reporting.core.raters import Rater
 from reporting.core.scripted import SCRIPTED
 from reporting.findings.answer.answer import answer, being_computed
@@ -17,6 +17,7 @@ from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.judges.judges_against_people import agreement_by_bin
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.measures.confusions import confusion_findings, consistency_of_instances
+from reporting.findings.pooled.agreement import people_agreement
 from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import pooled_bins, pooled_findings
 from reporting.findings.pooled.study_scale import StudyScale, study_scale
@@ -44,7 +45,10 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     bins = pooled_bins(scale)
     judged = study_votes(data.configurations, bins)
     found = _described(data, scale, filters)
-    found["pooled"]["agreement_by_bin"] = agreement_by_bin(judged, bins, filters)
+    found["pooled"] |= {
+        "agreement_by_bin": agreement_by_bin(judged, bins, filters),
+        "people_agreement": people_agreement(votes, filters.intervals),
+    }
     found |= {
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
@@ -59,7 +63,7 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
     Keys are those of `compute_findings`, with `being_computed`, which names what a second pass adds.
     """
     found = _described(data, study_scale(data), replace(filters, estimates_only=True))
-    found["pooled"]["agreement_by_bin"] = None
+    found["pooled"] |= {"agreement_by_bin": None, "people_agreement": None}
     return {**found, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 
@@ -77,7 +81,7 @@ def _described(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str
 
 def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
     programs = data.scripted & {code for one in data.configurations for code in one.people.rated.raters}
-    note = selection_note([row for one in data.configurations for row in one.chosen])
+    note = english_note([row for one in data.configurations for row in one.chosen])
     return {
         **pooled_findings(data.configurations, scale, filters),
         "scripted": bool(programs),
@@ -95,7 +99,7 @@ def _configuration(data: ConfigurationData, filters: Filters, scripted: frozense
         "instances": len(data.selection.instance_ids),
         "pairs": len(data.selection.pairs),
         "chosen": data.chosen,
-        **({"chosen_note": selection_note(data.chosen)} if data.chosen else {}),
+        **({"chosen_note": english_note(data.chosen)} if data.chosen else {}),
         **separability_findings(data.selection.instance_ids, data.separability),
         "raters": [_people(data, filters, scripted)]
         + [

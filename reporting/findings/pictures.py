@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.aggregates import grouped
 from annotation.questions.questions import Question
@@ -284,12 +284,12 @@ def figure(
     parts = [
         str(kind.caption),
         *([_capitalized(interval_note(found))] if kind.bars else []),
-        _("People: n = %(ratings)s ratings on %(instances)s instances.")
+        _("People: n = %(ratings)s on %(instances)s.")
         % {
-            "ratings": sum(one["ratings"] for one in people),
-            "instances": sum(one.get("n_instances") or 0 for one in sets),
+            "ratings": _ratings(sum(one["ratings"] for one in people)),
+            "instances": _instances(sum(one.get("n_instances") or 0 for one in sets)),
         },
-        *([_("Left out: %(number)s ratings.") % {"number": left_out}] if left_out else []),
+        *([_("Left out: %(ratings)s.") % {"ratings": _ratings(left_out)}] if left_out else []),
         *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
     ]
     links = {label: address(form, **query) for label, (form, query) in FORMS.items()}
@@ -298,3 +298,11 @@ def figure(
 
 def _capitalized(note: str) -> str:
     return f"{note[:1].upper()}{note[1:]}."
+
+
+def _ratings(number: int) -> str:
+    return ngettext("%(number)s rating", "%(number)s ratings", number) % {"number": number}
+
+
+def _instances(number: int) -> str:
+    return ngettext("%(number)s instance", "%(number)s instances", number) % {"number": number}

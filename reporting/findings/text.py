@@ -15,7 +15,7 @@ DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
 
 def as_text(found: dict[str, Any]) -> str:
-    """Return the answer, then the main numbers of findings, one block per configuration."""
+    """Return the answer, then the main numbers over all configurations, then a block for each of them."""
     blocks = [f"study {printable(found['study'])} (version {found['version']})"]
     if "question" in found["filters"]:
         blocks.append(f"about the question {found['filters']['question']}")
@@ -25,7 +25,6 @@ def as_text(found: dict[str, Any]) -> str:
         blocks.append("\n".join(f"- {one['text']}" for one in found["answer"]))
     if not found["configurations"]:
         blocks.append("no configuration yet: import instances with generations of two systems")
-    blocks += [_configuration(one) for one in found["configurations"]]
     matrices = found["win_matrices"]
     parts = {
         "rankings": [*chain(*map(_ranking, found["rankings"])), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
@@ -36,12 +35,13 @@ def as_text(found: dict[str, Any]) -> str:
             _judge_test, found["judge_tests"]
         ),
         "do judges prefer their own model's family?": chain(*map(_self_preference, found["self_preference"])),
-        "raters to look at; nobody is left out because of it": map(
+        "raters to look at; none is left out because of it": map(
             _flagged, [one for one in found["raters"] if one["flags"]]
         ),
         "changed after rating had begun": map(_amendment, found["amendments"]),
     }
     blocks += ["\n".join([title, *lines]) for title, made in parts.items() if (lines := list(made))]
+    blocks += [_configuration(one) for one in found["configurations"]]
     return "\n\n".join(blocks)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from reporting.core.instance_selection import selection_note
+from reporting.core.instance_selection import english_note
 from reporting.core.text import estimate_text, printable
 
 READINGS = {
@@ -57,7 +57,7 @@ def _configuration(one: dict[str, Any]) -> Iterable[str]:
 def _advice(advice: dict[str, Any]) -> Iterable[str]:
     if "why" in advice:
         yield f"  {advice['why']}"
-    if note := selection_note(advice.get("chosen", [])):
+    if note := english_note(advice.get("chosen", [])):
         yield printable(f"  {note}")
     for rater in advice["raters"]:
         sets = f"{rater['rating_sets']} rating sets on {rater['instances']} instances"

@@ -21,7 +21,7 @@ from reporting.core.estimates import (
     mean_estimate,
     share_estimate,
 )
-from reporting.core.instance_selection import selection_note
+from reporting.core.instance_selection import english_note
 from reporting.core.scripted import SCRIPTED
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, second_votes
 
@@ -84,7 +84,7 @@ def effect_of(study: Study, filters: TableEffectFilters, votes: SecondVotes) -> 
         "differences": _differences(votes, filters.intervals),
     }
     if votes.chosen:
-        found["chosen_note"] = selection_note(votes.chosen)
+        found["chosen_note"] = english_note(votes.chosen)
     if scripted:
         found["note"] = SCRIPTED
     if len(votes.arms) < 2:

@@ -8,15 +8,14 @@ from analysis.planning import instances_needed
 from analysis.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
-from reporting.findings.judges.verdicts import OUT_OF_REACH
+from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH
 
 Findings = Mapping[str, Any]
 Sentence = dict[str, Any]
 LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 MOST_SENTENCES = 6
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
-VERDICTS = ("everywhere", "from", "overall", "overall_only", "open", "few", "chance", "worse", "nothing")
-MAY_REPLACE = VERDICTS[:4]
+VERDICTS = (*MAY_REPLACE, "open", "few", "chance", "worse", "nothing")
 
 
 def answer(found: Findings) -> list[Sentence]:
@@ -167,24 +166,20 @@ def _separability(found: Findings) -> Iterator[Sentence]:
 
 
 def _agreement(found: Findings) -> Iterator[Sentence]:
-    people = _people(found)
-    agreeing = [one["raw_agreement"] for one in people if one["raw_agreement"]["value"] is not None]
-    if not people:
+    if not _people(found):
         return
-    evidence = ["configurations.raters.raw_agreement", "configurations.raters.krippendorff_alpha"]
-    if not agreeing:
+    agreement = found["pooled"]["people_agreement"]
+    rate, alpha = agreement["raw_agreement"]["value"], agreement["krippendorff_alpha"]["ordinal"]
+    evidence = ["pooled.people_agreement.raw_agreement", "pooled.people_agreement.krippendorff_alpha"]
+    if rate is None:
         yield _sentence("agreement_unknown", evidence[:1])
-        return
-    votes = sum(one["n"] for one in agreeing)
-    rate = sum(one["value"] * one["n"] for one in agreeing) / votes
-    alphas = [alpha for one in people if (alpha := one["krippendorff_alpha"]["ordinal"])["value"] is not None]
-    if not alphas:
+    elif alpha["value"] is None:
         yield _sentence("agreement", evidence[:1], rate=rate)
-        return
-    values = [one["value"] for one in alphas]
-    chance = [one["low"] is not None and one["low"] <= 0 for one in alphas]
-    rule = "agreement_by_chance" if all(chance) else "agreement_above_chance"
-    yield _sentence(rule, evidence, rate=rate, alpha_low=min(values), alpha_high=max(values))
+    else:
+        by_chance = alpha["low"] is not None and alpha["low"] <= 0
+        rule = "agreement_by_chance" if by_chance else "agreement_above_chance"
+        values = {"alpha": alpha["value"], "alpha_low": alpha["low"], "alpha_high": alpha["high"]}
+        yield _sentence(rule, evidence, rate=rate, **values)
 
 
 def _judges(found: Findings) -> Iterator[Sentence]:
@@ -200,10 +195,10 @@ def _judges(found: Findings) -> Iterator[Sentence]:
         yield _sentence(rule, ["replacement"], judges=len(verdicts), may=may, judge=best["judge"], verdict=verdict)
 
 
-def _standing(judge: Findings) -> tuple[int, float, str]:
-    verdict = judge["verdict"]
-    difference = verdict["values"].get("difference")
-    return VERDICTS.index(verdict["rule"]), -float("-inf" if difference is None else difference), judge["judge"]
+def _standing(judge: Findings) -> tuple[bool, int, float, str]:
+    rule, values = judge["verdict"]["rule"], judge["verdict"]["values"]
+    difference = float("-inf") if values.get("difference") is None else values["difference"]
+    return "kappa" in values, VERDICTS.index(rule), -difference, judge["judge"]
 
 
 def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:

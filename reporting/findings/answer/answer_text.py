@@ -114,9 +114,9 @@ def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Write the values of a sentence in the current language; missing ones are left out."""
     shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
-    if "alpha_low" in values:
+    if values.get("alpha_low") is not None:
         low, high = (_decimal(values[name]) for name in ("alpha_low", "alpha_high"))
-        shown["alpha"] = low if low == high else _("{low} to {high}").format(low=low, high=high)
+        shown["alpha"] += f" [{low}, {high}]"
     return shown
 
 
@@ -148,7 +148,7 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 WRITTEN: dict[str, Shown] = {
     **dict.fromkeys(("rate", "low", "high", "level", "none", "full"), _percent),
-    **dict.fromkeys(("least", "most", "below", "above"), _decimal),
+    **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
     "rating": lambda value: str(number_format(value, 0)),
     "verdict": _verdict,
     "instances": _instances,

@@ -16,6 +16,7 @@ from reporting.core.charts import (
     empty_chart,
     shorten,
 )
+from reporting.core.instance_selection import selection_note
 from reporting.core.scripted import SCRIPTED
 from reporting.core.words import rater_name, said
 
@@ -90,16 +91,16 @@ def counted_note() -> str:
 
 def study_notes(found: Findings) -> list[str]:
     """Return what pictures over all configurations say below their title."""
-    return _notes(found, found["pooled"]["scripted"], found["pooled"])
+    return _notes(found, found["pooled"]["scripted"], [row for one in found["configurations"] for row in one["chosen"]])
 
 
 def configuration_notes(found: Findings) -> list[str]:
     """Return what a configuration's pictures say below their title."""
-    return _notes(found, any(rater.get("scripted") for rater in found["raters"]), found)
+    return _notes(found, any(rater.get("scripted") for rater in found["raters"]), found["chosen"])
 
 
-def _notes(found: Findings, scripted: bool, chosen: Findings) -> list[str]:
-    note = [shorten(chosen["chosen_note"], MAX_NOTE_LENGTH)] if "chosen_note" in chosen else []
+def _notes(found: Findings, scripted: bool, chosen: list[Findings]) -> list[str]:
+    note = [shorten(selection_note(chosen), MAX_NOTE_LENGTH)] if chosen else []
     question = [shorten(found["question"], MAX_NOTE_LENGTH)] if "question" in found else []
     return [*question, *([said(SCRIPTED)] if scripted else []), *note]
 

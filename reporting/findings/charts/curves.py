@@ -17,6 +17,7 @@ from reporting.core.charts import (
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES, Theme
+from reporting.core.words import rater_name
 from reporting.findings.charts.common import PANEL, column_spec, counted_note, interval_notes, rater_names
 
 BIN_FILL = 0.6  # share of a bin's width over which the raters' points are spread
@@ -57,15 +58,15 @@ def curves(
         ]
         body = {"height": HEIGHT, "layer": _layers(names, x, y, THEMES[theme])}
         return column_spec({"data": {"values": rows}, **body}, title, notes, theme, legend=names)
-    known = [line for line in lines if line[0] == PEOPLE]
-    judges = [line for line in lines if line[0] != PEOPLE]
+    known = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
+    judges, judge = [line for line in lines if line[0] != PEOPLE], _(JUDGE_SERIES)
     rows = [
         {"panel": short[name], **row}
         for name, line in judges
-        for place, (series, shown) in enumerate([*known, (JUDGE_SERIES, line)])
+        for place, (series, shown) in enumerate([*known, (judge, line)])
         for row in _points(series, shown, place, len(known) + 1)
     ]
-    layers = _layers([*(name for name, _line in known), JUDGE_SERIES], x, y, THEMES[theme])
+    layers = _layers([*(name for name, _line in known), judge], x, y, THEMES[theme])
     body = panels("panel", [short[name] for name, _line in judges], layers, PANEL, columns=2, resolve=OWN_X_AXES)
     return column_spec({"data": {"values": rows}, **body}, title, notes, theme)
 

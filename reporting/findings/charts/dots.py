@@ -8,7 +8,8 @@ from reporting.core.themes import THEMES, Theme
 from reporting.findings.charts.common import counted_note, first_of, short_names
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
-MAX_ROWS, MAX_NAME, BESIDE = 40, 44, 20  # rows, characters of a label, and of one that stands beside its row
+MAX_NAME, BESIDE = 44, 20  # characters of a label, and of one that stands beside its row
+MAX_HEIGHT, MIN_ROWS = 1000, 6  # pixels of all rows together, unless they are so few
 LETTER = 6.8  # pixels, of 12
 Row = dict[str, Any]
 
@@ -32,7 +33,9 @@ def dot_rows(
 
     The name of a row stands beside it, or above it where names are long, with the number of instances.
     """
-    names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), MAX_ROWS)
+    tallest = (POINT * (len(series) + 1) + GAP) * len({row.get("panel") for row in rows})
+    most = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
+    names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), most)
     notes = [counted_note(), *more]
     drawn = [row for row in rows if row["name"] in names]
     labels = _labels(drawn, panel)

@@ -18,7 +18,7 @@ from reporting.findings.charts.common import (
     short_names,
     study_notes,
 )
-from reporting.findings.charts.dots import MAX_ROWS, Row, dot_rows, point
+from reporting.findings.charts.dots import Row, dot_rows, point
 
 WAYS = {
     "bradley_terry": "Bradley–Terry",
@@ -26,6 +26,7 @@ WAYS = {
     "elo": "Elo",
     "sep_elo": "SEP-Elo",
 }
+MAX_RATES = 24  # at equal lengths, of all raters together
 MAX_PANELS, FEW_SYSTEMS, MAX_SYSTEMS = 8, 4, 14  # few systems leave room for several raters and for names of columns
 
 
@@ -132,7 +133,7 @@ def length_adjusted(found: Findings, theme: str) -> Spec:
     """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
     title = _("Win rates at equal lengths")
     raters, more = first_of(
-        [one["rater"] for one in found["length_adjusted"]], max(1, MAX_ROWS // max(1, len(found["configurations"])))
+        [one["rater"] for one in found["length_adjusted"]], max(1, MAX_RATES // max(1, len(found["configurations"])))
     )
     names = rater_names(raters, MAX_NAME_LENGTH)
     plain, adjusted = _("as it is"), _("at equal lengths")

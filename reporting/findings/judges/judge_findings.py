@@ -17,9 +17,11 @@ def judge_findings(
     everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
 ) -> dict[str, Any]:
     """Return the findings about judges, by their keys in the JSON."""
+    against = judges_against_people(votes, bins, filters)
+    kappas = {one["rater"]: one["overall"]["kappa"] for one in against}
     return {
-        "replacement": replacement(everything, votes, bins, filters),
-        "judges_against_people": judges_against_people(votes, bins, filters),
+        "replacement": replacement(everything, votes, bins, filters, kappas),
+        "judges_against_people": against,
         "judge_tests": judge_tests(votes, filters),
         "self_preference": self_preference(everything, votes, filters),
         "length_adjusted": length_adjusted(everything, filters),

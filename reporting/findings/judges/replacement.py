@@ -1,6 +1,6 @@
 """May a judge stand in for people: tests per judge over all configurations, and win rates with the judge's help."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,26 @@ NO_CHANCE = "the chance of {n} rated instances is not recorded, or their HITs re
 
 
 def replacement(
-    everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+    everything: Sequence[ConfigurationData],
+    votes: StudyVotes,
+    bins: Bins | None,
+    filters: Filters,
+    kappas: Mapping[str, Estimate],
 ) -> list[dict[str, Any]]:
-    """Return one object per judge: both tests, win rates per configuration, and the verdict."""
-    return [_judge(name, everything, votes, bins, filters) for name in votes.judges]
+    """Return one object per judge: both tests, win rates per configuration, and the verdict.
+
+    kappas : of each judge with people, by its name as a rater
+    """
+    return [_judge(name, everything, votes, bins, filters, kappas[name]) for name in votes.judges]
 
 
 def _judge(
-    name: str, everything: Sequence[ConfigurationData], votes: StudyVotes, bins: Bins | None, filters: Filters
+    name: str,
+    everything: Sequence[ConfigurationData],
+    votes: StudyVotes,
+    bins: Bins | None,
+    filters: Filters,
+    kappa: Estimate,
 ) -> dict[str, Any]:
     judge, epsilon = votes.judges[name], filters.epsilon
     given = (judge, votes.votes, votes.instance)
@@ -69,7 +81,7 @@ def _judge(
             for rater in data.raters
             if rater.name == name
         ],
-        "verdict": verdict(overall, summed, alternative),
+        "verdict": verdict(overall, summed, alternative, kappa),
     }
 
 

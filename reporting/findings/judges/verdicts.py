@@ -1,6 +1,6 @@
 """May a judge replace a single rater: one rule for what the tests showed, and its sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from reporting.core.estimates import number
 
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open"]
 Values = dict[str, Any]
+MAY_REPLACE = ("everywhere", "from", "overall", "overall_only")
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
 RULES = {
@@ -59,6 +60,10 @@ MORE = {  # about all instances together
     "far": gettext_noop("With %(instances)s it is open, and it would take over %(times)s times as many."),
     "hopeless": gettext_noop("With %(instances)s it is open, and more would hardly show it."),
 }
+BY_CHANCE = gettext_noop(
+    "But its own agreement with people is not shown to be more than by chance (Cohen's κ %(kappa)s): a judge that says the "
+    "same of every pair may come as near."
+)
 ALTERNATIVE = {
     "passes": gettext_noop(
         "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people."
@@ -71,7 +76,7 @@ ALTERNATIVE = {
         "more that it takes, it has %(tested)s."
     ),
     "nobody": gettext_noop(
-        "The alternative-annotator test gives no verdict: nobody rated more than %(most)s instances."
+        "The alternative-annotator test gives no verdict: no person rated more than %(most)s instances."
     ),
 }
 
@@ -110,10 +115,13 @@ def shown(
     return Shown(status, found.n_instances, None if status in ("passes", "chance") else needed, low, high)
 
 
-def verdict(overall: NonInferiority, bins: Sequence[Shown], alternative: AlternativeAnnotatorTest) -> dict[str, Any]:
+def verdict(
+    overall: NonInferiority, bins: Sequence[Shown], alternative: AlternativeAnnotatorTest, kappa: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return {rule, values, text}: the text in English, and `until`, the instances needed, where that is a number.
 
-    bins : from the least separable up; empty where there are none
+    bins  : from the least separable up; empty where there are none
+    kappa : of the judge with people, on the votes of `overall`; said where its interval does not lie above 0
     """
     whole = shown(overall)
     above = list(takewhile(lambda one: one.status in ("passes", "nothing"), reversed(bins)))
@@ -138,6 +146,8 @@ def verdict(overall: NonInferiority, bins: Sequence[Shown], alternative: Alterna
         values["next_bin"] = {"status": stop.status, "low": stop.low, "high": stop.high, "instances": stop.n}
     if undecided is not None and undecided.status in ("few", "open"):
         values["needed"] = undecided.needed
+    if rule in MAY_REPLACE and (kappa["low"] is None or kappa["low"] <= 0):
+        values["kappa"] = kappa["value"]
     values["alternative"] = _alternative(alternative)
     with translation.override("en"):
         text = verdict_text(rule, values)
@@ -184,6 +194,8 @@ def verdict_text(rule: str, values: Values) -> str:
         sentences.append(_(NEXT_BIN.get(stop["status"], NEXT_BIN[hope])) % _shown_values(stop))
     elif "needed" in values:
         sentences.append(_(MORE[hope]) % _shown_values(stop))
+    if "kappa" in values:
+        sentences.append(_(BY_CHANCE) % _shown_values({"kappa": values["kappa"]}))
     if alternative := values["alternative"]["rule"]:
         sentences.append(_(ALTERNATIVE[alternative]) % values["alternative"])
     return " ".join(sentences)

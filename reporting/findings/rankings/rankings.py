@@ -20,7 +20,7 @@ from analysis.ranking import (
 from analysis.ranking.spread import GROUPS
 from analysis.types import FloatArray, Outcomes
 from reporting.core.estimates import Basis, mean_estimate, value_estimate
-from reporting.core.instance_selection import selection_note
+from reporting.core.instance_selection import english_note
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.pooled import instance_codes, raters_by_name
@@ -49,7 +49,7 @@ def ranking_findings(
     everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters
 ) -> dict[str, list[dict[str, Any]]]:
     """Return `rankings`, one per rater and measure, `win_matrices` and `system_tests`."""
-    note = selection_note([row for data in everything for row in data.chosen])
+    note = english_note([row for data in everything for row in data.chosen])
     found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
     raters = raters_by_name(everything).values()
     for about, sources in zip(comparisons_of_raters(everything, scale), raters, strict=True):

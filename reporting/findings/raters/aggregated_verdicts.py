@@ -16,7 +16,7 @@ CLASSES = ("a", "tie", "b")
 MIN_PEOPLE = 3
 TOLERANCE = 1e-6  # of probabilities
 MOST_VOTES_IN_ALL_ROUNDS = 20_000_000  # rounds end at it, converged or not: some seconds
-TOO_FEW = "from fewer than three people on some pair nobody can tell which of them errs"
+TOO_FEW = "with fewer than three people on some pair it cannot be told which of them errs"
 
 
 def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: PeopleVotes) -> dict[str, Any]:

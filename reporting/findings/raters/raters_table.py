@@ -17,7 +17,7 @@ from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson
 
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
 NO_PREFERENCE = "no vote but ties"
-NOBODY_BESIDE = "nobody else rated the same pairs"
+NOBODY_BESIDE = "no other person rated the same pairs"
 NO_SECONDS = "no time on a pair is recorded"
 NO_CHECKS = "no hidden check was answered"
 

@@ -16,12 +16,11 @@ SECTIONS = {
     "system_tests": RANKINGS,
     "replacement": ("judges", gettext_lazy("Judges and people")),
     "pooled": SEPARABILITY,
+    "pooled.people_agreement": AGREEMENT,
     "raters": RATERS,
     "dawid_skene": RATERS,
     "configurations.raters": ("data", gettext_lazy("What data are in")),
     "configurations.raters.consistency_distribution": SEPARABILITY,
-    "configurations.raters.raw_agreement": AGREEMENT,
-    "configurations.raters.krippendorff_alpha": AGREEMENT,
     "configurations.separability": SEPARABILITY,
 }
 

@@ -8,8 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from reporting.core.words import said
-from reporting.findings.answer.answer import MAY_REPLACE
-from reporting.findings.judges.verdicts import verdict_text
+from reporting.findings.judges.verdicts import MAY_REPLACE, verdict_text
 from reporting.findings.sections.tables import Row, Table, bin_text, configuration_name, p_text
 
 Findings = Mapping[str, Any]

@@ -59,19 +59,14 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         ((configuration_name(one),), [value for measure in known for value in measure.estimates(rater)])
         for one, rater in people
     ]
+    together = numbers["pooled"]["people_agreement"] or {}
+    if len(rows) > 1 and together:
+        rows.insert(0, ((_("all together"),), [value for measure in known for value in measure.estimates(together)]))
     headings = [_("Configuration"), *(heading for measure in known for heading in measure.headings())]
     bins = numbers["pooled"]["agreement_by_bin"]
-    shares = [rater["raw_agreement"]["value"] for _one, rater in people if rater["raw_agreement"]["value"] is not None]
-    line = ""
-    if shares:
-        low, high = f"{min(shares):.2f}", f"{max(shares):.2f}"
-        line = (
-            _("raw agreement %(share)s") % {"share": low}
-            if low == high
-            else _("raw agreement %(low)s to %(high)s") % {"low": low, "high": high}
-        )
+    share = together["raw_agreement"]["value"] if together else None
     return {
-        "line": line,
+        "line": "" if share is None else _("raw agreement %(share)s") % {"share": f"{share:.2f}"},
         "table": Table("agreement-table", _("Agreement between people by configuration"), headings, rows),
         "by_bin": [
             one

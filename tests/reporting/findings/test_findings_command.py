@@ -100,7 +100,7 @@ def test_text_has_what_the_page_has_of_systems_and_judges(of_three: str) -> None
 
 
 def test_text_begins_with_the_answer_and_holds_no_control_characters(of_three: str) -> None:
-    assert of_three.index("\n- ") < of_three.index("\nnews: A = one�, B = two") < of_three.index("\nrankings")
+    assert of_three.index("\n- ") < of_three.index("\nrankings") < of_three.index("\nnews: A = one�, B = two")
     assert "\x1b" not in of_three
 
 

@@ -51,7 +51,7 @@ def test_judge_of_the_published_study_has_no_alternative_annotator_verdict(study
     (found,) = findings(study)["replacement"]
     assert found["alternative_annotator"]["passes"] is None
     assert found["alternative_annotator"]["why"] == "0 of the 3 people needed"
-    assert found["verdict"]["text"].endswith("no verdict: nobody rated more than 22 instances.")
+    assert found["verdict"]["text"].endswith("no verdict: no person rated more than 22 instances.")
     overall = found["non_inferiority"]["overall"]
     assert (overall["difference"]["n"], overall["difference"]["n_instances"]) == (1500, 100)
     assert sum(one["instances"] for one in found["non_inferiority"]["bins"]) == 100
@@ -86,6 +86,15 @@ def test_people_of_the_published_study_get_the_golden_numbers(study: Study, key:
         assert alpha["value"] == pytest.approx(summary[f"krippendorff_alpha_{level}"], abs=EXACT)
         assert alpha["low"] < alpha["value"] < alpha["high"]
         assert alpha["n"] == 250
+
+
+def test_agreement_of_people_is_pooled_over_both_configurations(study: Study) -> None:
+    people = [one["raters"][0]["raw_agreement"]["value"] for one in findings(study, rounds=1)["configurations"]]
+    pooled = findings(study, rounds=1)["pooled"]["people_agreement"]
+    assert pooled["raw_agreement"]["value"] == pytest.approx(sum(people) / 2, abs=EXACT)  # 750 pairs of votes each
+    alpha = pooled["krippendorff_alpha"]["ordinal"]
+    assert alpha["low"] < alpha["value"] < alpha["high"]
+    assert (alpha["n"], alpha["n_instances"]) == (500, 100)
 
 
 def test_configurations_come_in_the_order_of_their_names(study: Study) -> None:

@@ -25,6 +25,12 @@ def people(**changed: Any) -> Found:
         "ratings": 100,
         "scripted": False,
         "consistency_distribution": {"0.0": 5, "0.5": 2, "1.0": 13},
+        **changed,
+    }
+
+
+def agreement(**changed: Any) -> Found:
+    return {
         "raw_agreement": estimate(0.6, 0.5, 0.7),
         "krippendorff_alpha": {"ordinal": estimate(0.3, 0.1, 0.5)},
         **changed,
@@ -56,7 +62,7 @@ def study(*, rankings: list[Found] | None = None, raters: list[Found] | None = N
     }
     found: Found = {
         "configurations": [configuration],
-        "pooled": {"mean_consistency_by_bin": None},
+        "pooled": {"mean_consistency_by_bin": None, "people_agreement": agreement()},
         "rankings": default if rankings is None else rankings,
     }
     return {**found, **changed}
@@ -151,24 +157,21 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raters", "rule"),
+    ("changed", "rule", "said"),
     [
-        ([people(), judge("direct")], "agreement_above_chance"),
-        ([people(krippendorff_alpha={"ordinal": estimate(0.1, 0.0, 0.2)})], "agreement_by_chance"),
-        ([people(krippendorff_alpha={"ordinal": estimate(None)})], "agreement"),
-        ([people(raw_agreement=estimate(None))], "agreement_unknown"),
+        ({}, "agreement_above_chance", "60% of the time (Krippendorff's α, ordinal: 0.30 [0.10, 0.50]; 0 is chance"),
+        ({"krippendorff_alpha": {"ordinal": estimate(0.1, 0.0, 0.2)}}, "agreement_by_chance", "no more than chance"),
+        ({"krippendorff_alpha": {"ordinal": estimate(0.1)}}, "agreement_above_chance", "ordinal: 0.10; 0 is chance"),
+        ({"krippendorff_alpha": {"ordinal": estimate(None)}}, "agreement", "60% of the time."),
+        ({"raw_agreement": estimate(None)}, "agreement_unknown", ""),
     ],
 )
-def test_agreement(raters: list[Found], rule: str) -> None:
-    assert rule in rules(study(raters=raters))
-
-
-def test_agreement_is_pooled_over_votes() -> None:
-    first, second = people(), people(raw_agreement=estimate(0.9, 0.8, 1.0, n=300))
+def test_agreement(changed: Found, rule: str, said: str) -> None:
     found = study()
-    found["configurations"] = [{**found["configurations"][0], "raters": [one]} for one in (first, second)]
-    (told,) = [one for one in answer(found) if one["rule"] == "agreement_above_chance"]
-    assert told["values"]["rate"] == pytest.approx((0.6 * 100 + 0.9 * 300) / 400)
+    found["pooled"]["people_agreement"] |= changed
+    (told,) = [one for one in answer(found) if one["rule"].startswith("agreement")]
+    assert told["rule"] == rule
+    assert said in told["text"]
 
 
 def test_share_of_rating_sets_that_tell_nothing() -> None:
@@ -190,7 +193,9 @@ def test_consistency_rises_only_where_intervals_part(most: float | None, said: b
         {"low": 0.0, "high": 0.5, "raters": [{"rater": "people", "mean_consistency": estimate(0.2, 0.1, 0.3)}]},
         {"low": 0.5, "high": 1.0, "raters": [{"rater": "people", "mean_consistency": estimate(0.6, most, 0.8)}]},
     ]
-    assert ("rises" in rules(study(pooled={"mean_consistency_by_bin": bins}))) == said
+    found = study()
+    found["pooled"]["mean_consistency_by_bin"] = bins
+    assert ("rises" in rules(found)) == said
 
 
 def verdict(name: str, rule: str, difference: float | None) -> Found:

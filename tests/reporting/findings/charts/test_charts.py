@@ -353,6 +353,14 @@ def test_pictures_speak_the_readers_language(found: Found) -> None:
         spec = spec_of("position", found)
     assert spec["layer"][-1]["encoding"]["x"]["title"] == "Anteil für den zuerst gezeigten Text"
     assert "enthält Bewertungen von Programmen" in " ".join(spec["title"]["subtitle"])
+    row = {"batch": "first", "kind": "top", "spec": "top:30", "pool": 100, "measure": "rouge1"}
+    chosen = [{**one, "chosen": [row]} for one in found["configurations"]]
+    many = study(configuration(("x", "y"), [[A], [B]], {f"j{n}": [A, B] for n in range(24)}, [0.1, 0.9]))
+    with translation.override("de"):
+        notes = spec_of("position", {**found, "configurations": chosen})["title"]["subtitle"]
+        series = {row["rater"] for row in rows_of(spec_of("mean-consistency", many))}
+    assert "top:30 von 100 nach Trennbarkeit (rouge1)" in " ".join(notes)
+    assert series == {"Menschen", "der Judge"}
 
 
 def test_question_stands_below_the_title(found: Found) -> None:
@@ -421,6 +429,20 @@ def test_captions_count_an_instance_once() -> None:
 
     assert "n = 72 ratings on 6 instances" in caption("preferences", found["configurations"])
     assert "n = 36 ratings on 6 instances" in caption("consistency-by-bin", found["configurations"][:1])
+    assert "Left out" not in caption("preferences", found["configurations"])
+    found["configurations"][0]["raters"][0]["exclusions"] = {"manual": 1}
+    assert caption("preferences", found["configurations"]).endswith("Left out: 1 rating.")
+
+
+def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
+    names = [f"system {n:02}" for n in range(60)]
+    votes, judges = [[A]] * 2, {name: [B, A] for name in ("direct", "other")}
+    found = study(*(configuration((one, names[0]), votes, judges, [0.1, 0.9]) for one in names[1:]))
+    for name, rows in (("preferences", 15), ("position", 15), ("length-adjusted", 19)):
+        spec = spec_of(name, found)
+        assert len({row["name"] for row in rows_of(spec)}) == rows
+        subtitle = " ".join(spec["title"]["subtitle"])
+        assert f"{(60 if name == 'preferences' else 59) - rows} more are in the findings’ JSON" in subtitle
 
 
 def test_judges_have_the_names_of_the_tables(found: Found) -> None:

@@ -10,7 +10,7 @@ from analysis.non_inferiority import non_inferiority
 from analysis.replacement import alternative_annotator_test, prediction_powered_win_rate
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of
-from reporting.findings.judges.replacement import replacement
+from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.pooled.study_votes import study_votes
 from tests.reporting.findings.arrays import Row, configuration_data
 
@@ -21,7 +21,9 @@ def compute(
     *everything: ConfigurationData, separability: Any = None, filters: Filters = FILTERS
 ) -> list[dict[str, Any]]:
     bins = None if separability is None else bins_of(np.asarray(separability, dtype=np.float64), 5)
-    found = replacement(everything, study_votes(everything, bins), bins, filters)
+    found: list[dict[str, Any]] = judge_findings(everything, study_votes(everything, bins), bins, filters)[
+        "replacement"
+    ]
     json.dumps(found, allow_nan=False)
     return found
 

@@ -67,11 +67,16 @@ def people(*tests: tuple[int, float]) -> AlternativeAnnotatorTest:
 NOBODY = people((22, NAN), (9, NAN))
 
 
-def decide(overall: NonInferiority, *bins: NonInferiority, alternative: AlternativeAnnotatorTest = NOBODY) -> Any:
+def decide(
+    overall: NonInferiority,
+    *bins: NonInferiority,
+    alternative: AlternativeAnnotatorTest = NOBODY,
+    kappa: tuple[float, float | None] = (0.4, 0.2),
+) -> Any:
     """Decide from a test over all and those of bins, the least separable first."""
     edges = EDGES[-len(bins) :] if bins else ()
     summed = [shown(one, overall, low=low, high=high) for one, (low, high) in zip(bins, edges, strict=True)]
-    return verdict(overall, summed, alternative)
+    return verdict(overall, summed, alternative, dict(zip(("value", "low"), kappa, strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +126,7 @@ def test_words_of_a_judge_who_may_replace_from_some_separability_up() -> None:
     assert found["text"] == (
         "May replace a single rater above separability 0.40 (ε = 0.10). "
         f"Below 0.40 it cannot be told: 50 instances, about {needed} would do. "
-        "The alternative-annotator test gives no verdict: nobody rated more than 22 instances."
+        "The alternative-annotator test gives no verdict: no person rated more than 22 instances."
     )
     assert (found["values"]["from"], found["until"]) == (0.4, needed)
 
@@ -196,7 +201,7 @@ def test_bins_without_votes_are_named() -> None:
             people((40, 0.01), (31, 0.6), (29, NAN)),
             "no verdict: of the 3 people with 30 instances or more that it takes, it has 2.",
         ),
-        (NOBODY, "gives no verdict: nobody rated more than 22 instances."),
+        (NOBODY, "gives no verdict: no person rated more than 22 instances."),
     ],
 )
 def test_other_test_is_said_beside(alternative: AlternativeAnnotatorTest, words: str) -> None:
@@ -212,3 +217,12 @@ def test_nothing_is_said_of_the_other_test_where_there_are_no_votes() -> None:
 def test_one_instance_is_singular() -> None:
     assert "With 1 instance it is open, and more" in decide(measured(n=1))["text"]
     assert isinstance(shown(PASSES), Shown)
+
+
+@pytest.mark.parametrize("kappa", [(0.0, None), (0.04, 0.0), (-0.1, -0.2)])
+def test_a_judge_that_agrees_by_chance_has_that_said(kappa: tuple[float, float | None]) -> None:
+    found = decide(PASSES, kappa=kappa)
+    assert found["values"]["kappa"] == kappa[0]
+    assert f"not shown to be more than by chance (Cohen's κ {kappa[0]:.2f})" in found["text"]
+    assert "kappa" not in decide(OPEN, kappa=kappa)["values"]
+    assert "kappa" not in decide(PASSES)["values"]

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.pooled.agreement import people_agreement
+from reporting.findings.pooled.people_votes import people_votes
 from reporting.findings.pooled.pooled import MEAN_OF_JUDGES, pooled_findings
 from reporting.findings.pooled.study_scale import StudyScale
 from tests.reporting.findings.arrays import configuration_data
@@ -62,3 +64,16 @@ def test_fully_consistent_sets_are_counted_without_any_bins() -> None:
     assert (people["value"], people["n"], people["of"]) == (0.5, 6, "rating sets")
     assert judge["value"] == pytest.approx(1 / 3)
     assert pooled(scale=StudyScale(why="nothing"))["fully_consistent"] == []
+
+
+def test_people_agree_over_all_configurations() -> None:
+    # Per configuration and instance one pair of two equal votes for A, and one of A and B: 6 of 12 pairs of votes agree.
+    # Coincidences of the 12 units: AA 12, AB 6, BA 6; margins 18 and 6 of 24. Alpha is 1 - 23 * 12 / (2 * 18 * 6) = -5/18.
+    found = people_agreement(people_votes([study(), study()]), Filters().intervals)
+    assert (found["raw_agreement"]["value"], found["raw_agreement"]["n"]) == (0.5, 12)
+    for level in ("nominal", "ordinal", "interval"):
+        alpha = found["krippendorff_alpha"][level]
+        assert alpha["value"] == pytest.approx(-5 / 18)
+        assert (alpha["n"], alpha["low"], alpha["n_instances"]) == (12, None, 3)
+    alone = people_agreement(people_votes([]), Filters().intervals)
+    assert alone["raw_agreement"]["value"] is alone["krippendorff_alpha"]["nominal"]["value"] is None
