@@ -11,7 +11,7 @@ from judging.calls.budget import CallSizes
 from judging.calls.cases import Case, Cell, StoredAnswer, Usage
 from judging.calls.engine import carry_out
 from judging.calls.procedure_pool import ProcedurePool
-from judging.calls.requests import Requests
+from judging.calls.requests import Request, Requests
 from judging.calls.session import FailedCall, Session
 from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, PendingWrites, cached_rows, write_answers
 from judging.core.constants import FAILURES_IN_A_ROW
@@ -111,9 +111,10 @@ class CountingPool(ProcedurePool):
         self.usage = ProcedureUsage()
         self.counted: set[int | None] = set()
 
-    def cached(self, keys: Sequence[str]) -> Iterator[StoredAnswer]:
+    def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:
         """Yield the answers in the cache."""
-        for key, pk, created_at, *values in cached_rows(keys, "pk", "created_at", *REPLY_FIELDS, *USAGE_FIELDS):
+        fields = ("pk", "created_at", *REPLY_FIELDS, *USAGE_FIELDS)
+        for key, pk, created_at, *values in cached_rows([request.key for request in requests], *fields):
             reply, usage = values[: len(REPLY_FIELDS)], Usage(*values[len(REPLY_FIELDS) :])
             if pk not in self.counted and self.since is not None and created_at >= self.since:
                 self.usage.add_call(usage)

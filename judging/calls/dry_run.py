@@ -1,20 +1,20 @@
 """Dry runs: the calls that procedures would make, as far as can be known beforehand, and the tokens they would take.
 
-Cached answers are used. For the others stands a filler text of about an answer's length, since later prompts may
-contain it.
+Cached answers are used. For the others stands a filler of about an answer's length, since later prompts may contain it.
 """
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from judging.calls.requests import Requests
+from judging.calls.cases import Case, StoredAnswer
+from judging.calls.procedure_pool import ProcedurePool
+from judging.calls.requests import Request, Requests
 from judging.calls.results import read_reply
-from judging.calls.store import REPLY_FIELDS, cached_rows
 from judging.core.errors import UnparsedVerdict
-from judging.methods import AskingMethod, Call, Presentation, Procedure, Reply, Setting
+from judging.methods import Call, Reply
 
 FILLER = "It is clear and complete, and it says what matters most."
 DEFAULT_LENGTH = 600  # characters of an answer that a later prompt contains
@@ -44,93 +44,72 @@ class DryCall:
     """
 
     kind: str
-    ascii: int
-    others: int
-    cached: bool
+    ascii: int = 0
+    others: int = 0
+    cached: bool = False
     guessed: bool = False
 
 
-def dry_run(
-    cells: Iterable[tuple[int, Presentation]],
-    *,
-    method: AskingMethod,
-    setting: Setting,
-    requests: Requests,
-    lengths: Mapping[str, int],
-) -> dict[str, DryCall]:
-    """Return the distinct calls for some cells, each given by its repeat and presentation, by cache key.
+class DryPool(ProcedurePool):
+    """A pool whose requests are counted, and answered by fillers.
 
     lengths : characters of an answer, by kind, where known
+    found   : the distinct calls so far, by cache key
     """
-    found: dict[str, DryCall] = {}
-    running: list[tuple[int, Procedure, Sequence[Call]]] = []
-    guessing: set[Procedure] = set()  # those that were sent a filler for an answer
-    for repeat, shown in cells:
-        procedure = method.ask(shown, setting)
-        running += [(repeat, procedure, calls)] if (calls := next_calls(procedure)) else []
-    while running:
-        asked = [
-            (call, requests.request(call, repeat=repeat, attempt=0)) for repeat, _, calls in running for call in calls
-        ]
-        known = stored_replies([request.key for _, request in asked])
-        guesses = [procedure in guessing for _, procedure, calls in running for _ in calls]
-        for (_, request), guessed in zip(asked, guesses, strict=True):
-            if request.key not in found:
-                one = measure_call(request.kind, request.body, request.key in known)
-                found[request.key] = replace(one, guessed=guessed)
-        answers = iter([(reply_value(call, known.get(request.key), lengths), request.key) for call, request in asked])
-        after: list[tuple[int, Procedure, Sequence[Call]]] = []
-        for repeat, procedure, calls in running:
-            values, keys = zip(*(next(answers) for _ in calls), strict=True)
-            if not known.keys() >= set(keys):
-                guessing.add(procedure)
-            if any(value is None and not call.optional for call, value in zip(calls, values, strict=True)):
-                procedure.close()  # its next calls depend on a real answer
-            elif calls := next_calls(procedure, list(values)):
-                after.append((repeat, procedure, calls))
-        running = after
-    return found
+
+    def __init__(self, requests: Requests, *, lengths: Mapping[str, int] | None = None) -> None:
+        super().__init__(requests)
+        self.lengths = lengths or {}
+        self.found: dict[str, DryCall] = {}
+        self._guessing: set[Case] = set()  # those that were given a filler for an answer
+
+    def dry_run(self, cases: Iterable[Case]) -> dict[str, DryCall]:
+        """Carry out the procedures of cases, as far as fillers can be read; return `found`."""
+        wanted = self.advance(self.add_cases(list(cases)))
+        while wanted:
+            wanted = self.advance([case for request in wanted for case in self._fill_in(request)])
+        self.take_writes()
+        self.ended = []
+        self._guessing.clear()
+        return self.found
+
+    def _fill_in(self, request: Request) -> list[Case]:
+        waiting = list(self.waiting_for(request.key))
+        guessed = any(case in self._guessing for case, _ in waiting)
+        self.found.setdefault(request.key, measure_call(request.kind, request.body, guessed=guessed))
+        self._guessing.update(case for case, _ in waiting)
+        if (reply := filler_for(waiting[0][1].call, self.lengths)) is None:
+            return self.fail(request.key, "", rejected=True)  # the calls after it depend on a real answer
+        return self.answer(StoredAnswer(request.key, reply))
+
+    def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:
+        """Yield the answers in the cache, and count them."""
+        kinds = {request.key: request.kind for request in requests}
+        for stored in super().cached(requests):
+            self.found.setdefault(stored.key, DryCall(kinds[stored.key], cached=True))
+            yield stored
 
 
-def next_calls(procedure: Generator[Sequence[Call], list[Any], Any], values: list[Any] | None = None) -> Sequence[Call]:
-    """Advance a procedure to its next calls; empty when it has ended."""
-    try:
-        calls = next(procedure) if values is None else procedure.send(values)
-        while not calls:
-            calls = procedure.send([])
-    except (StopIteration, UnparsedVerdict):
-        return []
-    return calls
-
-
-def measure_call(kind: str, body: Mapping[str, Any], cached: bool) -> DryCall:
+def measure_call(kind: str, body: Mapping[str, Any], *, guessed: bool = False) -> DryCall:
     """Count the characters of a request: messages, and tools or a schema sent along."""
     text = "".join(str(message.get("content") or "") for message in body["messages"])
     further = {name: body[name] for name in ("tools", "response_format") if name in body}
     text += json.dumps(further) if further else ""
     plain = sum(map(str.isascii, text)) if not text.isascii() else len(text)
-    return DryCall(kind, plain, len(text) - plain, cached)
+    return DryCall(kind, plain, len(text) - plain, guessed=guessed)
 
 
-def stored_replies(keys: Iterable[str]) -> dict[str, Reply]:
-    """Return the cached answers by key."""
-    return {key: Reply(*reply) for key, *reply in cached_rows(keys, *REPLY_FIELDS)}
-
-
-def reply_value(call: Call, stored: Reply | None, lengths: Mapping[str, int]) -> Any:
-    """Return the value read from the stored reply or from a made-up one; `None` if none can be read."""
+def filler_for(call: Call, lengths: Mapping[str, int]) -> Reply | None:
+    """Return a made-up reply that the call can read; `None` if it can read none."""
     lines = max(1, round(lengths.get(call.kind, DEFAULT_LENGTH) / (len(FILLER) + 4)))
     made_up = "\n".join(f"{number}. {FILLER}" for number in range(1, lines + 1))
-    candidates = [
-        *([stored] if stored else []),
-        *([Reply(call.example)] if call.example else []),
-        *map(Reply, (made_up, f"{made_up}\nScore: 3", "3", "A", "Preferred: A")),
-    ]
-    for reply in candidates:
+    candidates = [*([call.example] if call.example else []), made_up, f"{made_up}\nScore: 3", "3", "A", "Preferred: A"]
+    for reply in map(Reply, candidates):
         try:
-            return read_reply(call, reply)
+            read_reply(call, reply)
         except UnparsedVerdict:
             continue
+        return reply
     return None
 
 

@@ -88,7 +88,7 @@ class ProcedurePool:
             for case in running:
                 self._record(case)
             asked = [(case, state, self._request(case, state)) for case in running for state in case.open_calls()]
-            found = self.look_up([request.key for _, _, request in asked if request.key not in self._asking])
+            found = self.look_up([request for _, _, request in asked if request.key not in self._asking])
             advanced: dict[int, Case] = {}
             for case, state, request in asked:
                 if (stored := found.get(request.key)) is not None:
@@ -99,18 +99,24 @@ class ProcedurePool:
             running = list(advanced.values())
         return wanted
 
-    def look_up(self, keys: Sequence[str]) -> dict[str, StoredAnswer]:
+    def look_up(self, requests: Iterable[Request]) -> dict[str, StoredAnswer]:
         """Return the known answers by cache key."""
-        found = {key: self._unwritten[key] for key in keys if key in self._unwritten}
+        wanted = {request.key: request for request in requests}
+        found = {key: self._unwritten[key] for key in wanted if key in self._unwritten}
         found = {key: stored for key, stored in found.items() if not stored.refused}
-        found |= {key: self.refusals[key] for key in keys if key in self.refusals}
-        found.update((stored.key, stored) for stored in self.cached([key for key in keys if key not in found]))
+        found |= {key: self.refusals[key] for key in wanted if key in self.refusals}
+        missing = [request for key, request in wanted.items() if key not in found]
+        found.update((stored.key, stored) for stored in self.cached(missing))
         return found
 
-    def cached(self, keys: Sequence[str]) -> Iterator[StoredAnswer]:
+    def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:
         """Yield the answers in the cache."""
-        for key, pk, *reply in cached_rows(keys, "pk", *REPLY_FIELDS):
+        for key, pk, *reply in cached_rows([request.key for request in requests], "pk", *REPLY_FIELDS):
             yield StoredAnswer(key, Reply(*reply), pk)
+
+    def waiting_for(self, key: str) -> list[tuple[Case, CallState]]:
+        """Return the cases and their calls that wait for a request's answer."""
+        return self._asking[key][1]
 
     def take_writes(self) -> PendingWrites:
         """Return the pending writes and start over; to be called once the last ones were written."""

@@ -1,10 +1,9 @@
 """Sampling texts at an endpoint, by the engine of runs: an instance's texts are stored together once all are there."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -13,23 +12,20 @@ from django.utils import timezone
 from annotation.core.errors import AnnotationError
 from judging.calls.adhoc_runner import IN_FLIGHT, AdhocSession, Interrupted
 from judging.calls.budget import CallSizes
-from judging.calls.cases import AnyProcedure, Case, Cell, Usage
+from judging.calls.cases import Case, Usage
 from judging.calls.engine import carry_out
-from judging.calls.results import read_reply
 from judging.calls.store import PendingWrites
 from judging.core.constants import MAX_IN_FLIGHT
-from judging.core.errors import BadSettings, CapReached, RunStopped, UnparsedVerdict
+from judging.core.errors import BadSettings, CapReached, RunStopped
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
-from judging.generation.sampled_text import read_text
-from judging.generation.services import KIND, SampleRequests, calls_of
+from judging.generation.services import SampleRequests, case_of, is_text
 from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts, subtract_usage
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, ignore_progress
 from judging.jobs.stopping import WORKER_STOP, StopFlag
-from judging.methods import Call, Reply
 from judging.models import GenerationRun
 
 INSTANCES_PER_WRITE = 100  # instances
@@ -157,7 +153,6 @@ class SamplingSession(AdhocSession):
         self.run = run
         self.instances = instances
         self.totals = totals
-        self.read = partial(read_text, keep_refusals=run.keep_refusals)
         self.sizes = CallSizes()
         self._ids: dict[int, str] = {}  # of instances, by primary key
         self._ended: dict[str, SampledInstance] = {}
@@ -177,13 +172,12 @@ class SamplingSession(AdhocSession):
         found = list(islice(self.instances, wanted))
         self.exhausted = len(found) < wanted
         self._ids.update((pk, instance_id) for pk, instance_id, _ in found)
-        calls = ((pk, calls_of(self.run, source, self.read)) for pk, _, source in found)
-        return self.pool.add_cases([Case(Cell(pk), at_once(several)) for pk, several in calls])
+        return self.pool.add_cases([case_of(self.run, pk, source) for pk, _, source in found])
 
     def store(self, writes: PendingWrites) -> Exception | None:
         """Store answers, and regularly the texts; an answer that is no text is stored like a refusal, and asked for again."""
         for stored in writes.answers:
-            stored.refused = stored.refused or not self._is_text(stored.reply)
+            stored.refused = stored.refused or not is_text(self.run, stored.reply)
             self._useless = [*self._useless, stored.reply.text[-200:]] if stored.refused else []
         super().store(writes)
         ended, self.pool.ended = self.pool.ended, []
@@ -199,13 +193,6 @@ class SamplingSession(AdhocSession):
                 "the same again asks only for what is missing"
             )
         return None
-
-    def _is_text(self, reply: Reply) -> bool:
-        try:
-            read_reply(Call(KIND, [], self.read), reply)
-        except UnparsedVerdict:
-            return False
-        return True
 
     def store_ended(self) -> None:
         """Store the texts of the instances that have ended, and bill the run."""
@@ -228,8 +215,3 @@ class SamplingSession(AdhocSession):
         fresh = timezone.now() - leases.LEASE
         others = GenerationRun.objects.filter(endpoint=self.endpoint, heartbeat_at__gte=fresh).exclude(pk=self.run.pk)
         return super().count_sharers() + others.count()
-
-
-def at_once(calls: Sequence[Call]) -> AnyProcedure:
-    """Make some calls in one round, and return their values."""
-    return (yield calls)

@@ -6,11 +6,10 @@ from itertools import islice
 from typing import Any
 
 from judging.calls.budget import LENGTH_FIELDS
-from judging.calls.dry_run import FALLBACK_ANSWER_TOKENS, expected_tokens, measure_call
-from judging.calls.store import cached_rows
+from judging.calls.dry_run import FALLBACK_ANSWER_TOKENS, DryPool, LearnedSizes, estimates_by_kind
 from judging.core.pricing import cost_of
 from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
-from judging.generation.services import KIND, SampleRequests, calls_of
+from judging.generation.services import KIND, SampleRequests, case_of
 from judging.models import GenerationRun
 
 ON_A_PAGE = 1000  # instances in a page's dry run
@@ -57,29 +56,21 @@ def estimate_generating(
     most : instances in the dry run; `None`: all
     """
     counts = count_instances(run.study, run.name, selection)
-    requests = SampleRequests(run)
-    seen: set[str] = set()
-    calls = cached = looked_at = 0
-    tokens = 0.0
+    pool, looked_at = DryPool(SampleRequests(run)), 0
     instances = islice(open_instances(run.study, run.name, selection), most)
     while chunk := list(islice(instances, CHUNK)):
         looked_at += len(chunk)
-        made = [requests.request(call, repeat=0, attempt=0) for _, _, source in chunk for call in calls_of(run, source)]
-        new = {request.key: request for request in made if request.key not in seen}
-        known = {key for (key,) in cached_rows(new)}
-        seen.update(new)
-        cached += len(known)
-        calls += len(new) - len(known)
-        missing = (request for key, request in new.items() if key not in known)
-        tokens += sum(expected_tokens(measure_call(KIND, request.body, False)) for request in missing)
+        pool.dry_run(case_of(run, pk, source) for pk, _, source in chunk)
     scale = counts.open / looked_at if looked_at else 0.0
     answer, learned = answer_tokens(run)
-    prompt, completion = round(tokens * scale), round(calls * scale) * answer
+    found = estimates_by_kind(pool.found.values(), LearnedSizes(answers={KIND: answer}), scale=scale)
+    calls, cached = sum(kind.calls for kind in found), sum(kind.cached for kind in found)
+    prompt, completion = sum(kind.prompt_tokens for kind in found), sum(kind.completion_tokens for kind in found)
     return GenerationEstimate(
         instances=counts,
         samples=run.samples,
-        calls=round(calls * scale),
-        cached=round(cached * scale),
+        calls=calls,
+        cached=cached,
         prompt_tokens=prompt,
         completion_tokens=completion,
         cost=cost_of(run.endpoint, prompt, completion),

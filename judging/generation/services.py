@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -13,11 +14,14 @@ from annotation.core.lines import text_problem
 from annotation.core.version import VERSION
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Generation, Study
+from judging.calls.cases import AnyProcedure, Case, Cell
 from judging.calls.requests import Requests
+from judging.calls.results import read_reply
 from judging.core.constants import RESERVED_PARAMS
-from judging.core.errors import BadSettings
+from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.generation.prompt_templates import LONGEST, Wording
-from judging.methods import Call
+from judging.generation.sampled_text import read_text
+from judging.methods import Call, Reply
 from judging.models import Endpoint, GenerationRun
 
 KIND = "generation"
@@ -113,12 +117,30 @@ class SampleRequests(Requests):
         self.params = dict(run.params)
 
 
-def calls_of(run: GenerationRun, source: str, read: Any = None) -> list[Call]:
-    """Return the calls for one instance, one per sample."""
+def case_of(run: GenerationRun, pk: int, source: str) -> Case:
+    """Return the procedure for one instance: a call for each sample, all in one round."""
     messages = [{"role": "user", "content": Wording(run.template_version, run.template).fill(source)}]
     if run.system_prompt:
         messages.insert(0, {"role": "system", "content": run.system_prompt})
-    return [Call(KIND, messages, read, draw=draw, optional=True, attempts=1) for draw in range(run.samples)]
+    read = partial(read_text, keep_refusals=run.keep_refusals)
+    return Case(Cell(pk), _at_once([_call(messages, read, draw) for draw in range(run.samples)]))
+
+
+def _call(messages: Sequence[Mapping[str, str]], read: Any, draw: int = 0) -> Call:
+    return Call(KIND, messages, read, draw=draw, optional=True, attempts=1)
+
+
+def _at_once(calls: Sequence[Call]) -> AnyProcedure:
+    return (yield calls)
+
+
+def is_text(run: GenerationRun, reply: Reply) -> bool:
+    """Tell whether a reply is a text that can be stored."""
+    try:
+        read_reply(_call([], partial(read_text, keep_refusals=run.keep_refusals)), reply)
+    except UnparsedVerdict:
+        return False
+    return True
 
 
 def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> GenerationRun:

@@ -12,11 +12,12 @@ from django.db.models import QuerySet
 
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import Question
+from judging.calls.cases import Case, Cell
 from judging.calls.dry_run import (
     CallKindEstimate,
     DryCall,
+    DryPool,
     LearnedSizes,
-    dry_run,
     estimates_by_kind,
     expected_tokens,
     measure_call,
@@ -128,9 +129,8 @@ def estimate(
     asked = [study.questions[number] for number in numbers]
     share = (sample or SAMPLE) / max(1, presentations)
     cells = sample_of_cells(judge, run, pairs, asked, share=share)[: pending or None]
-    found = dry_run(
-        cells, method=method, setting=setting_of(judge), requests=Requests(judge, method), lengths=lessons.lengths
-    )
+    setting, pool = setting_of(judge), DryPool(Requests(judge, method), lengths=lessons.lengths)
+    found = pool.dry_run(Case(Cell(0, repeat=repeat), method.ask(shown, setting)) for repeat, shown in cells)
     scale = pending / len(cells) if cells else 0.0
     kinds = estimates_by_kind(list(found.values()) if shared is None else shared.new(found), lessons, scale=scale)
     prompt, completion = sum(kind.prompt_tokens for kind in kinds), sum(kind.completion_tokens for kind in kinds)
@@ -206,7 +206,7 @@ def learn(judge: Judge, endpoint: Endpoint) -> LearnedSizes:
     answers: dict[str, list[int]] = defaultdict(list)
     lengths: dict[str, list[int]] = defaultdict(list)
     for kind, request, text, prompt_tokens, completion_tokens in rows:
-        guessed += expected_tokens(measure_call(kind, request, True))
+        guessed += expected_tokens(measure_call(kind, request))
         counted += prompt_tokens or 0
         answers[kind].append(completion_tokens or 0)
         lengths[kind].append(len(text))

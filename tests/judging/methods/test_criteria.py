@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from annotation.questions.questions import Question
-from judging.calls.dry_run import reply_value
+from judging.calls.dry_run import filler_for
 from judging.calls.presentations import prompt_version, task_for, wording_of
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Call, Presentation, Setting, find_method, method_names
@@ -28,9 +28,10 @@ def calls_of(name: str, presentation: Presentation, **options: object) -> list[C
     found: list[Call] = []
     while calls:
         found += calls
-        values = [reply_value(call, None, {}) for call in calls]
-        if None in values:
+        fillers = [filler_for(call, {}) for call in calls]
+        if None in fillers:
             break
+        values = [call.read(reply) for call, reply in zip(calls, fillers, strict=True) if reply]
         try:
             calls = procedure.send(values)
         except StopIteration:
