@@ -56,6 +56,8 @@ SLOW_QUERY_SECONDS = env.float("SLOW_QUERY_SECONDS", default=1.0)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 METRICS_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
 
+ERASURE_LOG = Path(env.str("ERASURE_LOG", default="") or DATA_DIR / "erasures.jsonl")
+
 SHORTEST_KEY = 32  # characters: 128 bits in hexadecimal digits
 FEWEST_CHARACTERS = 5  # different ones, as Django's own check asks for
 

@@ -198,6 +198,9 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}},
 }
 
+# Erasures of raters, for backups that are older: not in the database, since a restored one must lose them again.
+ERASURE_LOG = env.ERASURE_LOG
+
 # The queue is the database's own: it works on both engines and needs no further service.
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["default"]}}
 

@@ -111,8 +111,9 @@ def _sockets_only_to_loopback() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _made_files_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep files that are made of studies out of the data folder."""
-    with override_settings(DATA_DIR=tmp_path_factory.mktemp("data")):
+    """Keep files that are made of studies, and the log of erasures, out of the data folder."""
+    folder = tmp_path_factory.mktemp("data")
+    with override_settings(DATA_DIR=folder, ERASURE_LOG=folder / "erasures.jsonl"):
         yield
 
 

@@ -38,6 +38,7 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
+from annotation.privacy.erasure_log import note_erasure, noted_erasures
 from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.studies.log import log
 
@@ -105,8 +106,28 @@ def erase_person(*, annotators: Iterable[Annotator], by: User | None, at: dateti
     return done
 
 
-def _erase(annotators: Iterable[Annotator], at: datetime, *, keep_ratings: bool, everywhere: bool) -> list[Erased]:
+@transaction.atomic
+def erase_noted(written: Iterable[str], *, at: datetime) -> int:
+    """Erase again what the lines of an erasure log say, as after the restoration of an older backup; return how many.
+
+    Raters who are erased already, and those whom the database does not have, are passed over.
+    """
+    erased = 0
+    for noted in noted_erasures(written):
+        kept, everywhere = noted.keep_ratings, noted.everywhere
+        [result] = _erase([noted.annotator], at, keep_ratings=kept, everywhere=everywhere, noted=True)
+        erased += result.changed
+    return erased
+
+
+def _erase(
+    annotators: Iterable[Annotator], at: datetime, *, keep_ratings: bool, everywhere: bool, noted: bool = False
+) -> list[Erased]:
+    annotators = list(annotators)
     done = [_erase_in_study(annotator, at, keep_ratings) for annotator in annotators]
+    for annotator, changed, _ratings in done:
+        if changed and not noted:
+            note_erasure(annotator, at=at, keep_ratings=keep_ratings, everywhere=everywhere)
     gone = {user.pk: _erase_account(user, everywhere) for user in {one.user for one, *_rest in done if one.user}}
     return [
         Erased(

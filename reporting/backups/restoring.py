@@ -1,0 +1,80 @@
+"""Restore a backup, on either engine: all of it, compared row by row, or nothing."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.core.management.color import no_style
+from django.db import connection, transaction
+from django.db.models import Model
+
+from annotation.core.errors import Unacceptable
+from annotation.models import Study
+from reporting.backups.rows import CHUNK, Digest, columns, lines, parameters, tables
+from reporting.backups.writing import FORMAT, MANIFEST, applied_migrations
+
+
+def restore_backup(path: Path, *, replace: bool) -> dict[str, Any]:
+    """Fill the database with a backup's rows, read them again and compare them; return the manifest.
+
+    replace : delete what the database has; without it, one with studies or accounts is refused
+    Raises: Unacceptable, and nothing has changed, if the file is damaged or of another version of the schema.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest: dict[str, Any] = json.loads(archive.read(MANIFEST))
+            _require_fitting(manifest)
+            if not replace and (Study.objects.exists() or User.objects.exists()):
+                raise Unacceptable("The database has studies or accounts. To delete all of it first: --replace")
+            with transaction.atomic():
+                _fill(archive, manifest["tables"])
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise Unacceptable(f"{path} is no complete backup: {error}") from error
+    ContentType.objects.clear_cache()
+    return manifest
+
+
+def _require_fitting(manifest: dict[str, Any]) -> None:
+    if manifest["format"] != FORMAT:
+        raise Unacceptable(f"The backup has format {manifest['format']}, this version of Tandem reads {FORMAT}.")
+    here, there = set(applied_migrations()), set(manifest["migrations"])
+    if here != there:
+        raise Unacceptable(
+            f"The backup is of version {manifest['version']}, whose schema differs from this database's "
+            f"({', '.join(sorted(here ^ there)[:3])} …). Restore it with that version, then upgrade."
+        )
+
+
+def _fill(archive: zipfile.ZipFile, counted: dict[str, dict[str, Any]]) -> None:
+    """Replace all rows. Foreign keys are checked when the transaction ends, so that the order doesn't matter."""
+    for table in tables():
+        with connection.cursor() as cursor:
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")  # noqa: S608  # a model's
+    for table, model in tables().items():
+        with archive.open(f"{table}.jsonl") as file:
+            _insert(model, (line.decode() for line in file))
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), list(tables().values())):
+            cursor.execute(statement)
+    for table, model in tables().items():
+        digest = Digest()
+        for line in lines(model):
+            digest.add(line)
+        if digest.result() != counted[table]:
+            raise Unacceptable(f"{table}: the rows differ from those of the backup; nothing was changed.")
+
+
+def _insert(model: type[Model], given: Iterator[str]) -> None:
+    quote = connection.ops.quote_name
+    named = [quote(str(field.column)) for field in columns(model)]
+    statement = (
+        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(named)}) VALUES ({', '.join(['%s'] * len(named))})"  # noqa: S608
+    )
+    with connection.cursor() as cursor:
+        while rows := [parameters(model, line) for line in islice(given, CHUNK)]:
+            cursor.executemany(statement, rows)

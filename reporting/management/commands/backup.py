@@ -1,0 +1,23 @@
+"""backup FILE"""
+
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.management.commands._base import TandemCommand, argument
+from reporting.backups.writing import write_backup
+
+
+class Command(TandemCommand):
+    help = (
+        "Write the whole database into a file, as it is at this moment, while the server runs. Either engine restores it. "
+        "It holds personal data; it does not hold SECRET_KEY, nor keys of endpoints and platforms."
+    )
+
+    arguments = (argument("file", metavar="FILE", type=Path, help="replaced when the new one is complete"),)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        manifest = write_backup(options["file"], at=timezone.now())
+        rows = sum(table["rows"] for table in manifest["tables"].values())
+        self.say(f"{options['file']}: {rows:,} rows of {len(manifest['tables'])} tables, as of {manifest['at']}")

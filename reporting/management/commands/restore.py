@@ -1,0 +1,47 @@
+"""restore FILE [--replace] [--erasures LOG]"""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.privacy.erasing import erase_noted
+from reporting.backups.restoring import restore_backup
+
+
+class Command(TandemCommand):
+    help = (
+        "Fill a migrated database with a backup, from either engine, and compare every row; all of it or nothing. Stop the "
+        "server first. Raters who were erased after the backup are erased again."
+    )
+
+    arguments = (
+        argument("file", metavar="FILE", type=Path),
+        argument("--replace", action="store_true", help="delete what the database has"),
+        argument(
+            "--erasures",
+            metavar="LOG",
+            type=Path,
+            nargs="*",
+            help="logs of erasures, from each machine that ran the server (default: ERASURE_LOG, if it is there)",
+        ),
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        logs = options["erasures"]
+        if logs is None:
+            logs = [settings.ERASURE_LOG] if settings.ERASURE_LOG.exists() else []
+        try:
+            written = [line for log in logs for line in log.read_text(encoding="ascii").splitlines()]
+        except OSError as error:  # before anything is changed
+            raise CommandError(f"{error.filename} can't be read: {error.strerror}") from None
+        with transaction.atomic():
+            manifest = restore_backup(options["file"], replace=options["replace"])
+            erased = erase_noted(written, at=timezone.now())
+        rows = sum(table["rows"] for table in manifest["tables"].values())
+        self.say(f"{rows:,} rows restored, as of {manifest['at']}; each was compared")
+        self.say(f"{erased} raters erased again, by {len(logs)} logs of erasures")
