@@ -14,27 +14,23 @@ from reporting.leaderboard.board import MEASURES as ON_BOARD
 Board = Mapping[str, Any]
 
 
-def board_table(at: int, board: Board) -> Table:
+def board_table(board: Board) -> dict[str, Any]:
     """Return the table of a rater: each system's ranks by each measure with their ranges, and its rating."""
     named = [name for name in ON_BOARD if board["systems"] and name in board["systems"][0]]
     main = board["measure"]
-    rows: list[Row] = [
-        (
-            (one["system"],),
-            [
-                *(_rank(one[name]) for name in named),
-                {**one[main], "digits": MEASURES[main][1], "why": one[main]["why"] or ""},
-            ],
-        )
-        for one in board["systems"]
-    ]
-    headings = [_("Rank by %(measure)s") % {"measure": MEASURES[name][0]} for name in named]
-    caption = _("Leaderboard with %(rater)s; ranks with their range") % {"rater": rater_name(board["rater"])}
-    return Table(f"board-{at}", caption, [_("System"), *headings, MEASURES[main][0]], rows)
+    headings = [MEASURES[main][0], *(_("Rank by %(measure)s") % {"measure": MEASURES[name][0]} for name in named)]
+    return {
+        "caption": _("Leaderboard with %(rater)s; ranks with their range") % {"rater": rater_name(board["rater"])},
+        "headings": [_("System"), *headings],
+        "rows": [
+            (one["system"], list(zip(headings, _cells(one, main, named), strict=True))) for one in board["systems"]
+        ],
+    }
 
 
-def _rank(row: Board) -> str:
-    return rank_text(row) if row["rank"] is None or row["why"] is None else f"{rank_text(row)} ({said(row['why'])})"
+def _cells(one: Board, main: str, named: Sequence[str]) -> list[Any]:
+    score = {**one[main], "digits": MEASURES[main][1], "why": one[main]["why"] or ""}
+    return [score, *(rank_text(one[name]) for name in named)]
 
 
 def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> Table | None:

@@ -42,7 +42,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "raters": [
             {
                 **sections[one["rater"]],
-                "table": board_table(at, one),
+                "board": board_table(one),
                 "next": next_text(one),
                 "by_dataset": by_dataset_table(at, one, found["datasets"]),
             }
