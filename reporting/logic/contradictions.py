@@ -81,7 +81,10 @@ def _texts(asked: Presentations, items: Iterable[int]) -> dict[int, dict[str, An
 def _answers(
     study: Study, judge: Judge | None, asked: Presentations, steps: set[tuple[int, int]], question: int
 ) -> dict[tuple[int, int], Answer]:
-    """Return the latest first answer of the judge to each presentation: what was shown first, the verdict and the rationale."""
+    """Return the latest first answer of the judge to each presentation: what was shown first, what was preferred and the rationale.
+
+    preferred : a system, None for a tie and where the answer was not read
+    """
     if judge is None or not steps:
         return {}
     items = {int(asked.generation[item]): item for step in steps for item in step}
@@ -100,6 +103,10 @@ def _answers(
     for a, b, system_a, system_b, order, verdict, rationale in stored:
         a_first = order == Judgment.Order.AB
         step = (items[a], items[b]) if a_first else (items[b], items[a])
-        preferred = {-1: system_a, 0: "tie", 1: system_b}.get(verdict)
-        found[step] = {"shown_first": system_a if a_first else system_b, "preferred": preferred, "rationale": rationale}
+        found[step] = {
+            "shown_first": system_a if a_first else system_b,
+            "preferred": {-1: system_a, 1: system_b}.get(verdict),
+            "is_tie": verdict == 0,
+            "rationale": rationale,
+        }
     return found

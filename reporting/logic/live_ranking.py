@@ -7,12 +7,12 @@ from itertools import chain, islice, product
 
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.audits.on_demand import add_presentations, answers_to, asker
+from judging.audits.on_demand import ask_missing, asker
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, Judgment
 from judging.runs.estimates import RunEstimate, estimate
-from judging.runs.execution import ExecutionResult, execute
+from judging.runs.execution import ExecutionResult
 from judging.runs.pair_filters import PairFilter
 from reporting.logic.ranking import Known, Shown, Sort, drawn_order
 from reporting.logic.text_sets import Pairs, TextSet, presentation_of
@@ -79,16 +79,12 @@ def ask_rankings(
             return found
         asked = {shown: place for shown in wanted if (place := presentation_of(shown, pairs)) is not None}
         silent.update(wanted - asked.keys())
-        before = answers_to(run, asked.values())
-        if missing := sorted(set(asked.values()) - before.keys()):
-            add_presentations(run, missing)
-            left = None if limit is None else limit - found.asked
-            found.ended = execute(
-                run.pk, stop=stop, when_stopped=JudgeRun.Status.PAUSED, make_client=make_client, limit=left
-            )
-            found.asked += found.ended.progress.ended.total()
-            found.calls += found.ended.progress.calls
-        answers = answers_to(run, asked.values())
+        left = None if limit is None else limit - found.asked
+        answers, ended = ask_missing(run, set(asked.values()), stop=stop, limit=left, make_client=make_client)
+        if ended:
+            found.ended = ended
+            found.asked += ended.progress.ended.total()
+            found.calls += ended.progress.calls
         given = {shown: answers[place] for shown, place in asked.items() if place in answers}
         silent.update(shown for shown, one in given.items() if one.verdict is None)
         known.update({shown: _probability(one) for shown, one in given.items() if one.verdict is not None})
@@ -114,15 +110,20 @@ def estimate_rankings(
     Each sort makes at most `most_comparisons`, all sorts of a set together at most all of its pairs in both orders. Tokens are
     those of all pairs of the study's data, in proportion.
     """
-    like = asker(judge)
-    stored = Judge.objects.select_related("endpoint", "prompt_file").filter(name=like.name).first()
-    every = estimate(study=study, judge=stored or like, only=PairFilter(off_hits=True), questions=[question])
     both = 2 if calibrate else 1
     most = 0
     for one in sets:
         n = len(one.texts)
         by_methods = both * seeds * sum(most_comparisons(name, n) for name in methods)
         most += min(by_methods, n * (n - 1))
+    return estimate_presentations(study, judge, most, question=question)
+
+
+def estimate_presentations(study: Study, judge: Judge, most: int, *, question: int = MAIN) -> RunEstimate:
+    """Estimate so many presentations of any pairs, in proportion to all pairs of the study; no call is made."""
+    like = asker(judge)
+    stored = Judge.objects.select_related("endpoint", "prompt_file").filter(name=like.name).first()
+    every = estimate(study=study, judge=stored or like, only=PairFilter(off_hits=True), questions=[question])
     share = most / max(1, every.presentations)
     counts = ("calls", "cached", "prompt_tokens", "completion_tokens")
     return replace(

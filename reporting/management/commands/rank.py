@@ -91,11 +91,7 @@ class Command(RunJudge):
         question = find_question(study, options["question"]).number
         judge = _judge(study, options["judge"], question, live=live)
         sets, pairs = _text_sets(study, options)
-        wanted: dict[str, Any] = {
-            "methods": list(dict.fromkeys(options["method"])) or (["pairs"] if live else list(METHODS)),
-            "seeds": options["seeds"] or (1 if live else SEEDS),
-            "calibrate": options["calibrate"],
-        }
+        wanted = _wanted(options, live=live)
         if options["estimate"]:
             expected = estimate_rankings(study, judge, sets, question=question, **wanted)
             values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
@@ -120,14 +116,18 @@ class Command(RunJudge):
             **rank_sets(sets, answers, IntervalSettings(), **wanted),
             **({"run": _asked(run, asking)} if run and asking else {}),
         }
+        self.show(found, picture, options["format"])
+        if run and asking and asking.ended:
+            self.conclude(run, asking.ended)
+
+    def show(self, found: dict[str, Any], picture: Path | None, form: str) -> None:
+        """Print the rankings, and draw them."""
         if picture:
             try:
                 picture.write_bytes(PICTURES[picture.suffix](ranking_chart(found)))
             except OSError as error:
                 raise CommandError(f"can't write to {picture}: {error.strerror}") from None
-        self.say_numbers(found, options["format"], as_text)
-        if run and asking and asking.ended:
-            self.conclude(run, asking.ended)
+        self.say_numbers(found, form, as_text)
 
     def ask(
         self,
@@ -164,6 +164,15 @@ def _check(options: dict[str, Any], *, live: bool) -> None:
     picture = options["picture"]
     if picture and picture.suffix not in PICTURES:
         raise CommandError(f"--picture {picture}: name a file that ends in {' or '.join(PICTURES)}")
+
+
+def _wanted(options: dict[str, Any], *, live: bool) -> dict[str, Any]:
+    """Return what is to be ranked how often; asking costs, so that less is the default there."""
+    return {
+        "methods": list(dict.fromkeys(options["method"])) or (["pairs"] if live else list(METHODS)),
+        "seeds": options["seeds"] or (1 if live else SEEDS),
+        "calibrate": options["calibrate"],
+    }
 
 
 def _judge(study: Study, name: str, question: int, *, live: bool) -> Judge:

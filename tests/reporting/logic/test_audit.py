@@ -12,7 +12,8 @@ from django.core.management.base import CommandError
 
 from annotation.models import Generation, Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
-from tests.reporting.builders import Built, rate
+from reporting.logic.study_audit import audit_study, judges_audited
+from tests.reporting.builders import Built, judge, rate
 from tests.reporting.logic.test_repair import SYSTEMS, build_four_systems
 
 pytestmark = pytest.mark.django_db
@@ -242,3 +243,14 @@ def test_an_audit_that_is_stopped_shows_what_is_there(capsys: pytest.CaptureFixt
     assert "41 are open" in said.err
     (one,) = audited(study, capsys, judge=["guess-audit1"])["raters"]
     assert one["answers"] == 7
+
+
+def test_a_system_called_tie_is_preferred_and_a_tie_is_none() -> None:
+    study, built = build_four_systems()
+    study.systems.filter(name="one").update(name="tie")
+    study.systems.filter(name="two").update(name="other")
+    judge(built["one", "two"], "judy", [(0, 0, "ab", -1), (0, 0, "ba", 0)])
+    [rater] = audit_study(study, list(judges_audited(study, 0).values()), most=5)["raters"]
+    [listed] = rater["contradictions"]["order_effects"]["listed"]
+
+    assert [(answer["preferred"], answer["is_tie"]) for answer in listed["answers"]] == [("tie", False), (None, True)]

@@ -54,7 +54,7 @@ class InOrder(ScriptedClient):
         shown = sorted(
             (prompt.index(f"{name} {n}"), place)
             for place, name in enumerate(SYSTEMS)
-            for n in range(9)
+            for n in range(30)
             if f"\n{name} {n}\n" in prompt
         )
         (_, first), (_, second) = shown

@@ -1,0 +1,120 @@
+"""rank_systems STUDY --judge NAME --run|--estimate [--design all|balanced:N|swiss|adaptive] [--settle P] [--budget N] [--step N]
+
+[--both-orders] [--seed S] [--dataset NAME] [--sample N] [--question KEY] [--in-flight W] [--max-cost X] [--limit N] [--format text|json]
+"""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.adaptive import STEP
+from annotation.management.commands._base import argument, group, one_of
+from annotation.models import Study
+from annotation.studies.questions import find_question
+from annotation.studies.services import find_study
+from judging.audits.on_demand import start_on_demand
+from judging.jobs.stopping import StopFlag
+from judging.management.commands.estimate_run import lines
+from judging.management.commands.run_judge import Command as RunJudge
+from judging.management.commands.run_judge import parse_money, stopping_on_signals
+from judging.models import Judge
+from judging.runs.judges import find_judge
+from judging.runs.usage import usage_of
+from reporting.logic.live_ranking import estimate_presentations
+from reporting.logic.live_systems import (
+    DESIGNS,
+    Field,
+    Spent,
+    as_text,
+    ask_systems,
+    design_settings,
+    most_presentations,
+    read_field,
+    standing_of,
+)
+
+LEAST = {"settle": 0, "budget": 1, "step": 1, "seed": 0, "sample": 1, "limit": 1}
+
+
+class Command(RunJudge):
+    help = (
+        "Rank a study's systems by a judge that is asked step by step: all pairs of systems, a balanced part, neighbours in the "
+        "ranking (swiss), or where the ranking is the least sure (adaptive); until places are settled, or a budget is used. "
+        "The same command resumes, and asks nothing twice."
+    )
+
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--judge", required=True, metavar="NAME"),
+        one_of(
+            argument("--run", action="store_true", help="ask, and rank"),
+            argument("--estimate", action="store_true", help="say what that would take at most, and ask nothing"),
+            required=True,
+        ),
+        argument("--design", default="adaptive", help=f"{DESIGNS} (default: adaptive)"),
+        argument(
+            "--settle", type=int, default=1, metavar="P", help="stop when P places are settled (default 1; 0: never)"
+        ),
+        argument("--budget", type=int, metavar="N", help="comparisons at most"),
+        argument("--step", type=int, default=STEP, metavar="N", help=f"comparisons between two looks (default {STEP})"),
+        argument("--both-orders", action="store_true", help="ask each comparison in both orders; else one is drawn"),
+        argument("--seed", type=int, default=0, metavar="S", help="of instances, order and design (default 0)"),
+        argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
+        argument("--sample", type=int, metavar="N", help="only N instances, drawn at random"),
+        argument("--question", default="", metavar="KEY", help="of several questions, the one that is asked"),
+        argument("--format", choices=["json", "text"], default="text"),
+        group(
+            "asking the judge",
+            argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)"),
+            argument("--max-cost", metavar="X", help="stop before the run has cost more than this"),
+            argument("--limit", type=int, metavar="N", help="ask for so many presentations this time"),
+        ),
+    )
+
+    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+        for name, least in LEAST.items():
+            if options[name] is not None and options[name] < least:
+                raise CommandError(f"--{name} must be {least} or more, got {options[name]}")
+        study, judge, cap = find_study(slug), find_judge(options["judge"]), parse_money(options["max_cost"])
+        design = design_settings(options["design"])
+        field = read_field(study, **{name: options[name] for name in ("dataset", "sample", "seed")})
+        question = find_question(study, options["question"]).number
+        if options["run"]:
+            self.ask(study, judge, field, design, question, options)
+            return
+        most = most_presentations(
+            field, both_orders=options["both_orders"], budget=options["budget"], per_instance=design.get("per_instance")
+        )
+        expected = estimate_presentations(study, judge, most, question=question)
+        values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
+        self.say_result(["at most:", *lines(expected, cap)], values, options)
+
+    def ask(
+        self, study: Study, judge: Judge, field: Field, design: dict[str, Any], question: int, options: dict[str, Any]
+    ) -> None:
+        """Ask step by step, and print the ranking."""
+        cap = parse_money(options["max_cost"])
+        run = start_on_demand(study=study, judge=judge, question=question, in_flight=options["in_flight"], max_cost=cap)
+        stop = StopFlag()
+        own = {name: options[name] for name in ("seed", "both_orders", "settle", "budget", "step", "limit")}
+
+        def say(spent: Spent) -> None:
+            self.stderr.write(f"{spent.asked} presentations asked")
+
+        with stopping_on_signals(stop):
+            ranked, spent = ask_systems(run, field, stop=stop, on_step=say, **own, **design)
+        endpoint = run.judge.endpoint
+        cost = usage_of(run.judgments.of_every_question(), endpoint.currency if endpoint else "").cost
+        found = {
+            "study": study.slug,
+            "judge": run.judge.name,
+            **{name: options[name] for name in ("design", "seed", "settle", "budget", "step", "both_orders")},
+            **standing_of(field, ranked),
+            "asked": spent.asked,
+            "calls": spent.calls,
+            "cost": None if cost is None else str(cost),
+            "message": spent.ended.message if spent.ended else "",
+        }
+        self.say_numbers(found, options["format"], as_text)
+        if spent.ended:
+            self.conclude(run, spent.ended)
