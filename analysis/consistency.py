@@ -86,12 +86,17 @@ def rating_sets(outcomes: Outcomes) -> RatingSets:
     raises : DuplicateRating if a rater has two rows for one pair of a matchup
     """
     sets, row = groups_of_rows(outcomes.instance, outcomes.a, outcomes.b, outcomes.rater)
-    _refuse_duplicates(sets, row, outcomes.pair)
     width = int(outcomes.pair.max()) + 1 if len(outcomes) else 0
     instance, a, b, rater = sets
-    ratings = np.full((len(instance), width), np.nan)
-    ratings[row, outcomes.pair] = outcomes.verdict
-    return RatingSets(ratings, instance, a, b, rater, n_pairs=np.bincount(row, minlength=len(instance)))
+    cell = row * width + outcomes.pair
+    is_there = np.zeros(len(instance) * width, dtype=bool)
+    is_there[cell] = True
+    if np.count_nonzero(is_there) < len(cell):
+        _refuse_duplicates(sets, row, outcomes.pair)
+    ratings = np.full(len(is_there), np.nan)
+    ratings[cell] = outcomes.verdict
+    n_pairs = np.bincount(row, minlength=len(instance))
+    return RatingSets(ratings.reshape(len(instance), width), instance, a, b, rater, n_pairs)
 
 
 class MatchupMeans(NamedTuple):
@@ -191,10 +196,9 @@ def _mean_of_present(sets: FloatArray) -> FloatArray:
 
 def _refuse_duplicates(sets: tuple[IntArray, ...], row: IntArray, pair: IntArray) -> None:
     (found, pairs), cell = groups_of_rows(row, pair)
-    if len(found) < len(row):
-        count = np.bincount(cell)
-        at = np.flatnonzero(count > 1)[0]
-        instance, a, b, rater = (column[found[at]] for column in sets)
-        raise DuplicateRating(
-            f"rater {rater} rated pair {pairs[at]} of instance {instance}, systems {a} and {b}, {count[at]} times"
-        )
+    count = np.bincount(cell)
+    at = np.flatnonzero(count > 1)[0]
+    instance, a, b, rater = (column[found[at]] for column in sets)
+    raise DuplicateRating(
+        f"rater {rater} rated pair {pairs[at]} of instance {instance}, systems {a} and {b}, {count[at]} times"
+    )

@@ -63,8 +63,9 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     sums = cluster_sums(table, codes)
     total = sums.sum(axis=0)
     value, instances = float(ratio(total)), int((sums[:, 1] > 0).sum())
-    effective, counted = effective_clusters(sums[:, 1]), table[:, 1] > 0
-    who = np.zeros(len(table), dtype=np.int64) if rater is None else code_array("rater", rater)
+    effective = effective_clusters(sums[:, 1])
+    counted = table[:, 1] > 0 if rater is not None else np.zeros(len(table), dtype=bool)
+    who = codes if rater is None else code_array("rater", rater)
     by_rater = cluster_sums(table[counted, 1], who[counted])
     if len(by_rater) < 2:
         return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances, effective)

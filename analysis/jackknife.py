@@ -16,6 +16,7 @@ from analysis.types import FloatArray, code_array
 MIN_CLUSTERS = 5  # below it no interval keeps its level
 SKEWED = 25  # clusters for each unit of squared skewness, below which Student's t alone is no good
 ROUNDING = 1e-12  # relative
+NEAR = 1e-12  # relative
 STEPS = 100_000  # of the continued fraction, which takes some ten for common arguments
 
 
@@ -58,32 +59,48 @@ def student_quantile(share: float, df: float) -> float:
         raise AnalysisError(f"a share lies strictly between 0 and 1, got {share}")
     if share <= 0.5:
         return 0.0 if share == 0.5 else -student_quantile(1 - share, df)
-    part = beta_quantile(2 * share - 1, 0.5, df / 2)  # t² / (df + t²)
+    z = NormalDist().inv_cdf(share)
+    near = (z + (z**3 + z) / (4 * df)) ** 2  # the first terms for many degrees of freedom: A&S 26.7.5
+    part = beta_quantile(2 * share - 1, 0.5, df / 2, start=near / (df + near))  # t² / (df + t²)
     return math.sqrt(df * part / (1 - part))
 
 
-def beta_quantile(share: float, a: float, b: float) -> float:
+def beta_quantile(share: float, a: float, b: float, *, start: float | None = None) -> float:
     """Value that a beta distribution with parameters a and b falls below with probability `share`, by safeguarded Newton.
 
     share  : strictly between 0 and 1
+    start  : where to begin, strictly between 0 and 1; a guess of its own when left out
     raises : AnalysisError for another share, or parameters that are not above 0
-    source : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.5.1 and 26.5.8, inverted
+    source : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.5.1 and 26.5.8, inverted; 26.5.22 for
+             the guess
     """
     if not (0 < share < 1 and a > 0 and b > 0):
         raise AnalysisError(f"need a share strictly between 0 and 1, and a, b above 0, got {share}, {a}, {b}")
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    low, high, x = 0.0, 1.0, a / (a + b)
+    low, high, x = 0.0, 1.0, start or _near_beta_quantile(share, a, b)
     for _ in range(200):
         gap = _incomplete_beta(x, a, b) - share
-        low, high = (low, x) if gap > 0 else (x, high)
         density = math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+        if density > 0 and abs(gap) <= NEAR * x * density:  # steps halve their exponent: the next one would be rounding
+            return x - gap / density
+        low, high = (low, x) if gap > 0 else (x, high)
         moved = x - gap / density if density > 0 else low
         if not low < moved < high:
             moved = (low + high) / 2
-        if abs(moved - x) <= 4e-16 * x or moved in (low, high):
+        if moved in (low, high):
             return moved
         x = moved
     return x
+
+
+def _near_beta_quantile(share: float, a: float, b: float) -> float:
+    """Return a point in (0, 1) that is near the quantile where both parameters are above 1."""
+    if min(a, b) <= 1:
+        return a / (a + b)
+    y, one, other = -NormalDist().inv_cdf(share), 1 / (2 * a - 1), 1 / (2 * b - 1)
+    h, spread = 2 / (one + other), (y * y - 3) / 6
+    w = y * math.sqrt(max(h + spread, 0.0)) / h - (other - one) * (spread + 5 / 6 - 2 / (3 * h))
+    return 1 / (1 + b / a * math.exp(min(2 * w, 700.0)))
 
 
 def clopper_pearson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float]:

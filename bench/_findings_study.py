@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import django
@@ -32,13 +33,13 @@ _TEXT = "'A text as a system would write it about the matter at hand, of some le
 
 
 def main(instances: int) -> None:
-    """Make the study, read and compute its findings, and print processor seconds and the memory at most."""
+    """Make the study, read it, compute estimates and all findings, and print processor seconds and the memory at most."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     # Django's apps can be imported only now.
     from django.core.management import call_command
 
-    from reporting.findings.computing import compute_findings
+    from reporting.findings.computing import compute_estimates, compute_findings
     from reporting.findings.data.inputs import Filters
     from reporting.findings.data.reading import read_study
 
@@ -47,11 +48,13 @@ def main(instances: int) -> None:
     times = [time.process_time()]
     data = read_study(study, Filters())
     times.append(time.process_time())
+    compute_estimates(data, Filters())
+    times.append(time.process_time())
     found = compute_findings(data, Filters())
     times.append(time.process_time())
     ratings = sum(one["raters"][0]["ratings"] for one in found["configurations"])
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    json.dump([ratings, times[1] - times[0], times[2] - times[1], megabytes], sys.stdout)
+    json.dump([ratings, *(later - earlier for earlier, later in pairwise(times)), megabytes], sys.stdout)
 
 
 def make_study(slug: str, instances: int) -> "Study":

@@ -68,9 +68,9 @@ def findings_of_a_study() -> None:
         command = [sys.executable, "-m", "bench._findings_study", str(RATINGS // RATINGS_OF_INSTANCE)]
         database = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/bench.sqlite3"}
         output = subprocess.run(command, env=database, check=True, capture_output=True, text=True).stdout
-    ratings, reading, computing, megabytes = json.loads(output)
+    ratings, reading, estimating, computing, megabytes = json.loads(output)
     print(
-        f"  findings of {ratings:,} ratings: {reading:.1f} s of reading, {computing:.1f} s of computing; "
+        f"  findings of {ratings:,} ratings: {reading:.1f} s of reading, {estimating:.1f} s for estimates, {computing:.1f} s for all; "
         f"{megabytes:.0f} MB at most"
     )
 

@@ -77,6 +77,11 @@ def for_programs(**changes: str) -> dict[str, str]:
     return found
 
 
+def use_one_thread() -> None:
+    """Let this program's linear algebra have one thread unless the environment says otherwise: its arrays gain from no more."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def secret_key() -> str:
     """Django's signing key: from SECRET_KEY, else from a file that is made once with a random key."""
     path = DATA_DIR / "secret_key"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from config.__main__ import main
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,3 +39,21 @@ assert all(connection.connection is None for connection in connections.all(initi
 def test_the_list_of_installed_models_loads_nothing_that_speaks_to_models_elsewhere() -> None:
     program = "from annotation.separability.forms import SeparabilityForm; SeparabilityForm().known_models()"
     assert loaded_by(program, ("openai", "aiohttp", "judging.embeddings.similarity_models")) == "[]"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "threads"), [("worker", None, "1"), ("worker", "3", "3"), ("check", None, None)]
+)
+def test_a_worker_has_one_thread_for_linear_algebra(
+    command: str, given: str | None, threads: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+    monkeypatch.setattr("sys.argv", ["manage.py", command])
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    monkeypatch.setattr(
+        "config.__main__.execute_from_command_line", lambda _: seen.append(os.environ.get("OPENBLAS_NUM_THREADS"))
+    )
+    main()
+    assert seen == [threads]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,9 +86,17 @@ def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
 
     They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
     """
-    named = [[(data.dataset, name) for name in data.selection.instance_ids] for data in everything]
-    codes = {instance: code for code, instance in enumerate(sorted({one for names in named for one in names}))}
-    return [np.array([codes[one] for one in names], dtype=np.int64) for names in named]
+    return list(_codes(tuple((data.dataset, data.selection.instance_ids) for data in everything)))
+
+
+@lru_cache(maxsize=1)  # the findings of a study ask five times
+def _codes(named: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[IntArray, ...]:
+    every = sorted({(dataset, name) for dataset, names in named for name in names})
+    codes = {instance: code for code, instance in enumerate(every)}
+    found = tuple(np.array([codes[dataset, name] for name in names], dtype=np.int64) for dataset, names in named)
+    for one in found:
+        one.flags.writeable = False
+    return found
 
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:

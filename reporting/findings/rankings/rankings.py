@@ -19,6 +19,7 @@ from analysis.ranking import (
 )
 from analysis.ranking.spread import GROUPS
 from analysis.types import FloatArray, Outcomes
+from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import Basis, mean_estimate, value_estimate
 from reporting.core.instance_selection import english_note
 from reporting.core.raters import Rater
@@ -98,17 +99,9 @@ def _rates(about: Comparisons, measure: Measure, filters: Filters) -> list[dict[
             value, instances = float(rates.value[system]), int(about.instances[system])
             found.append(value_estimate(value, basis, filters.intervals, instances))
             continue
-        rows = sums(outcomes, system)
-        met = rows[:, 1] > 0
+        met = rows_of(outcomes, np.flatnonzero((outcomes.a == system) | (outcomes.b == system)))
         found.append(
-            mean_estimate(
-                rows[met],
-                outcomes.instance[met],
-                basis,
-                filters.intervals,
-                floor=floor,
-                rater=outcomes.rater[met],
-            )
+            mean_estimate(sums(met, system), met.instance, basis, filters.intervals, floor=floor, rater=met.rater)
         )
     return found
 
