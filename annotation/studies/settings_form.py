@@ -175,7 +175,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
                 "Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and "
                 "messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it."
             ),
-            "pairs_per_hit": "",
+            "pairs_per_hit": _("A HIT is one page for a rater: an instance and N of its pairs."),
             "raters_per_hit": _("The number of ratings of each pair."),
             "most_hits_per_rater": _("In the whole study; empty: no limit."),
             "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),

@@ -7,6 +7,7 @@ from annotation.study_pages import views
 urlpatterns = [
     path("studies/", views.studies, name="studies"),
     path("studies/new/", views.new_study, name="new-study"),
+    path("studies/new/example/", views.example, name="load-example"),
     path("studies/new/questions/", views.question_preview, name="question-preview"),
     path("studies/<slug:slug>/", views.study_page, name="study"),
     path("studies/<slug:slug>/settings/", views.study_settings, name="study-settings"),

@@ -19,6 +19,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from analysis import similarity
 from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
+from annotation.importing.example import load_example
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
 from annotation.importing.new_studies import copy_study, create_study
 from annotation.importing.uploads import read_upload
@@ -54,10 +55,12 @@ from annotation.study_pages.checklist import checklist
 @login_required
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    """List the studies that the user may read: active or archived ones."""
+    """List the studies that the user may read, active or archived ones; without any, offer to make the first."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
     seen = Study.objects.visible_to(request.user, *READERS)
+    if not seen.exists():
+        return render(request, "annotation/study_pages/first_study.html")
     in_archive = request.GET.get("archived") == "1"
     rows = seen.exclude(archived_at=None) if in_archive else seen.active()
     context = {
@@ -68,6 +71,18 @@ def studies(request: HttpRequest) -> HttpResponse:
         "archived_count": seen.exclude(archived_at=None).count(),
     }
     return render(request, "annotation/study_pages/studies.html", context)
+
+
+@login_required
+@require_POST
+def example(request: HttpRequest) -> HttpResponse:
+    """Load the example study."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    user = account_of(request)
+    made = load_example(group=groups_of_new_study(user)[0], by=user)
+    messages.success(request, _("The example study is here. Its next step is marked."))
+    return redirect("annotation:study", made.slug)
 
 
 @study_view(*READERS, methods=FORM)

@@ -335,3 +335,22 @@ def test_the_commands_of_the_page_on_it_do_what_it_says(
     assert Study.objects.get(slug="harbour").archived_at is None
     for template in TEMPLATES:
         assert f"| `{template}` |" in page
+
+
+# The first minutes
+
+
+def test_an_empty_server_opens_on_the_first_study_with_the_example_as_a_choice(client: Client) -> None:
+    first = client.get("/", follow=True)
+    assert "Make your first study" in first.text
+    assert 'href="/studies/new/"' in first.text
+    assert "One page for a rater" in first.text  # what a HIT is
+
+    loaded = client.post("/studies/new/example/", follow=True)
+    assert loaded.redirect_chain == [("/studies/example/", 302)]
+    assert "4 scripted raters: programs, not people" in loaded.text
+    assert [step.key for step in loaded.context["steps"] if step.state == "next"] == ["separability"]
+    assert RoleGrant.objects.get(study__slug="example").role == "study-admin"
+    assert "Make your first study" not in client.get("/studies/").text
+    assert client.post("/studies/new/example/").headers["Location"] == "/studies/example-2/"
+    assert signed_in(make_user("rater", "annotator")).post("/studies/new/example/").status_code == 403
