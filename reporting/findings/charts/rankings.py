@@ -19,6 +19,7 @@ from reporting.findings.charts.common import (
     study_notes,
 )
 from reporting.findings.charts.dots import Row, dot_rows, point
+from reporting.findings.rankings.ranking_models import BY_PRIOR
 
 WAYS = {
     "bradley_terry": "Bradley–Terry",
@@ -55,15 +56,17 @@ def preferences(found: Findings, theme: str) -> Spec:
         return column_spec(body, [title], notes, theme, legend=series)
     raters, more = first_series([one["rater"] for one in rankings])
     names = rater_names(raters, 40)
-    rows = [
-        point(system, names[one["rater"]], row)
+    rated = [
+        (system, names[one["rater"]], row)
         for system in systems
         for one in rankings
         for row in one["systems"]
         if row["system"] == system and row["value"] is not None and one["rater"] in raters
     ]
+    rows, separated = _bounded(rated)
     body, about_rows = dot_rows(rows, list(names.values()), _("Rating on Elo’s scale"), theme)
-    notes = [*interval_notes(found, rows), _("from 20 instances of a system"), *more, *about_rows, *study_notes(found)]
+    enough = [_("from 20 instances of a system")]
+    notes = [*interval_notes(found, rows), *enough, *separated, *more, *about_rows, *study_notes(found)]
     title = _("Ratings of systems (Bradley–Terry)")
     return column_spec(body, [title], notes, theme, legend=list(names.values()))
 
@@ -74,17 +77,24 @@ def ratings(found: Findings, theme: str) -> Spec:
     named = {one["measure"]: one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] in WAYS}
     if not named:
         return nothing(title, _("two systems have no ratings but their win rate"), theme)
-    rows: list[Row] = [
-        point(one["system"], WAYS[measure], row)
+    rated = [
+        (one["system"], WAYS[measure], row)
         for one in named["bradley_terry"]["systems"]
         for measure in WAYS
         for row in named[measure]["systems"]
         if row["system"] == one["system"] and row["value"] is not None
     ]
+    rows, separated = _bounded(rated)
     if not rows:
         return nothing(title, _("no comparison yet"), theme)
     body, about_rows = dot_rows(rows, list(WAYS.values()), _("Rating on Elo’s scale"), theme)
-    notes = [*interval_notes(found, rows), _("SEP: weighted by separability"), *about_rows, *study_notes(found)]
+    notes = [
+        *interval_notes(found, rows),
+        _("SEP: weighted by separability"),
+        *separated,
+        *about_rows,
+        *study_notes(found),
+    ]
     return column_spec(body, [title], notes, theme, legend=list(WAYS.values()))
 
 
@@ -168,6 +178,15 @@ def _meeting(
         THEMES[theme].opposites[::-1],
         {"system": systems[0], "against": systems[1], "wins": wins, "ties": matrix["ties"][row][column], "n": n},
     )
+
+
+def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:
+    """Return the points of (system, series, rating), and a note if ratings are left out that the prior alone makes finite."""
+    kept = [one for one in rated if one[2].get("why") != BY_PRIOR]
+    if not kept:
+        return [point(*one) for one in rated], []
+    note = [_("left out: ratings of systems that won or lost everything, how far apart cannot be told")]
+    return [point(*one) for one in kept], note if len(kept) < len(rated) else []
 
 
 def _of(found: Findings, measure: str) -> list[dict[str, Any]]:

@@ -105,6 +105,7 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         ((rater_name(name),), [given["first"], given["tie"], given["second"], _share(given)])
         for name, given in counts.items()
     ]
+    share = _share(counts["people"]) if "people" in counts else None
     headings = [
         _("Rater"),
         _("First text preferred"),
@@ -113,6 +114,9 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         _("Share for the first, ties left out"),
     ]
     return {
+        "line": ""
+        if share is None
+        else _("people: %(share)s%% for the text shown first") % {"share": f"{share * 100:.1f}"},
         "totals": Table(
             "position-totals", _("Verdicts by the place of the preferred text, in all configurations"), headings, totals
         ),

@@ -13,7 +13,7 @@ from reporting.findings.rankings.ranked import TESTS_PENDING
 from reporting.findings.sections.tables import Row, Table, configuration_name, p_text
 
 Findings = Mapping[str, Any]
-MOST_IN_MATRIX = 20  # systems; all are in the JSON
+MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
 SHADES = 5
 MEASURES: dict[str, tuple[str | Promise, int]] = {  # heading, and decimals of the ranking's values
     "bradley_terry": (gettext_lazy("Bradley–Terry"), 0),
@@ -92,7 +92,7 @@ def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> Ta
     ]
     headings = [_heading(name, named[name]) for name in measures]
     caption = _("Ranking with %(rater)s; ranks with their range") % {"rater": rater_name(main["rater"])}
-    return Table(f"ranking-{at}", caption, [_("System"), _("Rank"), *headings], rows)
+    return Table(f"ranking-{at}", caption, [_("System"), _("Rank"), *headings], rows, most=MOST_RANKED)
 
 
 def _heading(measure: str, ranking: Findings) -> str:

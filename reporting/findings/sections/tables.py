@@ -21,7 +21,8 @@ class Table:
     """A table with a caption.
 
     name   : its id on the page
-    rows   : all, or the first MOST_ROWS at least
+    rows   : all, or the first `most` at least
+    most   : rows that are shown
     digits : decimals of its estimates
     beyond : number of rows that are not among `rows`
     """
@@ -32,11 +33,12 @@ class Table:
     rows: Sequence[Row]
     digits: int = 3
     beyond: int = 0
+    most: int = MOST_ROWS
 
     @property
     def shown(self) -> Sequence[Row]:
         """The first rows."""
-        return self.rows[:MOST_ROWS]
+        return self.rows[: self.most]
 
     @property
     def more(self) -> int:

@@ -434,6 +434,21 @@ def test_captions_count_an_instance_once() -> None:
     assert caption("preferences", found["configurations"]).endswith("Left out: 1 rating.")
 
 
+def test_ratings_that_only_the_prior_makes_finite_do_not_squeeze_the_others() -> None:
+    votes, same = [[A, B, A], [B, A, B], [A, A, B], [B, B, A]] * 6, {"constant": [A] * 24}
+    values = [0.1, 0.9] * 12
+    found = study(
+        configuration(("one", "two"), votes, same, values), configuration(("two", "three"), votes, same, values)
+    )
+    spec = spec_of("preferences", found)
+    assert {row["series"] for row in rows_of(spec)} == {"people"}
+    assert "left out: ratings of systems that won or lost everything" in " ".join(spec["title"]["subtitle"])
+    alone = study(
+        configuration(("one", "two"), [[A]] * 24, {}, values), configuration(("two", "three"), [[A]] * 24, {}, values)
+    )
+    assert len(rows_of(spec_of("preferences", alone))) == 3
+
+
 def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
     names = [f"system {n:02}" for n in range(60)]
     votes, judges = [[A]] * 2, {name: [B, A] for name in ("direct", "other")}
