@@ -123,6 +123,11 @@ class PairsForm(NarrowingForm):
         label=_("Batch"),
         empty_label=_("every pair that is on a HIT (while there is no batch: every pair)"),
     )
+    off_hits = forms.BooleanField(
+        required=False,
+        label=_("Pairs that are on no HIT too"),
+        help_text=_("Verdicts on pairs that people do not rate make their win rates more precise."),
+    )
     in_flight = forms.IntegerField(label=_("Calls in flight"), min_value=1, max_value=MAX_IN_FLIGHT, initial=8)
     max_cost = CapField(
         help_text=_(
@@ -155,14 +160,21 @@ class PairsForm(NarrowingForm):
         fields["systems"].choices = or_all(self.pairs_of_systems)
 
     def clean(self) -> dict[str, Any]:
-        """Build the pair filter."""
+        """Build the pair filter.
+
+        A batch's pairs are all on its HITs.
+        """
         data = super().clean() or {}
+        off_hits = data.pop("off_hits", False)
+        if off_hits and data.get("batch"):
+            self.add_error("off_hits", _("The pairs of a batch are all on its HITs: choose either."))
         given = {name: data.pop(name, "") for name in self.NARROWING}
         data["only"] = PairFilter(
             dataset=given["dataset"],
             systems=self.pairs_of_systems.get(given["systems"], ()),
             tags=tuple(filter(None, (tag.strip() for tag in given["tags"].split(",")))),
             instances=tuple(ids_of(given["instances"])),
+            off_hits=off_hits,
         )
         return data
 
@@ -178,7 +190,7 @@ class RunForm(PairsForm):
         label=_("Way of asking"),
         help_text=_("A Batch API answers within a day, at a lower price; only where the endpoint offers one."),
     )
-    field_order = ("judge", "batch", "way")
+    field_order = ("judge", "batch", "off_hits", "way")
 
     def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -18,7 +18,14 @@ from judging.runs.services import find_batch
 
 PAIRS = (  # the study, and which of its pairs
     argument("study", metavar="STUDY", help="the study's slug"),
-    argument("--batch", metavar="NAME", help="only the pairs of this batch"),
+    one_of(
+        argument("--batch", metavar="NAME", help="only the pairs of this batch"),
+        argument(
+            "--off-hits",
+            action="store_true",
+            help="pairs that are on no HIT too, which make people's win rates more precise",
+        ),
+    ),
     argument("--dataset", default="", metavar="NAME", help="only pairs of this data set"),
     argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems"),
     argument(
@@ -60,6 +67,7 @@ def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
         systems=tuple(options["systems"]),
         tags=tuple(options["tag"]),
         instances=instance_ids(options["instances"]),
+        off_hits=options["off_hits"],
     )
     return {"batch": batch, "only": only}
 

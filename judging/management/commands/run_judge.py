@@ -1,6 +1,6 @@
 """run_judge STUDY --judge NAME [--question KEY … | --all-questions] [--in-flight W] [--max-cost X] [--limit N]
 
-[--batch-api], and on which pairs: [--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
+[--batch-api], and on which pairs: [--batch NAME | --off-hits] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
 """
 
 import signal

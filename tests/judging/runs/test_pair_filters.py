@@ -164,3 +164,30 @@ def test_the_pages_take_show_and_keep_the_filter(
     wrong = client.post(reverse("judging:start", args=["tea"]), {**sent, "tags": "odd"})
     assert wrong.status_code == 422
     assert "no tag odd" in wrong.content.decode()
+
+
+def test_pairs_off_hits_are_judged_where_asked(
+    study: Study, client: Client, capsys: pytest.CaptureFixture[str], django_capture_on_commit_callbacks: Any
+) -> None:
+    make_judge("coin", name="coin")
+    batch = make_batch(study, pairs=1, raters=1)  # alpha and beta, of news
+    call_command("run_judge", "tea", "--judge", "coin", "--dataset", "news")
+    call_command("run_judge", "tea", "--judge", "coin", "--dataset", "news", "--off-hits")
+    assert [line.split(" = ")[0] for line in capsys.readouterr().out.splitlines()] == ["asked 3", "asked 9"]
+    assert [run.pair_filter.get("off_hits", False) for run in JudgeRun.objects.order_by("pk")] == [False, True]
+    call_command("estimate_run", "tea", "--judge", "coin", "--off-hits")
+    assert "presentations: 15, of which 15" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="not allowed with"):
+        call_command("run_judge", "tea", "--judge", "coin", "--off-hits", "--batch", batch.name)
+
+    client.force_login(make_user("rosa", "researcher", study=study))
+    sent = {"judge": "coin", "in_flight": 4, "off_hits": "on"}
+    refused = client.post(reverse("judging:start", args=["tea"]), {**sent, "batch": batch.pk})
+    assert "The pairs of a batch are all on its HITs" in refused.content.decode()
+    assert JudgeRun.objects.count() == 2
+    with django_capture_on_commit_callbacks(execute=True):
+        started = client.post(reverse("judging:start", args=["tea"]), sent)
+    assert JudgeRun.objects.latest("pk").judgments.of_every_question().count() == 15
+    assert "all pairs of the study, on HITs or not" in client.get(started.headers["Location"]).content.decode()
+    runs = client.get("/api/v1/runs/?study=tea").json()["results"]
+    assert [run["filter"].get("off_hits", False) for run in runs].count(True) == 2
