@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-rating bench-serving bench-judging bench-logic stress ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-rating bench-serving bench-judging bench-logic bench-export stress ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +19,7 @@ demo: ## set up, load the example study and serve it on PORT (8000); Ctrl-C stop
 run: ## serve the database of DATABASE_URL on PORT, without example data
 	@exec sh tools/run.sh
 
-install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities mturk" adds some of these
+install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities mturk parquet" adds some of these
 	@sh tools/venv.sh base $(EXTRAS)
 
 test: ## run every test on SQLite and those that depend on the engine on PostgreSQL, after installing what they need
@@ -93,6 +93,9 @@ bench-judging: .venv/dev ## time judges' runs against a stand-in at 500 ms a cal
 
 bench-logic: .venv/dev ## time transitivity beside a search for cycles in sampled sets, and the repair of a million preferences (a minute)
 	$(PY) -m bench logic
+
+bench-export: .venv/dev ## time exports of a million ratings beside the bare rows, and a bundle of 100,000 with its verification (five minutes)
+	$(PY) -m bench export
 
 stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
 	$(PY) -m tests.stress

@@ -5,7 +5,7 @@ import io
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any, TextIO
@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.json_values import MAX_LINE_BYTES, items_of_array, read_value
+from annotation.core.spreadsheet import restore
 
 MOST_LINES = 2_000_000
 _BOM = b"\xef\xbb\xbf"
@@ -175,6 +176,21 @@ def _csv_records(header: list[str], rows: Iterator[tuple[int, list[str]]], bad: 
             yield number, dict(zip(header, cells, strict=True))
         else:
             bad.append(BadLine(number, f"{len(cells)} cells under {len(header)} columns"))
+
+
+def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: list[BadLine]) -> Iterator[Record]:
+    """Parse some columns of CSV as JSON, an empty cell as `None`; restore defused texts of the others."""
+    for number, record in records:
+        try:
+            yield (
+                number,
+                {
+                    name: (read_value(cell) if cell else None) if name in columns else restore(cell)
+                    for name, cell in record.items()
+                },
+            )
+        except ValueError as error:
+            bad.append(BadLine(number, f"a cell of {', '.join(columns)} is not valid JSON: {error}"))
 
 
 def is_csv(name: str) -> bool:

@@ -6,6 +6,7 @@ from django.conf import settings as django_settings
 
 from annotation.core.errors import AnnotationError
 from annotation.core.file_bounds import bound_of_upload
+from annotation.core.parquet import as_json_lines
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.mturk_results import import_mturk
@@ -22,6 +23,7 @@ def read_upload(
 
     Raises: BadFile listing the bad lines; AnnotationError for an unknown kind.
     """
+    data = as_json_lines(data, name, most=4 * django_settings.UPLOAD_MAX_BYTES)
     bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     bound.refuse_rows(data, name)
     file: dict[str, Any] = {"data": data, "name": name, "slug": slug}

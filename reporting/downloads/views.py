@@ -11,10 +11,10 @@ from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import UNDER_WAY, files_of, path_of, queue_file
-from reporting.exports.files import FORMATS, KINDS
+from reporting.exports.files import KINDS
 from reporting.models import MadeFile
 
-LABELS = {"csv": "CSV", "jsonl": "JSON Lines"}
+FORMATS = {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}
 
 
 @study_view(*READERS)
@@ -24,7 +24,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     context = {
         "study": study,
         "kinds": KINDS,
-        "formats": {form: LABELS[form] for form in FORMATS},
+        "formats": FORMATS,
         "files": files,
         "busy": any(one.status in UNDER_WAY for one in files),
     }

@@ -1,16 +1,28 @@
-"""Streaming export of ratings, their history, flags and judgments to CSV and JSON Lines."""
+"""Streaming export of a study's rows to CSV, JSON Lines and Parquet, with the same rows, fields and types."""
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
+from annotation.core.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
 from annotation.core.spreadsheet import csv_lines
 from annotation.models import Study
 from judging.importing.columns import judgment_columns
 from judging.outcomes.judgments import judgment_rows
+from reporting.exports.content_rows import (
+    RATER_FIELDS,
+    SEPARABILITY_FIELDS,
+    TABLE_FIELDS,
+    TEXT_COLUMNS,
+    rater_rows,
+    separability_rows,
+    setting_rows,
+    table_rows,
+    text_rows,
+)
 from reporting.exports.rows import (
     FLAG_COLUMNS,
     Row,
@@ -29,55 +41,74 @@ def jsonl_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
 
 
 Lines = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
-FORMATS: dict[str, Lines] = {"csv": csv_lines, "jsonl": jsonl_lines}
+LINES: dict[str, Lines] = {"csv": csv_lines, "jsonl": jsonl_lines}
+PARQUET = "parquet"
+FORMATS = (*LINES, PARQUET)
 # Each kind's rows and columns, which depend on what a study asks.
 KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Sequence[str]]]] = {
     "ratings": (rating_rows, rating_columns),
     "judgments": (judgment_rows, judgment_columns),
     "history": (history_rows, history_columns),
     "flags": (flag_rows, lambda _study: FLAG_COLUMNS),
+    "texts": (text_rows, lambda _study: TEXT_COLUMNS),
+    "tables": (table_rows, lambda _study: tuple(TABLE_FIELDS)),
+    "separability": (separability_rows, lambda _study: tuple(SEPARABILITY_FIELDS)),
+    "raters": (rater_rows, lambda _study: tuple(RATER_FIELDS)),
+    "settings": (setting_rows, lambda _study: ("setting", "value")),
+}
+# Columns that hold no text, in whichever kind.
+TYPES = {
+    **dict.fromkeys(("pair_index", "generation_a_index", "generation_b_index", "rating", "strength", "row"), INTEGER),
+    **dict.fromkeys(("repeat", "verdict", "calls", "prompt_tokens", "completion_tokens"), INTEGER),
+    **dict.fromkeys(("samples", "cross_pairs", "seed"), INTEGER),
+    **dict.fromkeys(("active_seconds", "wall_seconds", "p_b", "score_a", "score_b", "cost", "latency_ms"), NUMBER),
+    **dict.fromkeys(("low", "high", "self_a", "self_b", "cross", "separability"), NUMBER),
+    **dict.fromkeys(("late", "excluded", "negated", "source_opened"), BOOLEAN),
+    **dict.fromkeys(("params", "completion_keys", "generations", "gold", "metadata"), JSON),
+    **dict.fromkeys(("aspects", "rows", "made_by"), JSON),
 }
 
 
 def export_lines(study: Study, kind: str, form: str) -> Iterator[str]:
-    """Yield the lines of one export: `kind` of KINDS in `form` of FORMATS."""
+    """Yield the lines of one export: `kind` of KINDS in `form` of LINES."""
     rows, columns = KINDS[kind]
-    return FORMATS[form](rows(study), columns(study))
+    return LINES[form](rows(study), columns(study))
 
 
-def write_csv(path: Path, rows: Iterable[Row], columns: Sequence[str]) -> int:
-    """Write a CSV file atomically; return the number of rows."""
-    return _write(path, rows, columns, csv_lines)
+def types_of(columns: Sequence[str]) -> dict[str, str]:
+    """Return each column's type."""
+    return {column: TYPES.get(column, TEXT) for column in columns}
 
 
-def write_jsonl(path: Path, rows: Iterable[Row], columns: Sequence[str]) -> int:
-    """Write a JSON Lines file atomically; return the number of rows."""
-    return _write(path, rows, columns, jsonl_lines)
+def write_export(path: Path, study: Study, kind: str, form: str) -> int:
+    """Write one export; return the number of rows."""
+    rows, columns = KINDS[kind]
+    return write_rows(path, rows(study), columns(study), form)
 
 
-def _write(path: Path, rows: Iterable[Row], columns: Sequence[str], lines: Lines) -> int:
-    count = 0
-
-    def counted() -> Iterator[Row]:
-        nonlocal count
-        for row in rows:
-            count += 1
-            yield row
-
-    with _atomic_write(path) as file:
-        file.writelines(lines(counted(), columns))
-    return count
+def write_rows(path: Path, rows: Iterable[Row], columns: Sequence[str], form: str) -> int:
+    """Write a file that replaces what is at `path` when it is complete; return the number of rows."""
+    with _replacing(path) as made:
+        if form == PARQUET:
+            return write_parquet(made, rows, types_of(columns))
+        count = -1 if form == "csv" else 0  # the header is no row
+        with made.open("w", encoding="utf-8", newline="") as file:
+            for line in LINES[form](rows, columns):
+                file.write(line)
+                count += 1
+        return count
 
 
 @contextmanager
-def _atomic_write(path: Path) -> Iterator[IO[str]]:
-    """Open a temporary file that replaces `path` on success."""
+def _replacing(path: Path) -> Iterator[Path]:
+    """Give a path beside `path`, whose file replaces it on success."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(descriptor)
+    made = Path(name)
     try:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123  # no path, a descriptor
-            yield file
-        Path(name).chmod(0o644)  # mkstemp creates it with 0600
-        Path(name).replace(path)
+        yield made
+        made.chmod(0o644)  # mkstemp creates it with 0600
+        made.replace(path)
     except BaseException:
-        Path(name).unlink()
+        made.unlink()
         raise

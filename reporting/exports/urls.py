@@ -3,10 +3,11 @@
 from django.urls import re_path
 
 from reporting.exports import views
+from reporting.exports.files import FORMATS, KINDS
 
 urlpatterns = [
     re_path(
-        r"^studies/(?P<slug>[-\w]+)/export/(?P<kind>ratings|judgments|history|flags)\.(?P<form>csv|jsonl)$",
+        rf"^studies/(?P<slug>[-\w]+)/export/(?P<kind>{'|'.join(KINDS)})\.(?P<form>{'|'.join(FORMATS)})$",
         views.download,
         name="export",
     ),

@@ -18,7 +18,7 @@ from annotation.models import Event, Study
 from annotation.studies.separability_runs import names_of
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
-from reporting.exports.files import FORMATS, KINDS
+from reporting.exports.files import LINES
 from reporting.findings.data.asked import chart_url, filters_of, query_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.selection import offered, selection_of
@@ -67,7 +67,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "similarities": names_of(study.separability_runs.all()),
         "batches": batches,
         "data": data_section(numbers, batches),
-        "exports": [(kind, form) for kind in KINDS for form in FORMATS],
+        "exports": [(kind, form) for kind in ("ratings", "judgments", "history", "flags") for form in LINES],
         "question": question_choice(
             study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
         ),

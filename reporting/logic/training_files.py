@@ -11,7 +11,7 @@ from analysis.types import IntArray
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.core.text import printable
-from reporting.exports.files import write_jsonl
+from reporting.exports.files import write_rows
 from reporting.logic.preferences import Preferences
 from reporting.logic.repaired import RepairedStudy
 
@@ -67,7 +67,8 @@ def write_training_data(
         parts = {out: pairs, **({beside: apart} if options.held_out else {})}
     rows, columns = _form(question, options)
     written = {
-        str(path): write_jsonl(path, rows(_preferences(repaired.given, part)), columns) for path, part in parts.items()
+        str(path): write_rows(path, rows(_preferences(repaired.given, part)), columns, "jsonl")
+        for path, part in parts.items()
     }
     if options.form == "hf":
         (out / "README.md").write_text(_card(repaired, title, written), encoding="utf-8")

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import AnnotationError
 from annotation.core.file_bounds import MOST_BYTES
+from annotation.core.parquet import as_json_lines
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
@@ -77,9 +78,9 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
 
 
 def read_file(path: str) -> tuple[bytes, str]:
-    """Return a file's bytes and name.
+    """Return a file's bytes and name; the rows of a Parquet file as JSON Lines.
 
-    Raises: CommandError when it can't be read, or is too large.
+    Raises: CommandError when it can't be read, or is too large; BadFile.
     """
     try:
         with Path(path).open("rb") as file:
@@ -88,7 +89,7 @@ def read_file(path: str) -> tuple[bytes, str]:
         raise CommandError(f"{path} can't be read: {error.strerror}") from None
     if len(data) > MOST_BYTES:
         raise CommandError(f"{path} is larger than {MOST_BYTES // 2**20:,} MB; split it")
-    return data, Path(path).name
+    return as_json_lines(data, Path(path).name, most=MOST_BYTES), Path(path).name
 
 
 def _add_all(parser: Any, arguments: Iterable[Argument]) -> None:

@@ -5,19 +5,21 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.snapshot import one_snapshot
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
-from reporting.exports.files import KINDS, write_csv, write_jsonl
-
-WRITERS = {"csv": write_csv, "jsonl": write_jsonl}
+from reporting.exports.files import FORMATS, KINDS, write_export
 
 
 class Command(TandemCommand):
-    help = "Write a study's ratings and judgments, one a row, into a folder."
+    help = "Write a study's rows into a folder, as they are at one moment: a file for each kind."
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--format", choices=sorted(WRITERS), default="csv"),
+        argument(
+            "--what", nargs="+", choices=tuple(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}; default: all"
+        ),
+        argument("--format", choices=FORMATS, default="csv", help="parquet needs the extra of that name"),
         argument("--out", required=True, type=Path, help="folder for the files; made when missing"),
     )
 
@@ -25,10 +27,11 @@ class Command(TandemCommand):
         study = find_study(slug)
         try:
             out.mkdir(parents=True, exist_ok=True)
-            for kind, (rows, columns) in KINDS.items():
-                path = out / f"{kind}.{options['format']}"
-                count = WRITERS[options["format"]](path, rows(study), columns(study))
-                self.say(f"{path}: {count} {kind}")
+            with one_snapshot():
+                for kind in options["what"] or KINDS:
+                    path = out / f"{kind}.{options['format']}"
+                    count = write_export(path, study, kind, options["format"])
+                    self.say(f"{path}: {count} {kind}")
         except (FileExistsError, NotADirectoryError):
             raise CommandError(f"{out} is a file; --out takes a folder") from None
         except OSError as error:

@@ -177,7 +177,7 @@ def test_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
         raise ConnectionError("the database went away")
 
     with pytest.raises(ConnectionError):
-        files.write_csv(path, broken(), RATING_COLUMNS)
+        files.write_rows(path, broken(), RATING_COLUMNS, "csv")
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -1,0 +1,85 @@
+"""Parquet files: rows of typed columns, written some at a time, and read as JSON Lines. Needs the extra `parquet`."""
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from annotation.core.errors import AnnotationError, BadFile, BadLine
+
+CHUNK = 10_000
+# Of an Arrow field that holds JSON as text, which CSV does too.
+JSON_FIELD = {b"tandem": b"json"}
+TEXT, INTEGER, NUMBER, BOOLEAN, JSON = "text", "integer", "number", "boolean", "json"
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow  # 100 MB, and only these functions need it
+        import pyarrow.parquet
+    except ImportError:
+        raise AnnotationError("Parquet files need the package pyarrow: pip install 'tandem[parquet]'") from None
+    return pyarrow
+
+
+def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> int:
+    """Write rows with these columns, name → type; return how many."""
+    arrow, count, left = _pyarrow(), 0, iter(rows)
+    kinds = {
+        TEXT: arrow.string(),
+        JSON: arrow.string(),
+        INTEGER: arrow.int64(),
+        NUMBER: arrow.float64(),
+        BOOLEAN: arrow.bool_(),
+    }
+    schema = arrow.schema(
+        [arrow.field(name, kinds[kind], metadata=JSON_FIELD if kind == JSON else None) for name, kind in types.items()]
+    )
+    with arrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while chunk := list(islice(left, CHUNK)):
+            columns = {name: [_stored(row[name], kind) for row in chunk] for name, kind in types.items()}
+            writer.write_table(arrow.table(columns, schema=schema))
+            count += len(chunk)
+    return count
+
+
+def _stored(value: Any, kind: str) -> Any:
+    return json.dumps(value, ensure_ascii=False) if kind == JSON and value is not None else value
+
+
+def is_parquet(name: str) -> bool:
+    """Tell whether a file's name ends with .parquet."""
+    return name.lower().endswith(".parquet")
+
+
+def as_json_lines(data: bytes, name: str, *, most: int) -> bytes:
+    """Return the rows of a Parquet file as JSON Lines; other files as they are.
+
+    most : bytes that the lines may take
+
+    Raises: BadFile if it is no Parquet file, or holds more.
+    """
+    if not is_parquet(name):
+        return data
+    arrow = _pyarrow()
+    lines = io.BytesIO()
+    try:
+        file = arrow.parquet.ParquetFile(io.BytesIO(data))
+        readers = [_reader(field) for field in file.schema_arrow]
+        for batch in file.iter_batches(batch_size=1000):
+            for row in batch.to_pylist():
+                read = {key: reader(value) for reader, (key, value) in zip(readers, row.items(), strict=True)}
+                lines.write(json.dumps(read, ensure_ascii=False, default=str).encode() + b"\n")
+                if lines.tell() > most:
+                    raise BadFile(name, [BadLine(1, f"its rows take more than {most // 2**20:,} MB as text: split it")])
+    except (arrow.ArrowException, OSError, ValueError, UnicodeEncodeError) as error:
+        raise BadFile(name, [BadLine(1, f"not a Parquet file that can be read: {error}")]) from None
+    return lines.getvalue()
+
+
+def _reader(field: Any) -> Callable[[Any], Any]:
+    if (field.metadata or {}).get(b"tandem") == b"json":
+        return lambda value: None if value is None else json.loads(value)
+    return lambda value: value

@@ -1,0 +1,113 @@
+"""What a study compares and how, as rows: texts with gold, comparison tables, separability, raters, settings."""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
+
+CHUNK = 2000
+Row = Mapping[str, Any]
+TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata")
+
+
+def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
+    """Yield the instances as in a study file.
+
+    texts : without them, how many generations there are is all that is said of them
+    """
+    generations = groupby(
+        Generation.objects.filter(instance__study=study)
+        .order_by("instance__position", "system__position", "index")
+        .values_list("instance_id", "system__name", "text" if texts else "index")
+        .iterator(chunk_size=CHUNK),
+        key=itemgetter(0),
+    )
+    of, found = next(generations, (None, iter(())))
+    for instance in study.instances.order_by("position").iterator(chunk_size=CHUNK):
+        by_system: dict[str, list[str | None]] = {}
+        if of == instance.pk:
+            for _, system, text in found:
+                by_system.setdefault(system, []).append(text if texts else None)
+            of, found = next(generations, (None, iter(())))
+        gold = instance.gold
+        if gold and not texts:
+            gold = {name: value for name, value in gold.items() if name != "why"}
+        yield {
+            "instance_id": instance.instance_id,
+            "dataset": instance.dataset,
+            "source": instance.source if texts else None,
+            "generations": by_system,
+            "gold": gold,
+            "metadata": instance.metadata if texts else {},
+        }
+
+
+TABLE_FIELDS = {
+    "table_id": "table_id",
+    "instance_id": "pair__matchup__instance__instance_id",
+    "system_a": "pair__matchup__system_a__name",
+    "system_b": "pair__matchup__system_b__name",
+    "pair_index": "pair__index",
+    **{name: name for name in ("variant", "aspects", "rows", "made_by")},
+}
+
+
+def table_rows(study: Study) -> Iterator[Row]:
+    """Yield the comparison tables in the form that `import_tables` reads."""
+    tables = ComparisonTable.objects.filter(study=study).order_by("pk")
+    for values in tables.values_list(*TABLE_FIELDS.values()).iterator(chunk_size=CHUNK):
+        yield dict(zip(TABLE_FIELDS, values, strict=True))
+
+
+SEPARABILITY_FIELDS = {
+    "instance_id": "matchup__instance__instance_id",
+    "dataset": "matchup__instance__dataset",
+    "system_a": "matchup__system_a__name",
+    "system_b": "matchup__system_b__name",
+    **{name: f"run__{name}" for name in ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")},
+    **{name: f"run__{name}" for name in ("group", "low", "high")},
+    **{name: name for name in ("self_a", "self_b", "cross", "separability")},
+}
+SEPARABILITY_RECORDS = {"run": "run_id", "matchup": "matchup_id"}
+
+
+def separability_rows(study: Study, more: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """Yield each matchup's alignments by each measure, before normalisation between `low` and `high`, and its separability.
+
+    more : `SEPARABILITY_RECORDS`, or nothing
+    """
+    fields = {**SEPARABILITY_FIELDS, **(more or {})}
+    rows = Alignment.objects.filter(run__study=study).order_by("run_id", "matchup_id")
+    for values in rows.values_list(*fields.values()).iterator(chunk_size=CHUNK):
+        yield dict(zip(fields, values, strict=True))
+
+
+RATER_FIELDS = {
+    "rater": "code",
+    "kind": "kind",
+    "joined_at": "joined_at",
+    "excluded": "excluded",
+    **{name: name for name in ("exclusion_reason", "warned_at", "blocked_at", "block_reason")},
+}
+
+
+def rater_rows(study: Study) -> Iterator[Row]:
+    """Yield the raters under their pseudonyms."""
+    people = Annotator.objects.present().filter(study=study).order_by("pk")
+    for values in people.values_list(*RATER_FIELDS.values()).iterator(chunk_size=CHUNK):
+        row = dict(zip(RATER_FIELDS, values, strict=True))
+        yield {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
+
+
+NOT_SETTINGS = frozenset({"id", "key", "group", "slug", "created_at", "archived_at"})
+
+
+def setting_rows(study: Study) -> Iterator[Row]:
+    """Yield the settings by name, their values as JSON."""
+    for field in study._meta.fields:
+        if field.name not in NOT_SETTINGS:
+            value = field.value_from_object(study)
+            yield {"setting": field.name, "value": json.dumps(value, ensure_ascii=False, default=str)}

@@ -1,0 +1,195 @@
+"""Every kind of rows in every format: the same rows, fields and types, back in by its importer, bounded in memory."""
+
+import csv
+import json
+import tracemalloc
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.core import parquet
+from annotation.core.errors import AnnotationError, BadFile
+from annotation.core.parquet import as_json_lines, write_parquet
+from annotation.core.spreadsheet import restore
+from annotation.importing.uploads import read_upload
+from annotation.models import Study
+from judging.models import Judge, JudgeRun
+from judging.outcomes.judgments import judgment_rows
+from reporting.exports.content_rows import table_rows, text_rows
+from reporting.exports.files import FORMATS, KINDS, types_of
+from reporting.findings.study_findings import findings
+from tests.reporting.builders import build_user
+from tests.whole_study import build_whole_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine]
+READ = {
+    "integer": int,
+    "number": float,
+    "boolean": lambda cell: {"true": True, "false": False}[cell],
+    "json": json.loads,
+    "text": restore,
+}
+
+
+@pytest.fixture(scope="module")
+def study(module_rows: None) -> Study:
+    made = build_whole_study("acme").study
+    made.instances.filter(instance_id__contains="news").update(
+        source="=1+1, as a spreadsheet reads it", metadata={"tags": ["hard"]}
+    )
+    made.tables.update(rows=[{"aspect": "When", "only_a": "-5 °C, on Monday", "both": "in spring", "only_b": ""}])
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("exports")
+    for form in FORMATS:
+        call_command("export_study", study.slug, "--format", form, "--out", str(made))
+    return made
+
+
+def in_csv(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    types = types_of(list(rows[0]))
+    return [
+        {name: READ[types[name]](cell) if cell or types[name] == "text" else None for name, cell in row.items()}
+        for row in rows
+    ]
+
+
+def in_jsonl(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def without_nothing(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take empty texts and missing ones, which CSV can't tell apart, as the same."""
+    return [{name: None if value == "" else value for name, value in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str) -> None:
+    lines = in_jsonl(folder / f"{kind}.jsonl")
+    assert lines
+    assert without_nothing(in_csv(folder / f"{kind}.csv")) == without_nothing(lines)
+    assert in_jsonl_of_parquet(folder / f"{kind}.parquet") == lines
+    python = {"integer": int, "number": (int, float), "boolean": bool, "text": str, "json": object}
+    for name, kind_of in types_of(list(lines[0])).items():
+        values = [row[name] for row in lines if row[name] is not None]
+        assert all(isinstance(value, python[kind_of]) for value in values), name  # type: ignore[arg-type]
+        assert kind_of == "boolean" or not any(isinstance(value, bool) for value in values) or kind_of == "json", name
+
+
+def in_jsonl_of_parquet(path: Path) -> list[dict[str, Any]]:
+    data = as_json_lines(path.read_bytes(), path.name, most=10**9)
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_columns_have_types_that_other_programs_read(folder: Path) -> None:
+    schema = pq.read_schema(folder / "judgments.parquet")
+    named = {name: str(schema.field(name).type) for name in ("judge", "verdict", "p_b", "negated", "params")}
+    assert named == {"judge": "string", "verdict": "int64", "p_b": "double", "negated": "bool", "params": "string"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_new_study_of_the_files_has_the_same_findings(study: Study, folder: Path, form: str, capsys: Any) -> None:
+    expected = counted(study), list(text_rows(study)), list(table_rows(study))
+    JudgeRun.objects.all().delete()  # another server doesn't have these judges
+    Judge.objects.all().delete()
+    for command, kind in (
+        ("import_study", "texts"),
+        ("import_tables", "tables"),
+        ("import_ratings", "ratings"),
+        ("import_judgments", "judgments"),
+    ):
+        call_command(command, str(folder / f"{kind}.{form}"), "--study", "copy")
+    copy = Study.objects.get(slug="copy")
+    assert (counted(copy), list(text_rows(copy)), list(table_rows(copy))) == expected
+    verdicts = [(row["judge"], row["verdict"]) for row in in_jsonl(folder / "judgments.jsonl")]
+    assert sorted((row["judge"], row["verdict"]) for row in judgment_rows(copy)) == sorted(verdicts) != []
+
+
+def counted(study: Study) -> list[Any]:
+    found = findings(study, rounds=1)
+    return [
+        (
+            one["dataset"],
+            one["system_a"],
+            rater["counts"],
+            rater["mean_consistency"],
+            rater.get("agreement_with_people"),
+        )
+        for one in found["configurations"]
+        for rater in one["raters"][
+            :1
+        ]  # an instance that nobody has rated is on no HIT of the copy, which judges were asked about
+    ]
+
+
+def test_only_what_is_named_is_written(study: Study, tmp_path: Path) -> None:
+    call_command("export_study", study.slug, "--what", "raters", "settings", "--out", str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raters.csv", "settings.csv"]
+
+
+def test_the_page_offers_all_files(study: Study, client: Client) -> None:
+    client.force_login(build_user("reader", "researcher", study))
+    page = client.get(f"/studies/{study.slug}/files/").text
+    for kind in KINDS:
+        for form in FORMATS:
+            assert f"/studies/{study.slug}/export/{kind}.{form}" in page
+    sent = client.get(f"/studies/{study.slug}/export/settings.parquet")
+    data = b"".join(sent.streaming_content)  # type: ignore[attr-defined]
+    settings = {row["setting"]: row["value"] for row in pq.read_table(pa.BufferReader(data)).to_pylist()}
+    assert json.loads(settings["pay_per_hit"]) == "1.00"
+
+
+def test_parquet_of_elsewhere_is_read_by_an_upload(tmp_path: Path) -> None:
+    rows = {
+        "instance_id": ["a"],
+        "source": ["s"],
+        "generations": [{"x": ["1", "2"], "y": ["3", "4"]}],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "study.parquet")
+    data = (tmp_path / "study.parquet").read_bytes()
+    names = {"dataset": "", "system_1": "", "system_2": ""}
+    study, told = read_upload(kind="study", data=data, name="study.parquet", slug="elsewhere", **names)
+    assert "1 new instance" in told or "1 instance" in told
+    assert next(text_rows(study))["generations"] == {"x": ["1", "2"], "y": ["3", "4"]}
+    with pytest.raises(BadFile, match="not a Parquet file"):
+        read_upload(kind="study", data=data[:-9], name="study.parquet", slug="broken", **names)
+    with pytest.raises(BadFile, match="more than 0 MB"):
+        as_json_lines(data, "study.parquet", most=3)
+
+
+def test_without_pyarrow_the_extra_is_named(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise AnnotationError("Parquet files need the package pyarrow: pip install 'tandem[parquet]'")
+
+    monkeypatch.setattr(parquet, "_pyarrow", missing)
+    with pytest.raises(CommandError, match=r"tandem\[parquet\]"):
+        call_command("export_study", study.slug, "--format", "parquet", "--what", "flags", "--out", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    def rows() -> Iterator[dict[str, Any]]:
+        while True:
+            yield {"reason": "x" * 100, "rating": 1}
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        write_parquet(tmp_path / "rows", islice(rows(), count), types_of(("reason", "rating")))
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    few = peak(20_000)
+    assert peak(60_000) < 1.2 * few
