@@ -412,9 +412,10 @@ async function compare() {
 }
 
 function update(page) {
-  const versionOf = (form) => form?.elements.version.value;
+  const versionOf = (form) => Number(form.elements.version.value);
+  const isOlder = (form, held) => !held || versionOf(form) < versionOf(held); // else it was chosen here meanwhile
   const both = [...document.querySelectorAll("form[data-pair]")].map((form) => [form, page.getElementById(form.id)]);
-  const changed = both.filter(([form, held]) => versionOf(form) !== versionOf(held) && !memory.has(keyOf(form)));
+  const changed = both.filter(([form, held]) => isOlder(form, held) && !memory.has(keyOf(form)));
   const moved = ([form, held]) => !held || "second" in { ...form.dataset, ...held.dataset };
   if (changed.some(moved)) return tellElsewhere(words.wentOn, " ", linkTo(hit.address, words.loadAgain));
   for (const [form, held] of changed) {

@@ -1,18 +1,14 @@
 """What waits in a rater's browser, and what has come to the server."""
 
+import re
+
+from django.db.models import QuerySet
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from annotation.models import Rating
-from annotation.rating.votes import rated_choice
+from annotation.allocation.claims import claim_hit
+from annotation.models import Assignment, VoteChange
 from tests.browser import walk
-
-
-def stored() -> dict[int, str]:
-    """Return the choices on the server by place, from 0."""
-    return {
-        rating.display.position: rated_choice(rating)
-        for rating in Rating.objects.of_every_question().select_related("display")
-    }
 
 
 def checked(page: Page) -> list[str]:
@@ -29,3 +25,22 @@ def expect_saved(page: Page, *places: int) -> None:
     """Wait until these pairs say that they are saved."""
     for place in places:
         expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
+
+
+def changes() -> QuerySet[VoteChange]:
+    """Return the history of the latest HIT, the oldest first."""
+    hit = Assignment.objects.latest("pk")
+    return VoteChange.objects.of_every_question().filter(display__assignment=hit).order_by("pk")
+
+
+def leave_behind(page: Page) -> Assignment:
+    """Let the HIT run out, and go to the next one: what waits of the first is now of a HIT left behind; return that."""
+    left = Assignment.objects.latest("pk")
+    left.state, left.expires_at = "expired", timezone.now()
+    left.save()
+    left.slot.delete()
+    following = claim_hit(annotator=left.annotator, at=timezone.now())
+    assert following != left
+    page.goto("/rate/")
+    expect(page).to_have_url(re.compile(following.key))
+    return left

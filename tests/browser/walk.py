@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 
-from annotation.models import Rating
+from annotation.models import Assignment, Rating
 from annotation.rating.votes import rated_choice
 
 PATIENCE = 60_000  # milliseconds; only a failing test waits that long
@@ -114,11 +114,10 @@ def submit_to(page: Page, number: int) -> None:
     expect(page.locator("h1")).to_be_focused()
 
 
-def on_server(page: Page, stage: str = "first") -> dict[int, str]:
-    """Return the choices of the HIT in view that are on the server, by place from 0."""
-    hit = re.search("/rate/hit/([^/]+)/", page.url)
-    assert hit
-    ratings = Rating.objects.of_question(0).filter(stage=stage, display__assignment__key=hit[1])
+def on_server(hit: Page | Assignment, stage: str = "first") -> dict[int, str]:
+    """Return the choices of a HIT, or of the one that a page shows, that are on the server, by place from 0."""
+    key = hit.key if isinstance(hit, Assignment) else hit.url.split("/rate/hit/")[1].split("/")[0]
+    ratings = Rating.objects.of_question(0).filter(stage=stage, display__assignment__key=key)
     return {one.display.position: rated_choice(one) for one in ratings.select_related("display")}
 
 
