@@ -9,8 +9,9 @@ from django.utils import timezone
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
+from annotation.recruitment.outbox import Json
 from annotation.recruitment.prolific import actions
-from annotation.recruitment.prolific.client import Json, ProlificClient
+from annotation.recruitment.prolific.client import ProlificClient
 from annotation.recruitment.prolific.panel import find_submission
 from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser

@@ -10,17 +10,16 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
-from annotation.recruitment.mturk.client import Json, MturkClient, MturkRefused
+from annotation.recruitment.mturk.client import MturkClient, MturkRefused
 from annotation.recruitment.mturk.requests import (
     RunSummary,
-    State,
-    plan,
     send_requests,
     status_of,
     was_done_before,
     wrong_state,
 )
 from annotation.recruitment.mturk.site import MONEY, MturkSettings
+from annotation.recruitment.outbox import Json, State, write_down
 
 APPROVE, REJECT, BONUS, QUALIFICATION, QUALIFY = "approve", "reject", "bonus", "qualification", "qualify"
 LONGEST_FEEDBACK = 1024
@@ -123,7 +122,7 @@ def qualify(
         if unknown := set(codes) - {one.annotator.code for one in people}:
             raise UnknownName(_("No rater of this channel: %(codes)s") % {"codes": ", ".join(sorted(unknown))})
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-    type_action = plan(
+    type_action = write_down(
         channel=channel,
         kind=QUALIFICATION,
         key=f"{QUALIFICATION}:{digest}",
@@ -133,7 +132,7 @@ def qualify(
     if type_action.state != State.DONE:
         return summary
     actions = [
-        plan(
+        write_down(
             channel=channel,
             kind=QUALIFY,
             key=f"{QUALIFY}:{digest}:{one.pk}:{value}",
@@ -168,7 +167,7 @@ def _planned(
 ) -> list[PlatformAction]:
     """Store a request for each submission; its name and label tell it from others of the kind."""
     return [
-        plan(channel=channel, kind=kind, key=f"{name}:{one.external_id}{label}", payload=payload, submission=one)
+        write_down(channel=channel, kind=kind, key=f"{name}:{one.external_id}{label}", payload=payload, submission=one)
         for one in submissions
     ]
 

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
 from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
+from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
 
-Json = dict[str, Any]
 ATTEMPTS = 3  # of one request, with pauses, since MTurk throttles
 CONNECT_SECONDS, READ_SECONDS = 5, 20
 HASTY_CONNECT, HASTY_READ = 0.5, 2.0  # while a worker waits for a page: at most three seconds with TLS
@@ -42,16 +42,12 @@ def _session() -> Any:
     return boto3.session.Session()
 
 
-class MturkUnreachable(AnnotationError):
+class MturkUnreachable(PlatformUnreachable):
     """No usable answer: the request may or may not have taken effect."""
 
 
-class MturkRefused(AnnotationError):
-    """A refusal by MTurk, with its message."""
-
-    def __init__(self, words: str, code: str = "") -> None:
-        self.code = code
-        super().__init__(words)
+class MturkRefused(PlatformRefused):
+    """A refusal by MTurk."""
 
 
 class KeyMissing(AnnotationError):

@@ -17,11 +17,12 @@ from django.utils.translation import gettext as _
 from annotation.annotators.participants import refuse_closed
 from annotation.core.errors import Unacceptable
 from annotation.models import Assignment, Batch, Channel, PlatformAction, Slot
-from annotation.recruitment.mturk.client import Json, MturkClient, MturkRefused
-from annotation.recruitment.mturk.requests import RunSummary, State, plan, send_requests, was_done_before
+from annotation.recruitment.mturk.client import MturkClient, MturkRefused
+from annotation.recruitment.mturk.requests import RunSummary, send_requests, was_done_before
 from annotation.recruitment.mturk.site import MturkSettings, parse_requirements
 from annotation.recruitment.mturk.work import DONE as WORKED
 from annotation.recruitment.mturk.work import HIT
+from annotation.recruitment.outbox import Json, State, lock_channel, write_down
 
 EXPIRE = "expire"
 MOST_ASSIGNMENTS = 9  # from ten on, MTurk's fee is higher
@@ -63,7 +64,8 @@ def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSu
     with closing(MturkClient(MturkSettings.of(channel))) as client:
         offered = on_offer(channel, at)
         actions = [
-            plan(channel=channel, kind=EXPIRE, key=f"expire:{hit_id}", payload={"hit_id": hit_id}) for hit_id in offered
+            write_down(channel=channel, kind=EXPIRE, key=f"expire:{hit_id}", payload={"hit_id": hit_id})
+            for hit_id in offered
         ]
         return send_requests(client=client, actions=actions, send=_take_down, at=at, limit=limit)
 
@@ -103,7 +105,7 @@ def _plan_hits(channel: Channel, at: datetime) -> None:
 
     Raises: Unacceptable when no batch is open.
     """
-    Channel.objects.select_for_update(of=("self",)).get(pk=channel.pk)
+    lock_channel(channel)
     batches = _batches(channel)
     if not batches:
         raise Unacceptable(_("No batch of this channel is open, so there is nothing to offer."))

@@ -1,23 +1,17 @@
-"""Requests that MTurk must carry out once: stored before they are sent, so that they can be retried safely.
-
-A request whose answer was lost may have taken effect. Its row stays pending, and the next run checks before sending it
-again: by its token, which MTurk remembers for a day, and by a look-up.
-"""
+"""Sending stored requests to MTurk; what may have been done is recognised by its token, for a day, and by a look-up."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from django.db import transaction
-from django.db.models import F
 from django.utils.translation import gettext as _
 
-from annotation.core.errors import Unacceptable
-from annotation.models import Channel, PlatformAction, Submission
-from annotation.recruitment.mturk.client import Json, MturkClient, MturkRefused, MturkUnreachable
+from annotation.models import PlatformAction
+from annotation.recruitment.mturk.client import MturkClient, MturkRefused, MturkUnreachable
+from annotation.recruitment.outbox import Json, State, ask_once, begin
 
-State = PlatformAction.State
 Send = Callable[[MturkClient, PlatformAction], Json]
 
 
@@ -45,30 +39,6 @@ class RunSummary:
         return " ".join([*parts, self.trouble]).strip()
 
 
-@transaction.atomic
-def plan(
-    *, channel: Channel, kind: str, key: str, payload: Json, submission: Submission | None = None
-) -> PlatformAction:
-    """Store a request, or return the existing one with this key.
-
-    Raises: Unacceptable when the existing one has another payload and may have taken effect.
-    """
-    Channel.objects.select_for_update(of=("self",)).get(pk=channel.pk)
-    action, made = channel.actions.get_or_create(
-        key=key, defaults={"kind": kind, "payload": payload, "submission": submission}
-    )
-    if made or action.payload == payload:
-        return action
-    if action.state == State.DONE or (action.state == State.PENDING and action.attempts):
-        raise Unacceptable(
-            _("%(key)s was asked for before, in other words, and may have been done: %(before)s.")
-            % {"key": key, "before": ", ".join(f"{name} {value}" for name, value in action.payload.items())}
-        )
-    action.payload = payload
-    action.save(update_fields=["payload"])
-    return action
-
-
 def send_requests(
     *, client: MturkClient, actions: Iterable[PlatformAction], send: Send, at: datetime, limit: int | None = None
 ) -> RunSummary:
@@ -91,28 +61,18 @@ def send_requests(
 
 
 def _send_one(client: MturkClient, action: PlatformAction, send: Send, at: datetime, summary: RunSummary) -> None:
-    PlatformAction.objects.filter(pk=action.pk).exclude(state=State.DONE).update(
-        attempts=F("attempts") + 1, state=State.PENDING
-    )
-    try:  # `action.attempts` is still the number of earlier attempts
-        answer = send(client, action)
+    if not begin(action, at=at):
+        summary.unchanged += 1
+        return
+    try:
+        ask_once(action, partial(send, client), at=at)
     except MturkUnreachable as trouble:
         summary.waiting += 1
         summary.trouble = str(trouble)
-        _end(action, State.PENDING, {"error": str(trouble)}, None)
     except MturkRefused as refusal:
         summary.refused[action.key] = str(refusal)
-        _end(action, State.FAILED, {"error": str(refusal), "code": refusal.code}, at)
     else:
         summary.done.append(action.key)
-        _end(action, State.DONE, answer, at)
-
-
-def _end(action: PlatformAction, state: State, answer: Json, at: datetime | None) -> None:
-    """Store the answer, unless another run has stored that it is done."""
-    open_still = PlatformAction.objects.filter(pk=action.pk).exclude(state=State.DONE)
-    open_still.update(state=state, answer=answer, ended_at=at)
-    action.state, action.answer, action.ended_at = state, answer, at
 
 
 def was_done_before(refusal: MturkRefused) -> bool:

@@ -9,11 +9,11 @@ from django.db import transaction
 
 from annotation.annotators.participants import is_erased
 from annotation.models import Channel, PlatformAction, Submission
-from annotation.recruitment.mturk.client import Json, MturkClient
+from annotation.recruitment.mturk.client import MturkClient
 from annotation.recruitment.mturk.hits import adopt_hits
-from annotation.recruitment.mturk.requests import State
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.mturk.work import AT_WORK, HIT, settle
+from annotation.recruitment.outbox import Json, State
 
 Sub = Submission.State
 OTHER_WORKER, NO_WORK, OTHER_CODE = "other-worker", "no-work", "other-code"

@@ -4,19 +4,18 @@ After a lost answer, a decision is looked up before it is sent again. A bonus is
 pays once for each request, and minutes later (pay-bonus-payments says so).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import Unacceptable
-from annotation.models import Channel, PlatformAction, Submission
-from annotation.recruitment.prolific.client import Json, ProlificClient, ProlificRefused, ProlificUnreachable
+from annotation.models import PlatformAction, Submission
+from annotation.recruitment.outbox import FAILED, PENDING, Ask, Json, ask_once, begin, lock_channel, note, write_down
+from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable
 from annotation.recruitment.prolific.site import (
     CATEGORIES,
     ID,
@@ -27,13 +26,11 @@ from annotation.recruitment.prolific.site import (
 )
 from annotation.recruitment.prolific.submissions import apply_status, status_named
 
-PENDING, DONE, FAILED = PlatformAction.State.PENDING, PlatformAction.State.DONE, PlatformAction.State.FAILED
 APPROVE, REJECT, BONUS = "approve", "reject", "bonus"
 _DECIDED = {APPROVE: "APPROVED", REJECT: "REJECTED"}
 BUSY = timedelta(minutes=20)  # longer than a request with all its retries
 SETTLES = timedelta(hours=1)  # Prolific pays bonuses "in the following minutes"
 LONGEST_REFERENCE = 20  # with Prolific's longest id it fits into an action's key
-Send = Callable[[PlatformAction], Json]
 
 
 @dataclass(frozen=True)
@@ -79,14 +76,14 @@ def _decide(kind: str, submission: Submission, words: Json, client: ProlificClie
         )
 
     def send(action: PlatformAction) -> Json:
-        if action.attempts > 1:
+        if action.attempts:
             found = _status(client, submission)
             if found == wanted:
                 return {"status": found}
         try:
             client.transition(submission.external_id, kind.upper(), **words)
         except ProlificRefused as refusal:
-            if refusal.status in (400, 409, 422) and _status(client, submission) == wanted:
+            if refusal.code in (400, 409, 422) and _status(client, submission) == wanted:
                 return {"status": wanted}
             raise
         return {"status": wanted}
@@ -136,20 +133,27 @@ def bonus(
             raise ProlificRefused(_("Prolific gave no id for the bonus; nothing was paid."))
         if understood != cents:
             raise ProlificRefused(_("Prolific understood another amount; nothing was paid."))
-        _note(action, {"bonus_id": str(bulk_id), "listed_before": listed, "paying_since": at.isoformat()})
+        note(action, {"bonus_id": str(bulk_id), "listed_before": listed, "paying_since": at.isoformat()})
         try:
             client.pay_bonus(str(bulk_id))
         except ProlificRefused:
-            _note(action, {"paying_since": None})
+            note(action, {"paying_since": None})
             raise
         except ProlificUnreachable as trouble:
             if not trouble.may_have_worked:
-                _note(action, {"paying_since": None})
+                note(action, {"paying_since": None})
             raise
         return {"bonus_id": str(bulk_id), "cents": cents}
 
+    def settle(action: PlatformAction) -> Json:
+        try:
+            return send(action)
+        except ProlificUnreachable as trouble:  # setting a bonus up pays nothing
+            trouble.may_have_worked = bool(action.answer.get("paying_since"))
+            raise
+
     key = f"{BONUS}:{submission.external_id}:{cents}:{reference}"
-    return _once(client, submission, BONUS, key, {"amount": f"{value:.2f}", "reference": reference}, send, at)
+    return _once(client, submission, BONUS, key, {"amount": f"{value:.2f}", "reference": reference}, settle, at)
 
 
 def _plain(text: str) -> bool:
@@ -187,7 +191,7 @@ def _look_up(action: PlatformAction, submission: Submission, cents: int, client:
 
 
 def _once(
-    client: ProlificClient, submission: Submission, kind: str, key: str, payload: Json, send: Send, at: datetime
+    client: ProlificClient, submission: Submission, kind: str, key: str, payload: Json, send: Ask, at: datetime
 ) -> RequestResult:
     """Carry out a request unless it was done before.
 
@@ -195,26 +199,16 @@ def _once(
     the errors of `send`, after storing the state.
     """
     client.require_token()
-    action = _take(submission, kind, key, payload, at)
-    if action.state == DONE:
-        return RequestResult(action, before=True)
-    try:
-        answer = send(action)
-    except ProlificUnreachable as trouble:
-        unsettled = bool(action.answer.get("paying_since")) if kind == BONUS else trouble.may_have_worked
-        _end(action, PENDING if unsettled else FAILED, {**action.answer, "error": str(trouble)}, None)
-        raise
-    except ProlificRefused as refusal:
-        _end(action, FAILED, {**action.answer, "error": str(refusal)}, at)
-        raise
-    _end(action, DONE, answer, at)
-    return RequestResult(action, before=False)
+    action, is_open = _take(submission, kind, key, payload, at)
+    if is_open:
+        ask_once(action, send, at=at)
+    return RequestResult(action, before=not is_open)
 
 
 @transaction.atomic
-def _take(submission: Submission, kind: str, key: str, payload: Json, at: datetime) -> PlatformAction:
-    """Store a request as being sent, in a transaction that is committed before anything is sent."""
-    channel = Channel.objects.select_for_update(of=("self",)).get(pk=submission.channel_id)
+def _take(submission: Submission, kind: str, key: str, payload: Json, at: datetime) -> tuple[PlatformAction, bool]:
+    """Store a request as being sent, in a transaction that is committed before; the second value is False if it is done."""
+    channel = lock_channel(submission.channel_id)
     unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
     kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
     if (other := unsettled.filter(kind__in=kinds).first()) is not None:
@@ -222,31 +216,7 @@ def _take(submission: Submission, kind: str, key: str, payload: Json, at: dateti
             _("The outcome of an earlier request (%(key)s) is not known yet. Repeat that one first.")
             % {"key": other.key}
         )
-    action, _made = channel.actions.get_or_create(
-        key=key, defaults={"kind": kind, "payload": payload, "submission": submission, "created_at": at}
-    )
-    if action.state == DONE:
-        return action
+    action = write_down(channel=channel, kind=kind, key=key, payload=payload, submission=submission, fixed=False)
     if action.state == FAILED and action.answer.get("paying_since"):
         raise Unacceptable(str(action.answer.get("error", "")))
-    busy = parse_datetime(str(action.answer.get("busy_until", "")))
-    if busy is not None and at < busy:
-        raise Unacceptable(_("This is being sent at this moment. Please look again in some minutes."))
-    action.payload, action.state, action.ended_at = payload, PENDING, None
-    action.attempts += 1
-    action.answer = {**action.answer, "busy_until": (at + BUSY).isoformat()}
-    action.save(update_fields=["payload", "state", "ended_at", "attempts", "answer"])
-    return action
-
-
-def _note(action: PlatformAction, known: Json) -> None:
-    """Store what a retry needs, before the next step."""
-    merged: dict[str, Any] = {**action.answer, **known}
-    action.answer = {name: value for name, value in merged.items() if value is not None}
-    action.save(update_fields=["answer"])
-
-
-def _end(action: PlatformAction, state: str, answer: Json, at: datetime | None) -> None:
-    action.state, action.ended_at = state, at
-    action.answer = {name: value for name, value in answer.items() if name != "busy_until"}
-    action.save(update_fields=["state", "ended_at", "answer"])
+    return action, begin(action, at=at, busy_for=BUSY)

@@ -208,7 +208,7 @@ def _look_up_submission(channel: Channel, arrival: ProlificArrival, given: Proli
     try:
         found = ProlificClient(given, hasty=True).submission(arrival.submission)
     except ProlificRefused as refusal:
-        if refusal.status in (401, 403):  # the token is wrong, which is not the participant's fault
+        if refusal.code in (401, 403):  # the token is wrong, which is not the participant's fault
             note_unresponsive(channel)
             raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
         note_refused(channel, name)

@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError
 from annotation.core.tls import tls_context
+from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
 from annotation.recruitment.prolific.site import ProlificSettings, address_problem
 
-Json = dict[str, Any]
 PAGE = 100
 MOST_PAGES = 1000
 LONGEST_WORDS = 400
@@ -27,20 +27,12 @@ HASTY_CONNECT, HASTY_READ = 0.5, 2.0  # with a handshake for the connection and 
 _UNCERTAIN = 500  # from this status on, a request may have taken effect
 
 
-class ProlificUnreachable(AnnotationError):
-    """No usable answer; `may_have_worked` tells whether the request can have taken effect."""
-
-    def __init__(self, words: str, *, may_have_worked: bool) -> None:
-        self.may_have_worked = may_have_worked
-        super().__init__(words)
+class ProlificUnreachable(PlatformUnreachable):
+    """No usable answer of Prolific."""
 
 
-class ProlificRefused(AnnotationError):
-    """A refusal by Prolific, with its message."""
-
-    def __init__(self, words: str, status: int = 0) -> None:
-        self.status = status
-        super().__init__(words)
+class ProlificRefused(PlatformRefused):
+    """A refusal by Prolific; its code is the HTTP status."""
 
 
 class TokenMissing(AnnotationError):
@@ -91,7 +83,7 @@ class ProlificClient:
             try:
                 answer = self._json("GET", "/api/v1/submissions/", params=params)
             except ProlificRefused as refusal:
-                if page > 1 and refusal.status == 404:
+                if page > 1 and refusal.code == 404:
                     return
                 raise
             rows = [row for row in answer.get("results") or [] if isinstance(row, dict)]

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from annotation.annotators.participants import is_erased
 from annotation.core.errors import Unacceptable
 from annotation.models import Channel, Submission
-from annotation.recruitment.prolific.client import MOST_PAGES, Json, ProlificClient
+from annotation.recruitment.outbox import Json
+from annotation.recruitment.prolific.client import MOST_PAGES, ProlificClient
 from annotation.recruitment.prolific.site import ID
 from annotation.recruitment.prolific.submissions import apply_status, status_named
 

@@ -22,7 +22,8 @@ from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import ClaimRefused
-from annotation.recruitment.prolific.client import Json, ProlificClient, ProlificUnreachable
+from annotation.recruitment.outbox import Json
+from annotation.recruitment.prolific.client import ProlificClient, ProlificUnreachable
 
 PARAMETER = "prolific_token"
 LEEWAY = 60  # seconds of clock difference
