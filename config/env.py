@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
@@ -45,6 +46,7 @@ MODEL_FOLDER = Path(env.str("MODEL_FOLDER", default="") or DATA_DIR / "models")
 MODEL_DOWNLOADS = env.bool("MODEL_DOWNLOADS", default=False)
 PLATFORM_ALLOWLIST = env.list("PLATFORM_ALLOWLIST", default=[])
 BONUS_CEILING = env.int("BONUS_CEILING", default=100)
+LEAST_HOURLY_PAY = {currency: Decimal(pay) for currency, pay in env.dict("LEAST_HOURLY_PAY", default={}).items()}
 PORT = env.str("PORT", default="8000")
 LISTEN_HOST = env.str("LISTEN_HOST", default="127.0.0.1")
 WEB_PROCESSES = env.int("WEB_PROCESSES", default=2)

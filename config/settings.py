@@ -215,6 +215,8 @@ MODEL_DOWNLOADS = env.MODEL_DOWNLOADS
 PLATFORM_ALLOWLIST = env.PLATFORM_ALLOWLIST
 # The largest bonus that any channel may pay at once, in the study's currency there; a channel's own cap may be lower.
 BONUS_CEILING = env.BONUS_CEILING
+# Pay for an hour below which the pages warn, by currency.
+LEAST_HOURLY_PAY = env.LEAST_HOURLY_PAY
 # Looks up an endpoint's key by the name of its environment variable, at the moment of a call.
 ENDPOINT_KEY = env.secret
 # Environment in which a command starts, or becomes, another Python program.

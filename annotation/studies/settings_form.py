@@ -1,9 +1,11 @@
 """The form of a study's settings; commands and the API validate with it too."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.db.models import JSONField, TextField
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -31,7 +33,11 @@ QUESTION_FIELDS = (
 class StudySettingsForm(forms.ModelForm[Study]):
     """All settings of a study, in groups."""
 
-    PREVIEWED = "question"  # its group is shown as raters see it
+    # The groups of these fields show what they come to: the questions as raters see them, the pay for an hour.
+    PREVIEWS: ClassVar[dict[str, str]] = {
+        "question": "annotation:question-preview",
+        "pay_per_hit": "annotation:pay-preview",
+    }
     GROUPS: "ClassVar[list[tuple[StrOrPromise, StrOrPromise, list[str]]]]" = [
         (_("The study"), _("For researchers; raters never see this part."), ["title", "task_kind"]),
         (
@@ -153,7 +159,16 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "repeat_block_below": _("Repeats: end the work below"),
         }
         help_texts: "ClassVar[dict[str, StrOrPromise]]" = {
-            "title": "",
+            "title": _("On researchers’ pages and in exports."),
+            "task_kind": _("Decides the words in which judges are asked."),
+            "source_label": _("Above the source, on raters’ pages and in judges’ prompts."),
+            "label_left": _("Above the text on the left, and on its button."),
+            "label_right": _("Above the text on the right, and on its button."),
+            "pair_order": _("Random: drawn for each rater, so that no pair always comes first."),
+            "protocol": _("Two stages: a second vote on each pair, beside a comparison table or another arm."),
+            "arm_unit": _("Raters: each sees one kind throughout. Instances: each instance has one kind for all."),
+            "pay_per_hit": _("What a rater gets for a HIT. Empty: no pay is named."),
+            "qualification_attempts": _("After the last one that fails, the rater gets no HIT."),
             "consent_text": _("A change raises the version, and all raters are asked again."),
             "guidelines": _("How to rate, with examples."),
             "content_warning": _("On every page of the study, where there is one."),
@@ -164,7 +179,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "question": _("The main one: gold, repeats, qualification and the second stage are about it."),
             "question_key": _("Its name in files and filters, where several questions are asked."),
             "question_description": _("Shown to raters below the question."),
-            "ties_allowed": "",
+            "ties_allowed": _("Else raters must choose a side. Findings count it as a tie."),
             "tie_kinds": _("In place of “no preference”: “both are good” and “both are bad”."),
             "strength": _("Much or slightly. Findings use the side; one measure of agreement uses the strength too."),
             "first_reason": _("In the first stage, in the rater’s words, beside the main question."),
@@ -179,7 +194,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
             "raters_per_hit": _("The number of ratings of each pair."),
             "most_hits_per_rater": _("In the whole study; empty: no limit."),
             "reason_min_length": _("Characters, of a reason for changing a choice. A kept choice needs none."),
-            "minutes_per_hit": "",
+            "minutes_per_hit": _("Shown before consent; hours and pay for an hour are computed with it."),
             "pay_late": _("A HIT sent in after its time counts only while its place is free."),
             "qualification_share": _("As 0.8: 8 of 10 pairs as expected."),
             "qualification_hits": _(
@@ -236,12 +251,57 @@ class StudySettingsForm(forms.ModelForm[Study]):
         return str(self.cleaned_data.get("amendment_reason", ""))
 
     @property
-    def groups(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool]]":
-        """The groups of fields: heading, help text, fields, and whether a preview is shown."""
-        return [
-            (title, help_text, [self[name] for name in names], self.PREVIEWED in names)
-            for title, help_text, names in self.GROUPS
-        ]
+    def groups(self) -> list["SettingsGroup"]:
+        """The groups of fields, each field with its default."""
+        return [self._group(title, about, names) for title, about, names in self.GROUPS]
+
+    def _group(self, title: "StrOrPromise", about: "StrOrPromise", names: Sequence[str]) -> "SettingsGroup":
+        fields = [self[name] for name in names]
+        for bound in fields:
+            if default := default_shown(bound.name):
+                said = gettext("Default: %(value)s.") % {"value": default}
+                bound.help_text = f"{bound.field.help_text} {said}".strip()
+        preview = next((self.PREVIEWS[name] for name in names if name in self.PREVIEWS), "")
+        changed = [str(bound.label) for bound in fields if is_changed(self.instance, bound.name)]
+        return SettingsGroup(title, about, fields, preview, changed)
+
+
+@dataclass(frozen=True)
+class SettingsGroup:
+    """Settings on one subject: a heading, what it is about, fields, and the labels of those that are not at their default.
+
+    preview : name of the address that shows what the fields come to, or ""
+    """
+
+    title: "StrOrPromise"
+    about: "StrOrPromise"
+    fields: Sequence[forms.BoundField]
+    preview: str
+    changed: Sequence[str]
+
+    @property
+    def is_wrong(self) -> bool:
+        """Tell whether a field has errors."""
+        return any(one.errors for one in self.fields)
+
+
+def default_shown(name: str) -> str:
+    """Return a setting's default as the pages show it; nothing for long texts and lists."""
+    field: Any = Study._meta.get_field(name)
+    if isinstance(field, TextField | JSONField) or not field.has_default():
+        return ""
+    value = field.get_default()
+    if field.choices:
+        return str(dict(field.flatchoices)[value])
+    if isinstance(value, bool):
+        return gettext("on") if value else gettext("off")
+    return str(value)
+
+
+def is_changed(study: Study, name: str) -> bool:
+    """Tell whether a study's setting is not at its default; a study always has a title."""
+    field: Any = Study._meta.get_field(name)
+    return name != "title" and getattr(study, name) != field.get_default()
 
 
 class FirstSettingsForm(StudySettingsForm):
@@ -264,13 +324,12 @@ class FirstSettingsForm(StudySettingsForm):
         return [self[name] for name in self.FIRST]
 
     @property
-    def further(self) -> "list[tuple[StrOrPromise, StrOrPromise, list[forms.BoundField], bool, bool]]":
-        """The other groups: as `groups`, and whether a field has errors."""
-        left = [
-            (title, help_text, [one for one in fields if one.name not in self.FIRST], previewed)
-            for title, help_text, fields, previewed in self.groups
-        ]
-        return [(*group, any(one.errors for one in group[2])) for group in left if group[2]]
+    def further(self) -> list[SettingsGroup]:
+        """The other groups."""
+        others = (
+            (title, about, [name for name in names if name not in self.FIRST]) for title, about, names in self.GROUPS
+        )
+        return [self._group(title, about, names) for title, about, names in others if names]
 
 
 class QuestionsForm(StudySettingsForm):

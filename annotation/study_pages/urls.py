@@ -9,6 +9,7 @@ urlpatterns = [
     path("studies/new/", views.new_study, name="new-study"),
     path("studies/new/example/", views.example, name="load-example"),
     path("studies/new/questions/", views.question_preview, name="question-preview"),
+    path("studies/new/pay/", views.pay_preview, name="pay-preview"),
     path("studies/<slug:slug>/", views.study_page, name="study"),
     path("studies/<slug:slug>/settings/", views.study_settings, name="study-settings"),
     path("studies/<slug:slug>/copy/", views.copy, name="copy-study"),

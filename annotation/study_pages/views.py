@@ -45,6 +45,7 @@ from annotation.separability.services import latest_runs
 from annotation.separability.tasks import separability_jobs, separability_notice, separability_state
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
+from annotation.studies.hourly_pay import PayForm
 from annotation.studies.log import about, changes_of, events_of
 from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
 from annotation.studies.services import save_settings
@@ -260,6 +261,15 @@ def question_preview(request: HttpRequest) -> HttpResponse:
         "questions": [] if problems else asked_questions(form.instance),
     }
     return TemplateResponse(request, "annotation/study_pages/_question_preview.html", context)
+
+
+@login_required
+@require_POST
+def pay_preview(request: HttpRequest) -> HttpResponse:
+    """Show what the pay in a form of settings comes to for an hour."""
+    if not has_any_role(request.user, *READERS):
+        raise PermissionDenied
+    return render(request, "annotation/studies/_hourly_pay.html", {"hourly": PayForm(request.POST).hourly})
 
 
 @study_view(*MANAGERS, methods=FORM)

@@ -11,8 +11,10 @@ from annotation.core import markdown
 from annotation.core.markdown import shown_text
 from annotation.models.studies import DEFAULT_CONSENT
 from annotation.questions.labels import isolated, side_name, stacked_label, translate_default
+from annotation.studies.hourly_pay import hourly_pay_of
 
 register = template.Library()
+register.filter("hourly_pay", hourly_pay_of)
 register.filter("translate_default", translate_default)
 register.filter("side_name", side_name)
 register.filter("isolated", isolated)

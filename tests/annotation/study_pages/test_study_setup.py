@@ -190,7 +190,7 @@ def test_what_is_wrong_is_told_at_its_field_and_the_rest_is_kept(
 def test_a_group_with_a_wrong_field_is_unfolded(client: Client) -> None:
     response = client.post("/studies/new/", form_data(client, pay_per_hit="1"))
 
-    opened = [str(title) for title, _, _, _, wrong in response.context["settings"].further if wrong]
+    opened = [str(group.title) for group in response.context["settings"].further if group.is_wrong]
     assert opened == ["Pay"]
     assert response.text.count("<details open>") == 1
 
