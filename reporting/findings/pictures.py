@@ -14,7 +14,7 @@ from reporting.core.charts import Findings, Spec
 from reporting.core.pictures import picture
 from reporting.core.raters import PEOPLE
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
-from reporting.findings.charts.common import WHY, for_page, interval_note
+from reporting.findings.charts.common import WHY, for_page, interval_note, nothing
 
 Draw = Callable[[Findings, str], Spec]
 
@@ -261,8 +261,11 @@ def draw(
 
     question : that the findings are about, if the study asks several; width : one of WIDTHS
     """
-    shown = found if configuration is None else {**configuration, "filters": found["filters"]}
+    whole: dict[str, Any] = {key: found[key] for key in ("filters", "being_computed") if key in found}
+    shown = found if configuration is None else {**configuration, **whole}
     spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
+    if "being_computed" in found and WHY in spec.get("usermeta", {}):
+        spec = nothing(str(KINDS[name].caption), _("This picture is being computed."), theme)
     return for_page(spec) if width == "page" else spec
 
 

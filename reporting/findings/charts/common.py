@@ -148,7 +148,7 @@ def rater_names(raters: Iterable[str], longest: int) -> dict[str, str]:
 
 def interval_notes(found: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Say what bars are, and why a value of these has none."""
-    missing = any(row["value"] is not None and row["low"] is None for row in rows)
+    missing = "being_computed" not in found and any(row["value"] is not None and row["low"] is None for row in rows)
     return [interval_note(found), *([_("without a bar: too few instances for an interval")] if missing else [])]
 
 

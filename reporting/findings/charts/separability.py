@@ -129,7 +129,7 @@ def fully_consistent(found: Findings, theme: str) -> Spec:
 def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
     bins, name = found["pooled"][key], _("All configurations")
     if bins is None:
-        return nothing(name, found["pooled"]["why"], theme)
+        return nothing(name, found["pooled"].get("why", ""), theme)
     lines: list[Curve] = [
         (rater["rater"], [(bin_, bin_["raters"][place][estimate]) for bin_ in bins])
         for place, rater in enumerate(bins[0]["raters"])

@@ -160,6 +160,7 @@ def test_estimates_are_shown_until_their_intervals_are_computed(
 ) -> None:
     third = build_configuration(built.study, instances=2, pairs=2, systems=("one", "three"), prefix="more")
     rate(third, 0, "ann", [1, 1])
+    separate(third, [(0.5, 0.6, 0.2), (0.5, 0.5, 0.3)], [0.8, 0.2])
     snapshot_of(built.study, FILTERS)
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "compute_findings", _killed)
@@ -175,6 +176,9 @@ def test_estimates_are_shown_until_their_intervals_are_computed(
     assert "hx-get" not in body(reader.get(PAGE, {"shown": ""}, HTTP_HX_REQUEST="true"))
     for name in ("charts/preferences.svg", "charts/judges-against-people.svg", "charts/win-matrix.csv"):
         assert reader.get(f"/studies/kept/{name}").status_code == 200, name
+    assert "This picture is being computed." in body(reader.get("/studies/kept/charts/judges-against-people.svg"))
+    assert "is being computed" in body(reader.get("/studies/kept/leaderboard/"))
+    assert not any(board["settled"] for board in reader.get("/studies/kept/leaderboard.json").json()["raters"])
     found = reader.get("/api/v1/studies/kept/findings/").json()
     assert found["being_computed"]
     assert [one["rule"] for one in found["answer"]] == ["being_computed"]
