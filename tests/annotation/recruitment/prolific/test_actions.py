@@ -511,6 +511,24 @@ def test_another_bonus_waits_until_the_first_is_settled(
         pay(submission, "1.00")
 
 
+def test_bonus_is_unsettled_from_its_payment_until_it_is_found(
+    channel: Channel, submission: Submission, prolific: ProlificServer
+) -> None:
+    prolific.fail(FAULT, FAULT, on="submissions/bonus-payments")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+    assert PlatformAction.objects.get().state == "failed"  # setting it up pays nothing: others need not wait
+    prolific.fail(LOST, on="/pay/")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+    prolific.fail(BUSY, BUSY, on=f"submissions/{SESSION}")
+    with pytest.raises(ProlificUnreachable):
+        pay(submission, client=hasty(channel))
+    assert PlatformAction.objects.get().state == "pending"
+    with pytest.raises(Unacceptable, match="is not known yet"):
+        pay(submission, "1.00")
+
+
 @pytest.mark.parametrize("trouble", [BUSY, Trouble(status=429, retry_after="3")])
 def test_bonus_that_was_certainly_not_taken_is_sent_again(
     submission: Submission, prolific: ProlificServer, trouble: Trouble
