@@ -42,11 +42,16 @@ class Finding:
 
 @dataclass
 class Probe:
-    """A running test: the parameters of each call, and the latencies."""
+    """A running test: the parameters of each call, those that the endpoint rejects, and the latencies.
+
+    length : name of the limit on an answer's tokens; empty if it takes none
+    """
 
     client: OpenAIClient
     model: str
     default_params: Mapping[str, Any] = field(default_factory=lambda: dict(DEFAULT_PARAMS))
+    rejects: list[str] = field(default_factory=list)
+    length: str = "max_tokens"
     latencies: list[float] = field(default_factory=list)
 
     async def ask(self, text: str, **params: Any) -> Answer:
@@ -92,6 +97,8 @@ def no_features(reason: str) -> dict[str, Any]:
         "why": dict.fromkeys(FEATURES, untold) | {"chat": reason},
         "latency_ms": None,
         "max_latency_ms": None,
+        "rejects": [],
+        "length": "max_tokens",
     }
 
 
@@ -112,6 +119,8 @@ async def run_probes(endpoint: Endpoint) -> dict[str, Any]:
     latencies = sorted(probe.latencies)
     return {name: findings[name].works for name in FEATURES} | {
         "why": {name: one.note for name, one in findings.items() if one.note},
+        "rejects": probe.rejects,
+        "length": probe.length,
         "latency_ms": round(latencies[len(latencies) // 2], 1),
         "max_latency_ms": round(latencies[-1], 1),
     }
@@ -128,23 +137,47 @@ async def finding(probing: Awaitable[Finding]) -> Finding:
 
 
 async def chats(probe: Probe) -> Finding:
-    """Ask a question as judges do; if its parameters are rejected, ask without them."""
+    """Ask a question as judges do; if its parameters are rejected, find out which."""
     try:
         await probe.ask(WORD)
     except RejectedCall as rejected:
-        probe.default_params = {}
         try:
-            await probe.ask(WORD)
+            await find_rejected(probe)
         except CallFailed as error:
             return Finding(False, explain(error))
+        instead = f", but {probe.length}" if "max_tokens" in probe.rejects and probe.length else ""
         return Finding(
             True,
-            "takes no temperature, seed or max_tokens; add its judges with --param temperature=null --param seed=null "
-            f"({rejected})",
+            f"takes no {', '.join(probe.rejects) or 'such parameters together'}{instead}: new judges are added so "
+            f"(null as in --param seed=null leaves one out); {rejected}",
         )
     except (CallFailed, EndpointRefused) as error:
         return Finding(False, explain(error))
     return Finding(True)
+
+
+async def find_rejected(probe: Probe) -> None:
+    """Ask without parameters, and then with each one alone; set what the further calls send.
+
+    Raises: CallFailed if it is rejected without any, too, or gives no answer
+    """
+    probe.default_params = {}
+    await probe.ask(WORD)
+    taken = {name: value for name, value in DEFAULT_PARAMS.items() if await takes(probe, name, value)}
+    probe.rejects = [name for name in DEFAULT_PARAMS if name not in taken]
+    if "max_tokens" in probe.rejects:
+        probe.length = "max_completion_tokens" if await takes(probe, "max_completion_tokens", MAX_TOKENS) else ""
+        taken |= {probe.length: MAX_TOKENS} if probe.length else {}
+    probe.default_params = taken
+
+
+async def takes(probe: Probe, name: str, value: int) -> bool:
+    """Tell whether a call with one parameter is taken."""
+    try:
+        await probe.ask(WORD, **{name: value})
+    except RejectedCall:
+        return False
+    return True
 
 
 def explain(error: JudgingError) -> str:
@@ -203,7 +236,7 @@ async def calls_functions(probe: Probe) -> Finding:
 
 async def honours_seed(probe: Probe) -> Finding:
     """Ask the same with equal and with different seeds, at a temperature above 0."""
-    if not probe.default_params:
+    if {"seed", "temperature"} & set(probe.rejects):
         return Finding(False, "takes no seed or no temperature")
     texts = [(await probe.ask(SENTENCE, temperature=1, seed=seed)).text for seed in (11, 11, 12, 13)]
     if texts[0] != texts[1]:

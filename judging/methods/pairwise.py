@@ -79,12 +79,13 @@ class TokenPreference(PromptedMethod):
 
     name = "token-preference"
     prompt = "token-preference.v1.txt"
+    default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0, "max_tokens": 1}
     options: ClassVar[Mapping[str, Any]] = {}
     gives_probability = True
 
     def params(self, setting: Setting) -> Mapping[str, Any]:
-        """Ask for one token with its alternatives."""
-        return {"max_tokens": 1, **WITH_LOGPROBS}
+        """Ask for the alternatives of the one token."""
+        return WITH_LOGPROBS
 
     def reader(self, shown: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
         """Return a reader that compares the letters' probabilities."""

@@ -1,6 +1,6 @@
 """Adding, checking and finding judges."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +17,7 @@ from judging.methods.task_files import TASKS
 from judging.models import Endpoint, Judge, PromptFile
 
 MOST_REPEATS = 100
+FITTED = ("temperature", "seed")  # left out of a new judge's calls where its endpoint rejects them
 REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
 
 
@@ -38,9 +39,14 @@ def add_judge(
 ) -> tuple[Judge, bool]:
     """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
 
+    Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given.
     Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
     under a used name.
     """
+    existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
+    fitted = fit_params(
+        find_method(method), params or {}, *(fit_of(existing, params or {}) if existing else found_at(endpoint))
+    )
     wanted: dict[str, Any] = {
         "method": method,
         "endpoint": endpoint,
@@ -51,19 +57,44 @@ def add_judge(
         "task": task,
         "prompt_file": prompt_file,
         "family": family,
-        "params": with_temperature(find_method(method), params or {}, repeats),
+        "params": with_temperature(find_method(method), fitted, repeats),
     }
     if seed is not None:
         wanted["seed"] = seed
     judge = Judge(name=name, **{"seed": new_seed(), **wanted})
     check_judge(judge)
-    existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
     if existing is not None:
         require_same(f"judge {name}", existing, wanted)
         return existing, False
     validate(judge)
     judge.save()
     return judge, True
+
+
+def found_at(endpoint: Endpoint | None) -> tuple[set[str], str]:
+    """Return the parameters that an endpoint rejects by its last test, and its name for the limit on an answer's tokens."""
+    supports = endpoint.supports if endpoint else {}
+    return set(supports.get("rejects", ())), supports.get("length", "")
+
+
+def fit_of(judge: Judge, params: Mapping[str, Any]) -> tuple[set[str], str]:
+    """Return the same as it was when a judge was added with these parameters: a later test doesn't change it."""
+    rejects = {name for name in FITTED if name not in params and judge.params.get(name, "") is None}
+    renamed = "max_completion_tokens" in judge.params and "max_completion_tokens" not in params
+    return rejects | ({"max_tokens"} if renamed else set()), "max_completion_tokens"
+
+
+def fit_params(method: Method, params: Mapping[str, Any], rejects: Set[str], length: str) -> dict[str, Any]:
+    """Return a judge's parameters without those that its endpoint rejects, and with its name for the limit on tokens."""
+    fitted, defaults = dict(params), getattr(method, "default_params", None)
+    if defaults is None:
+        return fitted
+    fitted |= {name: None for name in FITTED if name in rejects and name not in params}
+    if "max_tokens" in rejects and length and length not in params:
+        limit = fitted.pop("max_tokens", defaults.get("max_tokens"))
+        fitted |= {"max_tokens": None} if "max_tokens" in defaults else {}
+        fitted |= {length: limit} if limit is not None else {}
+    return fitted
 
 
 def with_temperature(method: Method, params: Mapping[str, Any], repeats: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Behaviour:
     rules         : pairs of a regular expression on the last message and the answer to what it matches
     confidence    : probability of the answer's own token where log-probabilities are asked for
     ignores       : what is taken without effect: `logprobs`, `tools`, `json_schema`, `seed`, `n`
-    rejects       : what is refused with 400, of the same names, and `temperature`
+    rejects       : what is refused with 400, of the same names, and `temperature`, `max_tokens`, `max_completion_tokens`
     missing       : whole parts that answer 404: `chat`, `batches`, `files`, `models`
     key           : the only key that is let in, where one is needed
     seed          : draws what goes wrong

@@ -28,7 +28,7 @@ def features_of(body: Body) -> list[str]:
         "json_schema": bool(body.get("response_format")),
         "seed": body.get("seed") is not None,
         "n": (body.get("n") or 1) > 1,
-        "temperature": body.get("temperature") is not None,
+        **{name: body.get(name) is not None for name in ("temperature", "max_tokens", "max_completion_tokens")},
     }
     return [name for name, is_asked in asked.items() if is_asked]
 

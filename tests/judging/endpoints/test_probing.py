@@ -1,14 +1,21 @@
 """Testing an endpoint: what is found out, and in which words it is said."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from judging.core.errors import BadSettings
 from judging.endpoints.features import supported_by
 from judging.endpoints.probing import probe_endpoint
+from judging.jobs.stopping import StopFlag
 from judging.models import Endpoint
+from judging.runs.execution import execute
+from judging.runs.judges import add_judge
+from judging.runs.services import start_run
+from tests.judging.builders import make_study
 from tests.standin.process import StandInProcess
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +67,54 @@ def test_endpoint_that_takes_no_seed_is_asked_without(standin: StandInProcess) -
     supports = found(standin, rejects=["seed"])
     assert (supports["chat"], supports["seed"], supports["logprobs"]) == (True, False, True)
     assert "--param seed=null" in supports["why"]["chat"]
+
+
+@pytest.mark.parametrize(
+    ("rejects", "length"),
+    [
+        pytest.param(["seed"], "max_tokens", id="seed"),
+        pytest.param(["temperature", "max_tokens"], "max_completion_tokens", id="as reasoning models do"),
+        pytest.param(["max_tokens", "max_completion_tokens"], "", id="no limit"),
+    ],
+)
+def test_rejected_parameters_are_told_one_by_one(standin: StandInProcess, rejects: list[str], length: str) -> None:
+    supports = found(standin, rejects=rejects)
+    assert (supports["rejects"], supports["length"]) == ([name for name in rejects if "completion" not in name], length)
+    assert (supports["chat"], supports["logprobs"], supports["n"]) == (True, True, True)
+    assert f"takes no {', '.join(supports['rejects'])}" in supports["why"]["chat"]
+
+
+def test_new_judges_leave_out_what_is_rejected_and_old_ones_stay(standin: StandInProcess) -> None:
+    endpoint = make_endpoint(standin.base_url)
+    add = partial(add_judge, endpoint=endpoint, seed=1, order="both")
+    old, _ = add(name="old", method="direct", params={"max_tokens": 90})
+    standin.behave(rejects=["temperature", "seed", "max_tokens"])
+    endpoint.supports = probe_endpoint(endpoint).supports
+    asked: dict[str, dict[str, Any]] = {
+        "plain": {"method": "direct", "params": {"max_tokens": 90}},
+        "repeated": {"method": "direct", "repeats": 2},
+        "likely": {"method": "token-preference"},
+        "warm": {"method": "direct", "params": {"temperature": 0.3}},
+    }
+    judges = {name: add(name=name, **settings)[0] for name, settings in asked.items()}
+    none = {"temperature": None, "seed": None}
+    assert {name: judge.params for name, judge in judges.items()} == {
+        "plain": {**none, "max_completion_tokens": 90},
+        "repeated": none,
+        "likely": {**none, "max_tokens": None, "max_completion_tokens": 1},
+        "warm": {"temperature": 0.3, "seed": None},  # given, so it is sent
+    }
+    study = make_study(instances=1)
+    for name in ("plain", "repeated", "likely"):
+        run = start_run(study=study, judge=judges[name])
+        assert execute(run.pk, stop=StopFlag()).status == "done"
+        assert set(run.judgments.of_every_question().values_list("status", flat=True)) == {"parsed"}
+    endpoint.supports = {}  # whatever a later test finds, the same command is about the same judge
+    for name, settings in asked.items():
+        assert add(name=name, **settings) == (judges[name], False)
+    assert add(name="old", method="direct", params={"max_tokens": 90}) == (old, False)
+    with pytest.raises(BadSettings):
+        add(name="plain", method="direct", params={"max_tokens": 80})
 
 
 def test_endpoint_without_batches(standin: StandInProcess) -> None:
