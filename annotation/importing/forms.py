@@ -67,7 +67,10 @@ class NamesStudyForm(forms.Form):
     """Name and group of a new study."""
 
     slug = forms.SlugField(
-        max_length=80, label=_("Short name"), help_text=_("Letters, digits and dashes: part of addresses.")
+        max_length=80,
+        label=_("Short name"),
+        help_text=_("Letters, digits and dashes: part of addresses."),
+        error_messages={"invalid": _("Letters, digits, dashes and underscores only.")},
     )
     group = forms.ModelChoiceField(
         queryset=ResearchGroup.objects.none(),

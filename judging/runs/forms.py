@@ -19,6 +19,7 @@ from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
 from judging.runs.judges import check_fit
+from judging.runs.method_groups import RECOMMENDED, method_choices
 from judging.runs.pair_filters import PairFilter
 
 
@@ -30,8 +31,17 @@ def runnable_methods() -> list[str]:
 class JudgeForm(forms.Form):
     """A new judge."""
 
-    name = forms.SlugField(max_length=80, label=_("Name"))
-    method = forms.ChoiceField(choices=[], label=_("Method"), help_text=_("What is asked, and how it is read."))
+    FIRST = ("name", "method", "endpoint", "order")
+
+    name = forms.SlugField(
+        max_length=80,
+        label=_("Name"),
+        help_text=_("Under which findings list it."),
+        error_messages={"invalid": _("Letters, digits, dashes and underscores only.")},
+    )
+    method = forms.ChoiceField(
+        choices=[], initial=RECOMMENDED, label=_("Method"), help_text=_("What is asked, and how it is read: see below.")
+    )
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.all(),
         required=False,
@@ -90,9 +100,24 @@ class JudgeForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.judges = judges
         fields: dict[str, Any] = self.fields
-        fields["method"].choices = [(name, name) for name in runnable_methods()]
+        fields["method"].choices = method_choices
         fields["task"].choices = [("", _("the study’s own")), *TaskKind.choices]
         fields["prompt_file"].queryset = prompt_files_of(study.group)
+
+    @property
+    def first(self) -> list[forms.BoundField]:
+        """What a judge needs."""
+        return [self[name] for name in self.FIRST]
+
+    @property
+    def further(self) -> list[forms.BoundField]:
+        """What has a default."""
+        return [self[name] for name in self.fields if name not in self.FIRST]
+
+    @property
+    def is_further_wrong(self) -> bool:
+        """Tell whether a field that is folded has errors."""
+        return any(field.errors for field in self.further)
 
     def clean_name(self) -> str:
         """Refuse the name of another group's judge."""

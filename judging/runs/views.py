@@ -25,8 +25,9 @@ from judging.methods import find_method
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs.estimates import estimate as estimate_run
 from judging.runs.figures import figures_of
-from judging.runs.forms import JudgeForm, JudgmentFilterForm, RunForm, runnable_methods
+from judging.runs.forms import JudgeForm, JudgmentFilterForm, RunForm
 from judging.runs.judges import add_judge
+from judging.runs.method_groups import METHOD_GROUPS, OfferedMethod
 from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import count_judgments, count_runs, counts_by_question, pairs_without_source
 from judging.runs.usage import calls_by_kind, failures_by_kind, pace_of, usage_by_run, usage_of
@@ -96,7 +97,7 @@ def _judges_page(
         "study": study,
         "runs": _rows(study, runs),
         "unused": unused[:MOST_UNUSED],
-        "methods": [_method(name) for name in runnable_methods()],
+        "methods": {group: [_method(one) for one in offered] for group, offered in METHOD_GROUPS.items()},
         "judge_form": judge_form or JudgeForm(study=study, judges=seen),
         "run_form": run_form or RunForm(study=study, judges=seen, initial={"judge": request.GET.get("judge")}),
         "estimate": estimate,
@@ -117,11 +118,11 @@ def _rows(study: Study, runs: Sequence[JudgeRun]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _method(name: str) -> dict[str, Any]:
-    """Describe a method: the first line of its docstring, and its options."""
-    method = find_method(name)
+def _method(offered: OfferedMethod) -> dict[str, Any]:
+    """Describe a method: when to choose it, its calls, the first line of its docstring, and its options."""
+    method = find_method(offered.name)
     about = (type(method).__doc__ or "").strip().partition("\n")[0]
-    return {"name": name, "about": about, "options": dict(method.options), "asks": method.needs_endpoint}
+    return {"offered": offered, "about": about, "options": dict(method.options)}
 
 
 EXAMPLES, A_PAGE = 5, 50

@@ -168,7 +168,7 @@ def test_a_script_that_sends_the_first_fields_only_gets_the_templates_rest(clien
     ("changes", "form", "field", "problem"),
     [
         ({"slug": "new"}, "form", "slug", "This name is taken."),
-        ({"slug": "with space"}, "form", "slug", "valid"),
+        ({"slug": "with space"}, "form", "slug", "Letters, digits, dashes"),
         ({"pairs_per_hit": "0"}, "settings", "pairs_per_hit", "greater than or equal to 1"),
         ({"pay_per_hit": "1"}, "settings", "currency", "in which currency"),
         ({"protocol": "two-stage"}, "settings", "arms", "needs one arm or more"),

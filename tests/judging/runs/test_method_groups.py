@@ -1,0 +1,43 @@
+"""The methods as the judges' page offers them: all of them, in groups, with the calls that they make."""
+
+import pytest
+from django.test import Client
+
+from judging.methods import find_method
+from judging.models import Judge
+from judging.runs.forms import JudgeForm, runnable_methods
+from judging.runs.method_groups import METHOD_GROUPS, RECOMMENDED, method_choices
+from tests.annotation.study_pages.test_study_pages import signed_in
+from tests.factories import make_study, make_user
+from tests.llm.test_methods import CALLS
+
+OFFERED = {one.name: one for group in METHOD_GROUPS.values() for one in group}
+
+
+def test_every_method_that_runs_is_in_one_group_and_the_recommended_one_comes_first() -> None:
+    names = [one.name for group in METHOD_GROUPS.values() for one in group]
+    assert sorted(names) == sorted(runnable_methods())
+    assert names[0] == RECOMMENDED
+    assert method_choices()[0][1][0] == ("direct", "direct (recommended) · calls for a pair: 1")
+
+
+@pytest.mark.parametrize("name", sorted(OFFERED))
+def test_the_calls_on_offer_are_those_that_a_method_makes(name: str) -> None:
+    if name == "sc2":  # tables, comparisons in a tournament of them, and a verdict
+        samples = find_method(name).options["samples"]
+        assert OFFERED[name].calls == samples + (samples - 1) + 1
+    else:
+        assert OFFERED[name].calls == sum(CALLS.get(name, {}).values())
+
+
+@pytest.mark.django_db
+def test_the_page_asks_for_little_and_says_when_to_choose_which() -> None:
+    study = make_study(instances=1)
+    client: Client = signed_in(make_user("r", "researcher"))
+    page = client.get(f"/studies/{study.slug}/judges/").text
+    form = JudgeForm(study=study, judges=Judge.objects.all())
+    assert [field.name for field in form.first] == ["name", "method", "endpoint", "order"]
+    assert {field.name for field in [*form.first, *form.further]} == set(form.fields)
+    assert form["method"].value() == "direct"
+    assert '<optgroup label="Baselines: no model, no cost">' in page
+    assert "What preferring length alone comes to." in page
