@@ -1,0 +1,99 @@
+"""The findings page: axe finds nothing in any look, sections open by keyboard and from the answer, filters, no scripts."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from annotation.models import Study
+from tests.browser.test_accessibility import PHONE, Inspection
+from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+
+OpenAs = Callable[..., Page]
+ADDRESS = "/studies/shown/findings/"
+SECTIONS = ("data", "rankings", "judges", "separability", "agreement", "position", "raters", "configurations")
+
+
+@pytest.fixture
+def study(transactional_db: None) -> Study:
+    """Three systems with long names in two configurations of six instances; two people, two judges."""
+    study = build_study("shown")
+    for dataset, systems in (
+        ("news", ("heron-large-instruct-v2", "magpie")),
+        ("mail", ("magpie", "wren-of-the-north")),
+    ):
+        built = build_configuration(study, instances=6, pairs=2, dataset=dataset, systems=systems)
+        for place in range(6):
+            rate(built, place, "ann", [-1, -1 if place % 2 else 1])
+            rate(built, place, "ben", [-1, place % 3 - 1])
+        separate(built, [(0.9, 0.8, 0.1 * place) for place in range(6)], [0.9 - 0.1 * place for place in range(6)])
+        for name, verdict in (("direct", -1), ("other", 1)):
+            judge(built, name, [(place, pair, "ab", verdict) for place in range(6) for pair in range(2)])
+    return study
+
+
+def draw(route: Route) -> None:
+    """Answer for the server, whose pictures have tests of their own."""
+    route.fulfill(
+        content_type="image/svg+xml", body='<svg xmlns="http://www.w3.org/2000/svg" width="380" height="90"/>'
+    )
+
+
+def summary(page: Page, section: str) -> Locator:
+    return page.locator(f"details:has(> #{section}) > summary")
+
+
+def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None:
+    inspection = Inspection()
+    page = open_as("rea", "researcher")
+    page.route("**/charts/**", draw)
+    page.goto(ADDRESS)
+    assert page.locator(".answer li").count() >= 4
+    inspection.look(page, "findings")
+
+    table = page.locator("#table-ranking-0")
+    expect(table).to_be_hidden()
+    page.locator(".answer").get_by_role("link", name="Rankings").first.focus()
+    page.keyboard.press("Enter")
+    expect(table).to_be_visible()
+    for section in SECTIONS:
+        if section != "rankings":
+            summary(page, section).focus()
+            page.keyboard.press("Enter")
+        expect(page.locator(f"#{section}")).to_be_visible()
+    page.locator("main details:not([open]) > summary").evaluate_all("all => all.forEach(one => one.click())")
+    inspection.look(page, "findings, everything open")
+    assert not inspection.found, inspection.found
+
+    page.goto(ADDRESS)
+    page.get_by_text("What to look at").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("select[name=system]").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    page.get_by_role("button", name="Show", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("These findings are about a part of the study:")).to_be_visible()
+    assert page.url.count("system=") == 2
+    page.get_by_role("link", name="Show all").click()
+    expect(page.get_by_text("These findings are about a part of the study:")).to_have_count(0)
+
+
+def test_without_scripts_on_a_phone_all_can_be_read(study: Study, open_as: OpenAs) -> None:
+    page = open_as("rea", "researcher", java_script_enabled=False, viewport={"width": PHONE[0], "height": PHONE[1]})
+    page.route("**/charts/**", draw)
+    page.goto(ADDRESS)
+    for section in SECTIONS:
+        summary(page, section).click()
+        expect(page.locator(f"#{section}")).to_be_visible()
+    for name in ("ranking-0", "judges-overall", "consistency", "agreement-table", "position-table", "raters"):
+        expect(page.locator(f"#table-{name}")).to_be_visible()
+    assert page.locator("main img").count() > 10
+    box = page.locator("main").bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= PHONE[0]
+    page.get_by_text("What to look at").first.click()
+    page.get_by_label("Leave out rating sets that lack a rating").check()
+    page.get_by_role("button", name="Show", exact=True).click()
+    assert page.url.endswith("drop_incomplete=1")
+    assert page.locator(".answer li").count() >= 4
