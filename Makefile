@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-rating bench-serving bench-judging bench-logic bench-export stress ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -99,6 +99,12 @@ bench-export: .venv/dev ## time exports of a million ratings beside the bare row
 
 stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
 	$(PY) -m tests.stress
+
+lint-deploy: .venv/dev ## lint Dockerfile and compose.yaml, and have Caddy and nginx read their files (as root, on Debian)
+	@exec sh tools/lint_deploy.sh
+
+image-check: .venv/dev ## take the Dockerfile's steps without a container engine, weigh and start the result (as root, with mmdebstrap)
+	$(PY) tools/image_check.py
 
 ci: lint types migrations-check test ## everything that must hold before a change is taken
 

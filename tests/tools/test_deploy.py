@@ -1,0 +1,66 @@
+"""The files of a deployment speak of what is there: settings, folders, commands; containers have no more rights than needed."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.tools.helpers import ROOT
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+OURS = ("migrate", "web", "worker")
+TAKEN_BY_OTHERS = {"POSTGRES_USER", "POSTGRES_PASSWORD", "SITE", "WEB", "PATH", "PYTHONUNBUFFERED"}
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_variable_that_a_deployment_sets_is_a_setting() -> None:
+    settings = set(re.findall(r"^\| `([A-Z_]+)` \|", text_of("docs/architecture.md"), re.M))
+    assert len(settings) > 20
+    named = {name for service in COMPOSE["services"].values() for name in service.get("environment", {})}
+    [block] = re.findall(r"^ENV (.*?[^\\])\n", text_of("Dockerfile"), re.S | re.M)
+    named |= set(re.findall(r"([A-Z_]+)=", block))
+    named |= set(re.findall(r"^([A-Z_]+)=", text_of("docs/howto/deploy.md"), re.M))
+    assert named - settings - TAKEN_BY_OTHERS == set()
+    assert {"PRODUCTION", "SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "TANDEM_DATA_DIR"} <= named
+
+
+@pytest.mark.parametrize("service", COMPOSE["services"])
+def test_a_container_has_no_rights_that_it_does_not_need(service: str) -> None:
+    given = COMPOSE["services"][service]
+    assert given["read_only"] is True
+    assert given["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in given["security_opt"]
+    assert ("ports" in given) == (service == "proxy")
+    assert "healthcheck" in given or service == "web"  # the image's own
+
+
+def test_only_ours_and_the_database_share_a_network_and_nothing_starts_before_the_migrations() -> None:
+    inside = {name for name, service in COMPOSE["services"].items() if "inside" in service["networks"]}
+    assert inside == {*OURS, "db"}
+    assert COMPOSE["networks"]["inside"]["internal"] is True
+    for service in ("web", "worker"):
+        assert COMPOSE["services"][service]["depends_on"] == {
+            "migrate": {"condition": "service_completed_successfully"}
+        }
+
+
+def test_the_image_runs_as_an_account_of_its_own_and_gets_only_what_it_needs() -> None:
+    lines = text_of("Dockerfile").splitlines()
+    assert [line for line in lines if line.startswith("USER ")] == ["USER 10001"]
+    first, *let_through = text_of(".dockerignore").splitlines()
+    assert first == "*"
+    assert [name for name in let_through if name.startswith("!") and not (ROOT / name[1:]).exists()] == []
+    for path in ("analysis", "config", "templates", "static", "locale", "examples"):
+        assert f"!{path}" in let_through
+
+
+@pytest.mark.parametrize("name", ["deploy/Caddyfile", "deploy/nginx.conf"])
+def test_proxies_pass_on_ids_and_keep_numbers_to_themselves(name: str) -> None:
+    text = text_of(name)
+    assert "X-Request-ID" in text
+    assert "metrics" in text
+    assert "readyz" in text
