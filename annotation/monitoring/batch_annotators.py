@@ -1,5 +1,6 @@
 """The raters of a batch: one row each with counts, shares and idle time, in a fixed number of queries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -108,6 +109,39 @@ class RaterRow:
             "blocked": rater.blocked_at is not None,
             "excluded": rater.excluded,
         }
+
+
+@dataclass(frozen=True)
+class Glance:
+    """The raters of a batch in numbers; a person decides about those that are idle, warned, blocked or have flagged."""
+
+    raters: int
+    at_work: int
+    idle: int
+    warned: int
+    blocked: int
+    flags: int
+
+    @property
+    def asks_for_decisions(self) -> bool:
+        """Tell whether anything waits for a person."""
+        return bool(self.idle or self.warned or self.blocked or self.flags)
+
+
+def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
+    """Count a batch's raters; excluded ones are decided about."""
+    here = [row.claim for row in rows if row.claim and row.claim.batch_id == batch.pk]
+    idle = sum(claim.lapsed or claim.idle_minutes is not None for claim in here)
+    undecided = [row for row in rows if not row.annotator.excluded]
+    blocked = sum(row.annotator.blocked_at is not None for row in undecided)
+    return Glance(
+        raters=len(rows),
+        at_work=len(here) - idle,
+        idle=idle,
+        warned=sum(row.annotator.warned_at is not None and row.annotator.blocked_at is None for row in undecided),
+        blocked=blocked,
+        flags=sum(row.flags for row in undecided),
+    )
 
 
 def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[RaterRow]:

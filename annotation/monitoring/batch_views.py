@@ -22,11 +22,12 @@ from annotation.core.http import is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Assignment, Batch, Hit, Slot, Study
-from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
+from annotation.monitoring.batch_annotators import MOST_SORTED, glance_at, raters_of
 from annotation.monitoring.batch_figures import figures_of
 from annotation.monitoring.batch_status import Slots, batch_status, slots_of
 from annotation.monitoring.forms import MessageForm, ReleaseIdleForm
 from annotation.monitoring.reports import counts_of
+from annotation.monitoring.timeline import timeline_of
 from annotation.quality.exclusion import release_idle
 
 HITS_A_PAGE = 100
@@ -53,7 +54,6 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "hits": page,
         "rows": _with_slots(page),
         "may_manage": may_manage(request.user, study),
-        "states": Batch.Status.choices,
         "notices": notices_of(batch),
         "flag_count": flag_count,
         "returned_count": returned_count,
@@ -133,11 +133,15 @@ def _figures(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str
     began, now = perf_counter(), timezone.now()
     thorough = slots.filled * batch.pairs_per_hit <= MOST_SORTED
     raters = raters_of(batch, now, thorough=thorough)
+    figures = figures_of(batch, slots, raters, now)
     context = {
         "study": batch.study,
         "batch": batch,
+        "slots": slots,
         "status": batch_status(batch, now) if thorough else None,
-        "figures": figures_of(batch, slots, raters, now),
+        "figures": figures,
+        "timeline": timeline_of(batch, slots.total, figures.finish),
+        "glance": glance_at(batch, raters),
         "raters": raters[:MOST_RATERS],
         "more": max(len(raters) - MOST_RATERS, 0),
         "pays": batch.study.pay_per_hit is not None,
