@@ -12,6 +12,7 @@ from reporting.findings.sections.tables import Row, Table
 from reporting.leaderboard.board import MEASURES as ON_BOARD
 
 Board = Mapping[str, Any]
+MOST_NAMED = 4
 
 
 def board_table(board: Board) -> dict[str, Any]:
@@ -56,6 +57,15 @@ def by_dataset_table(at: int, board: Board, datasets: Sequence[Board]) -> Table 
     return Table(f"datasets-{at}", caption, [_("System"), *(one["dataset"] for one in datasets)], rows)
 
 
+def _names(names: Sequence[str]) -> str:
+    """List the first names."""
+    more = len(names) - MOST_NAMED
+    shown = ", ".join(names[:MOST_NAMED])
+    if more <= 0:
+        return shown
+    return ngettext("{names} and {more} other", "{names} and {more} others", more).format(names=shown, more=more)
+
+
 def next_text(board: Board) -> str:
     """Say how many places are settled, and how many more comparisons would settle the next one."""
     found = board["next_place"]
@@ -67,7 +77,7 @@ def next_text(board: Board) -> str:
             if found["more"] == 0
             else _("No place is settled: %(why)s.") % {"why": said(found["why"])}
         )
-    values = {"place": found["place"], "system": found["system"], "others": ", ".join(found["others"])}
+    values = {"place": found["place"], "system": found["system"], "others": _names(found["others"])}
     open_ = _("Place %(place)s is the next to be settled: %(system)s is not surely better than %(others)s.") % values
     if found["more"] is None:
         why = _("How many more comparisons that takes cannot be told: %(why)s.") % {"why": said(found["why"])}

@@ -9,10 +9,10 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Generation, Pair, Study
 from annotation.studies.configurations import Configuration, configurations
-from annotation.studies.outcomes import Selection, human_ratings, select
+from annotation.studies.outcomes import Selection, human_answers_on_each, select_each
 from annotation.studies.rated_pairs import RatedPairs
 from judging.models import JudgeRun
-from judging.outcomes.judgments import judges_of, judgments
+from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.votes import drop_repeats
 
 PEOPLE = "people"
@@ -85,12 +85,12 @@ def read_preferences(study: Study, chosen: Chosen) -> Preferences:
     Raises: UnknownName for a rater or a data set that the study does not have.
     """
     runs = _runs(study, chosen)
+    selections = select_each(study, _configurations(study, chosen))
+    on_each = zip(*_rated(study, selections, runs, chosen), strict=True)
     columns = [
         _columns(rated, texts)
-        for configuration in _configurations(study, chosen)
-        for selection in [select(configuration)]
-        for texts in [_texts(selection)]
-        for rated in _rated(selection, runs, chosen)
+        for texts, of_raters in zip(_texts(study, selections), on_each, strict=True)
+        for rated in of_raters
     ]
     rows = np.concatenate([np.zeros((0, 3)), *columns])
     known = ~np.isnan(rows[:, 2])
@@ -127,20 +127,28 @@ def _configurations(study: Study, chosen: Chosen) -> list[Configuration]:
     return found
 
 
-def _rated(selection: Selection, runs: Sequence[JudgeRun], chosen: Chosen) -> list[RatedPairs]:
-    found = [judgments(selection, run, question=chosen.question).shown for run in runs]
+def _rated(
+    study: Study, selections: Sequence[Selection], runs: Sequence[JudgeRun], chosen: Chosen
+) -> list[list[RatedPairs]]:
+    """Return each rater's verdicts on each selection."""
+    judged = judgments_on_each(study, selections, [run.judge for run in runs], question=chosen.question)
+    found = [[one.shown for one in on_each] for on_each in judged]
     if PEOPLE in chosen.raters:
-        people = human_ratings(selection, stage=chosen.stage, question=chosen.question)
-        found.append(drop_repeats(people)[0])
+        people = human_answers_on_each(study, selections, stage=chosen.stage, question=chosen.question)
+        found.append([drop_repeats(one.rated)[0] for one in people])
     return found
 
 
-def _texts(selection: Selection) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the two generations of each pair, by the code of its instance in the selection and its index."""
-    codes = {matchup: code for code, matchup in enumerate(selection.matchup_ids)}
-    pairs = Pair.objects.filter(matchup__in=selection.configuration.matchups().order_by()).order_by()
-    rows = pairs.values_list("matchup_id", "index", "generation_a_id", "generation_b_id")
-    return {(codes[matchup], index): (a, b) for matchup, index, a, b in rows if matchup in codes}
+def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int, int], tuple[int, int]]]:
+    """Return the two generations of each selection's pairs, by the code of their instance there and their index."""
+    at = {pk: (of, code) for of, one in enumerate(selections) for code, pk in enumerate(one.matchup_ids)}
+    found: list[dict[tuple[int, int], tuple[int, int]]] = [{} for _ in selections]
+    pairs = Pair.objects.filter(matchup__instance__study=study).order_by()
+    for matchup, index, a, b in pairs.values_list("matchup_id", "index", "generation_a_id", "generation_b_id"):
+        if matchup in at:
+            of, code = at[matchup]
+            found[of][code, index] = (a, b)
+    return found
 
 
 def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]]) -> FloatArray:
