@@ -43,6 +43,7 @@ MIDDLEWARE = [
     # twice: CSRF tokens are masked differently in each response, and this middleware adds random padding.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
+    "annotation.core.middleware.PermissionsPolicyMiddleware",
     "annotation.core.middleware.SessionCookieMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotation.core.middleware.LanguageMiddleware",
@@ -169,6 +170,12 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
+
+_UNUSED = (
+    *("accelerometer", "bluetooth", "browsing-topics", "camera", "display-capture", "geolocation", "gyroscope", "hid"),
+    *("magnetometer", "microphone", "midi", "payment", "screen-wake-lock", "serial", "usb", "xr-spatial-tracking"),
+)
+PERMISSIONS_POLICY = ", ".join(f"{name}=()" for name in _UNUSED)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -37,6 +37,16 @@ def test_every_own_command_is_documented() -> None:
     assert sorted(name for name in OWN if name not in documents) == []
 
 
+def test_every_promise_of_safety_names_a_test_that_exists() -> None:
+    rows = re.findall(r"(?m)^\| (?!promise|-)(.+) \| (.+) \|$", text_of("docs/security.md"))
+    assert len(rows) > 15
+    for promise, tests in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", tests)
+        assert named, promise
+        for file, test in named:
+            assert f"\ndef {test}(" in text_of(file), f"{promise}: {file} has no {test}"
+
+
 def test_every_setting_has_its_row() -> None:
     settings = set(re.findall(r"""env\.\w+\(\s*"([A-Z_]+)\"""", text_of("config/env.py")))
     settings |= set(re.findall(r'secret\("([A-Z_]+)"\)', text_of("config/env.py")))

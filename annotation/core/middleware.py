@@ -86,6 +86,15 @@ class PrivatePagesMiddleware(MiddlewareMixin):
         return response
 
 
+class PermissionsPolicyMiddleware(MiddlewareMixin):
+    """Sets Permissions-Policy: no page, nor a script that got into one, uses the browser's devices and sensors."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Set the header."""
+        response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
+        return response
+
+
 class LanguageMiddleware(LocaleMiddleware):
     """Translates pages only: the API, exports and charts are data, the same in every language."""
 

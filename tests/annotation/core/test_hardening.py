@@ -212,6 +212,16 @@ def test_what_a_signed_in_user_is_shown_is_not_kept_by_caches(client: Client) ->
         assert "no-store" in client.get(reverse(name, args=[study.slug]))["Cache-Control"]
 
 
+@pytest.mark.parametrize("address", ["/login/", "/healthz", "/no/such/page"])
+def test_no_page_may_use_devices_frames_or_other_sites(client: Client, address: str) -> None:
+    headers = client.get(address).headers
+    assert {"camera=()", "geolocation=()", "microphone=()"} <= set(headers["Permissions-Policy"].split(", "))
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert (headers["X-Frame-Options"], headers["X-Content-Type-Options"]) == ("DENY", "nosniff")
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
 def test_the_admin_does_not_list_tokens() -> None:
     assert not admin.site.is_registered(TokenProxy)
 
