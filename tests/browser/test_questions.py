@@ -4,14 +4,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.annotators.consent import answer_consent
-from annotation.models import Assignment, Rating
+from annotation.models import Assignment, Display, Rating, Study
 from annotation.rating.votes import rated_choice, save_vote
 from tests.browser import walk
+from tests.browser.walk import step
 from tests.factories import criterion, make_annotator, make_batch, make_study
 
 OpenAs = Callable[..., Page]
@@ -22,18 +21,20 @@ SEVERAL = [
 ]
 
 
-@pytest.fixture
-def begun(open_as: OpenAs, transactional_db: None) -> Callable[..., Page]:
-    """Return `begun(context options, study settings)`: a HIT of two pairs with three questions and a needed reason."""
+def begin(open_as: OpenAs, options: dict[str, Any] | None = None, *, instances: int = 1, **settings: Any) -> Page:
+    """Begin the first HIT of two pairs with three questions and a needed reason."""
+    publish(instances=instances, **settings)
+    page = open_as("ann", "annotator", **(options or {}))
+    walk.begin(page)
+    return page
 
-    def begin(options: dict[str, Any] | None = None, **settings: Any) -> Page:
-        asked = {"criteria": SEVERAL, "strength": True, "first_reason": "required", "auto_advance": True, **settings}
-        make_batch(make_study(instances=1, k=2, **asked), raters=1)
-        page = open_as("ann", "annotator", **(options or {}))
-        walk.begin(page)
-        return page
 
-    return begin
+def publish(*, instances: int = 1, **settings: Any) -> Study:
+    """Publish HITs of two pairs with three questions and a needed reason."""
+    asked = {"criteria": SEVERAL, "strength": True, "first_reason": "required", "auto_advance": True, **settings}
+    study = make_study("more", instances=instances, k=2, **asked)
+    make_batch(study, raters=1)
+    return study
 
 
 def form(page: Page, place: int, question: int) -> Locator:
@@ -57,19 +58,118 @@ def expect_saved(page: Page, place: int, *questions: int) -> None:
         expect(form(page, place, question).locator(".saved")).to_contain_text("Saved at")
 
 
-def stored() -> dict[tuple[int, int], str]:
-    """Return (place, question) → choice, on the server."""
-    found = Rating.objects.of_every_question().select_related("display")
-    return {(one.display.position, one.question): rated_choice(one) for one in found}
+def first_display() -> Display:
+    """Return what the first pair of the latest HIT is shown as."""
+    displays = Assignment.objects.latest("pk").displays.select_related("pair", "assignment")
+    return displays.get(position=0)
 
 
-def reasons() -> list[str]:
-    """Return the reasons on the server, in the order of the page."""
-    return list(Rating.objects.of_question(0).order_by("display__position").values_list("reason", flat=True))
+def save_elsewhere(choice: str, **more: Any) -> None:
+    """Answer a question on the first pair of the latest HIT on another device."""
+    display = first_display()
+    save_vote(assignment=display.assignment, pair_key=display.pair.key, choice=choice, at=timezone.now(), **more)
 
 
-def test_keys_lead_from_question_to_question_and_on_when_all_is_answered(begun: Callable[..., Page]) -> None:
-    page = begun()
+def answers() -> dict[tuple[int, int], str]:
+    """Return (place, question) → choice of the latest HIT, on the server."""
+    found = Rating.objects.of_every_question().filter(display__assignment=Assignment.objects.latest("pk"))
+    return {(one.display.position, one.question): rated_choice(one) for one in found.select_related("display")}
+
+
+def reasons(hit: Assignment | None = None) -> list[str]:
+    """Return the reasons of a HIT, or of the latest one, on the server, in the order of the page."""
+    found = Rating.objects.of_question(0).filter(display__assignment=hit or Assignment.objects.latest("pk"))
+    return list(found.order_by("display__position").values_list("reason", flat=True))
+
+
+def answer_all(page: Page, place: int) -> None:
+    """Answer all questions on a pair, with a reason."""
+    reason(page, place).fill(REASON)
+    for question, choice in enumerate(("left-much", "left-much", "left")):
+        form(page, place, question).locator(f"input[value={choice}]").click()
+        expect_saved(page, place, question)
+
+
+def test_several_questions_and_a_reason(open_as: OpenAs, transactional_db: None) -> None:
+    make_batch(make_study("plain", instances=1, k=1), pairs=1, raters=1)
+    page = open_as("ann", "annotator")
+    walk.begin(page)
+    make_annotator(publish(instances=4), "ann")
+    with step("the next HIT may be of a study that asks more"):
+        page.evaluate("window.stays = true")
+        walk.rate(page, ["left"])
+        walk.submit_to(page, 1)
+        expect(page.locator("form[data-pair]")).to_have_count(6)
+        assert page.evaluate("window.stays")
+        expect(form(page, 0, 1).locator("fieldset")).to_have_css("display", "grid")
+    with step("keys lead from question to question, and on when all is answered"):
+        expect_keys_to_lead_on(page)
+    with step("an early submission names what is open"):
+        page.locator("[data-action=submit]").click()
+        expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("Still open: pair 2.")
+        hit = Assignment.objects.latest("pk")
+        reason(page, 1).fill(REASON)
+        for question, choice in enumerate(("none", "left-much", "none")):
+            form(page, 1, question).locator(f"input[value={choice}]").click()
+        expect(page.locator("[data-action=submit]")).to_be_focused()
+        walk.submit_to(page, 2)
+        assert reasons(hit)[1] == REASON
+
+    page.locator("#tool-advance").uncheck()
+    with step("a reason is lost neither before its choice nor while it is written"):
+        expect_reason_to_stay(page)
+    with step("a draft is older than what another device wrote since"):
+        reason(page, 0).press_sequentially("!")
+        save_elsewhere("left-much", reason="Newer than what is here.")
+        page.reload()
+        expect(reason(page, 0)).to_have_value("Newer than what is here.")
+        assert reasons() == ["Newer than what is here."]
+    for question, choice in enumerate(("left-much", "left")):
+        form(page, 0, 1 + question).locator(f"input[value={choice}]").click()
+        expect_saved(page, 0, 1 + question)
+    answer_all(page, 1)
+    walk.submit_to(page, 3)
+
+    with step("answers wait offline each by itself, and survive a reload"):
+        page.route("**/vote/", lambda route: route.abort())
+        reason(page, 0).fill(REASON)
+        for question, choice in enumerate(("left-slightly", "both-bad", "none")):
+            form(page, 0, question).locator(f"input[value={choice}]").click()
+            expect(form(page, 0, question).locator(".saved")).to_contain_text("Waiting")
+        expect(page.locator("#outbox")).to_have_text("Choices waiting to be sent: 3.")
+        reason(page, 0).fill(REASON + " And more.")
+        reason(page, 0).blur()
+        page.reload()
+        expect(form(page, 0, 1).locator("input[value=both-bad]")).to_be_checked()
+        expect(reason(page, 0)).to_have_value(REASON + " And more.")
+        assert answers() == {}
+        page.unroute("**/vote/")
+        expect_saved(page, 0, 0, 1, 2)
+        assert answers() == {(0, 0): "left-slightly", (0, 1): "both-bad", (0, 2): "none"}
+        assert reasons() == [REASON + " And more."]
+        answer_all(page, 1)
+        walk.submit_to(page, 4)
+
+    answer_all(page, 0)
+    answer_all(page, 1)
+    with step("two windows differ question by question"):
+        expect_conflicts_by_question(page)
+    with step("the reason in view is the one that is submitted"):
+        reason(page, 0).fill("Typed here, while another window is used.")
+        save_elsewhere("right-slightly", reason="Typed there, meanwhile.")
+        reason(page, 0).blur()
+        expect(form(page, 0, 0).locator(".saved")).to_contain_text("on another page")
+        expect(form(page, 0, 0).locator("input[value=right-slightly]")).to_be_checked()
+        expect(reason(page, 0)).to_have_value("Typed here, while another window is used.")
+        assert reasons()[0] == "Typed there, meanwhile."
+        walk.submit(page)
+        assert answers()[0, 0] == "right-slightly"
+        assert reasons()[0] == "Typed here, while another window is used."
+    assert Assignment.objects.filter(state="submitted").count() == 5
+
+
+def expect_keys_to_lead_on(page: Page) -> None:
+    """Answer all on the first pair by keys, then change an answer by keys and back."""
     page.keyboard.press("5")
     expect(reason(page, 0)).to_be_focused()
     page.keyboard.type("Short")
@@ -81,9 +181,9 @@ def test_keys_lead_from_question_to_question_and_on_when_all_is_answered(begun: 
     page.keyboard.press("End")
     page.keyboard.type("er, and all of it is true: 1 2 3.")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("[data-card] h2").nth(1)).to_be_focused()
+    expect(walk.card(page, 1).locator("h2")).to_be_focused()
     expect_saved(page, 0, 0, 1, 2)
-    assert stored() == {(0, 0): "right-much", (0, 1): "right-much", (0, 2): "right"}
+    assert answers() == {(0, 0): "right-much", (0, 1): "right-much", (0, 2): "right"}
     assert reasons() == ["Shorter, and all of it is true: 1 2 3."]
     expect(page.locator("#hit-status")).to_contain_text("1 of 2 rated.")
 
@@ -98,25 +198,15 @@ def test_keys_lead_from_question_to_question_and_on_when_all_is_answered(begun: 
     page.keyboard.press("ArrowLeft")  # a radio group's own key, where there are more than three choices
     expect(form(page, 0, 1).locator("input[value=right-slightly]")).to_be_checked()
     expect_saved(page, 0, 1)
-    assert stored()[0, 1] == "right-slightly"
-
-    page.locator("[data-action=submit]").click()
-    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("Still open: pair 2.")
-    reason(page, 1).fill(REASON)
-    for question, choice in enumerate(("none", "left-much", "none")):
-        form(page, 1, question).locator(f"input[value={choice}]").click()
-    expect(page.locator("[data-action=submit]")).to_be_focused()
-    walk.submit(page)
-    assert Assignment.objects.get().state == "submitted"
-    assert reasons()[1] == REASON
+    assert answers()[0, 1] == "right-slightly"
 
 
-def test_a_reason_is_lost_neither_before_its_choice_nor_while_it_is_written(begun: Callable[..., Page]) -> None:
-    page = begun()
+def expect_reason_to_stay(page: Page) -> None:
+    """Write a reason on the first pair before the choice, while it is saved, and after it."""
     reason(page, 0).fill("Not chosen yet.")
     page.reload()
     expect(reason(page, 0)).to_have_value("Not chosen yet.")
-    assert stored() == {}
+    assert answers() == {}
     form(page, 0, 0).locator("input[value=none]").click()
     expect_saved(page, 0, 0)
     assert reasons() == ["Not chosen yet."]
@@ -134,49 +224,13 @@ def test_a_reason_is_lost_neither_before_its_choice_nor_while_it_is_written(begu
     expect(reason(page, 0)).to_have_value("Not chosen yet. And more")
     expect_saved(page, 0, 0)
     page.wait_for_function("() => !Object.keys(localStorage).some(name => /^tandem[:.]reason|^tandem:/.test(name))")
-    assert (stored(), reasons()) == ({(0, 0): "left-much"}, ["Not chosen yet. And more"])
-
-    # A draft that was left here is older than what another device wrote since.
-    reason(page, 0).press_sequentially("!")
-    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
-    newer = {"choice": "left-much", "reason": "Newer.", "at": timezone.now()}
-    save_vote(assignment=display.assignment, pair_key=display.pair.key, **newer)
-    page.reload()
-    expect(reason(page, 0)).to_have_value("Newer.")
-    assert reasons() == ["Newer."]
+    assert (answers(), reasons()) == ({(0, 0): "left-much"}, ["Not chosen yet. And more"])
 
 
-def test_answers_wait_offline_each_by_itself_and_survive_a_reload(begun: Callable[..., Page]) -> None:
-    page = begun(auto_advance=False)
-    page.route("**/vote/", lambda route: route.abort())
-    reason(page, 0).fill(REASON)
-    for question, choice in enumerate(("left-slightly", "both-bad", "none")):
-        form(page, 0, question).locator(f"input[value={choice}]").click()
-        expect(form(page, 0, question).locator(".saved")).to_contain_text("Waiting")
-    expect(page.locator("#outbox")).to_have_text("Choices waiting to be sent: 3.")
-    reason(page, 0).fill(REASON + " And more.")
-    reason(page, 0).blur()
-    page.reload()
-    expect(form(page, 0, 1).locator("input[value=both-bad]")).to_be_checked()
-    expect(reason(page, 0)).to_have_value(REASON + " And more.")
-    assert stored() == {}
-    page.unroute("**/vote/")
-    expect_saved(page, 0, 0, 1, 2)
-    assert stored() == {(0, 0): "left-slightly", (0, 1): "both-bad", (0, 2): "none"}
-    assert reasons() == [REASON + " And more."]
-
-
-def test_two_windows_differ_question_by_question(begun: Callable[..., Page]) -> None:
-    page = begun(auto_advance=False)
-    reason(page, 0).fill(REASON)
-    for question, choice in enumerate(("left-much", "left-much", "left")):
-        form(page, 0, question).locator(f"input[value={choice}]").click()
-        expect_saved(page, 0, question)
-    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
-    key, assignment, now = display.pair.key, display.assignment, timezone.now()
-    save_vote(assignment=assignment, pair_key=key, question=1, choice="right-much", at=now)
-    save_vote(assignment=assignment, pair_key=key, choice="none", reason="Neither.", at=now)
-
+def expect_conflicts_by_question(page: Page) -> None:
+    """Answer two questions on the first pair elsewhere, then here; only those differ."""
+    save_elsewhere("right-much", question=1)
+    save_elsewhere("none", reason="Neither.")
     form(page, 0, 2).locator("input[value=none]").click()  # is not touched by the others
     expect_saved(page, 0, 2)
     form(page, 0, 1).locator("input[value=both-good]").click()
@@ -185,54 +239,49 @@ def test_two_windows_differ_question_by_question(begun: Callable[..., Page]) -> 
     expect(form(page, 0, 0).locator("input[value=none]")).to_be_checked()
     expect(form(page, 0, 0).locator(".saved")).to_contain_text("chosen in another window")
     expect(reason(page, 0)).to_have_value("Neither.")
-    assert stored() == {(0, 0): "none", (0, 1): "right-much", (0, 2): "none"}
+    assert {key: choice for key, choice in answers().items() if key[0] == 0} == {
+        (0, 0): "none",
+        (0, 1): "right-much",
+        (0, 2): "none",
+    }
     form(page, 0, 1).locator("input[value=both-good]").click()
     expect_saved(page, 0, 1)
-    assert stored()[0, 1] == "both-good"
+    assert answers()[0, 1] == "both-good"
 
 
-def test_the_reason_in_view_is_the_one_that_is_submitted(begun: Callable[..., Page]) -> None:
-    page = begun(auto_advance=False, criteria=[])
-    for place in (0, 1):
-        reason(page, place).fill(REASON)
-        form(page, place, 0).locator("input[value=left-much]").click()
-        expect_saved(page, place, 0)
-    display = Assignment.objects.get().displays.select_related("pair").get(position=0)
-    reason(page, 0).fill("Typed here, while another window is used.")
-    key, now = display.pair.key, timezone.now()
-    save_vote(assignment=display.assignment, pair_key=key, choice="none", reason="Typed there, meanwhile.", at=now)
-    reason(page, 0).blur()
-    expect(form(page, 0, 0).locator(".saved")).to_contain_text("on another page")
-    expect(form(page, 0, 0).locator("input[value=none]")).to_be_checked()
-    expect(reason(page, 0)).to_have_value("Typed here, while another window is used.")
-    assert reasons()[0] == "Typed there, meanwhile."
-    walk.submit(page)
-    assert (stored()[0, 0], reasons()[0]) == ("none", "Typed here, while another window is used.")
-
-
-def test_a_phone_shows_all_choices_and_a_tap_leads_on(begun: Callable[..., Page]) -> None:
+def test_a_phone_shows_all_choices_and_a_tap_leads_on(open_as: OpenAs, transactional_db: None) -> None:
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "one_pair": True}
-    page = begun(phone, first_reason="optional")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    cut = page.locator("label.choice:visible").evaluate_all(
-        "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
-    )
-    assert cut == []
-    expect(form(page, 0, 0).get_by_label("Top, slightly")).to_be_visible()
-    for question, choice in enumerate(("left-slightly", "both-good", "none")):
-        form(page, 0, question).locator(f"label:has([value={choice}])").tap()
-        if question < 2:
-            expect_in(form(page, 0, question + 1))
-            expect(form(page, 0, question + 1).locator("fieldset")).to_be_in_viewport()
-    expect(page.locator("[data-card]").nth(1)).to_have_class(re.compile("current"))
-    expect(page.locator("[data-card]").nth(0)).to_be_hidden()
-    page.get_by_role("link", name="pair 2").click()
-    expect(page.locator("[data-card] h2").nth(1)).to_be_focused()
-    assert stored() == {(0, 0): "left-slightly", (0, 1): "both-good", (0, 2): "none"}
+    page = begin(open_as, phone, first_reason="optional")
+    with step("nothing is off the side"):
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        cut = page.locator("label.choice:visible").evaluate_all(
+            "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+        )
+        assert cut == []
+        expect(form(page, 0, 0).get_by_label("Top, slightly")).to_be_visible()
+    with step("a tap leads to the next question"):
+        form(page, 0, 0).locator("label:has([value=left-slightly])").tap()
+        expect_in(form(page, 0, 1))
+        expect(form(page, 0, 1).locator("fieldset")).to_be_in_viewport()
+        expect_saved(page, 0, 0)
+    with step("a link to what is open leads to its question"):
+        page.locator("[data-step='1']:visible").click()
+        expect(walk.card(page, 0)).to_be_hidden()
+        page.locator("#hit-status").get_by_role("link", name="pair 1").click()
+        expect_in(form(page, 0, 1))
+    with step("and the last one to the next pair"):
+        form(page, 0, 1).locator("label:has([value=both-good])").tap()
+        expect_in(form(page, 0, 2))
+        form(page, 0, 2).locator("label:has([value=none])").tap()
+        expect(walk.card(page, 1)).to_have_class(re.compile("current"))
+        expect(walk.card(page, 0)).to_be_hidden()
+        page.get_by_role("link", name="pair 2").click()
+        expect(walk.card(page, 1).locator("h2")).to_be_focused()
+        assert answers() == {(0, 0): "left-slightly", (0, 1): "both-good", (0, 2): "none"}
 
 
-def test_a_strength_is_kept_or_changed_in_the_second_stage(begun: Callable[..., Page]) -> None:
-    page = begun(criteria=[], first_reason="optional", protocol="two-stage", arms=["none"])
+def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, transactional_db: None) -> None:
+    page = begin(open_as, criteria=[], first_reason="optional", protocol="two-stage", arms=["none"])
     for place, key in enumerate(("2", "5")):
         page.keyboard.press(key)
         expect_saved(page, place, 0)
@@ -255,40 +304,8 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(begun: Callable[..., 
     assert [rated_choice(one) for one in revised] == ["left-much", "right-much"]
 
 
-def test_the_next_hit_may_be_of_a_study_that_asks_more(open_as: OpenAs, transactional_db: None) -> None:
-    make_batch(make_study("plain", instances=1, k=1), pairs=1, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    more = make_study("more", instances=1, k=1, criteria=SEVERAL, first_reason="required")
-    make_batch(more, pairs=1, raters=1)
-    answer_consent(annotator=make_annotator(more, "ann"), accepted=True, at=timezone.now())
-    page.evaluate("window.stays = true")
-    walk.rate(page, ["left"])
-    walk.submit(page)
-    expect(page.locator("form[data-pair]")).to_have_count(3)
-    assert page.evaluate("window.stays")
-    expect(form(page, 0, 1).locator("fieldset")).to_have_css("display", "grid")
-    reason(page, 0).fill(REASON)
-    expect(page.locator(".first-reason .count")).to_have_text(f"So far: {len(REASON)}.")
-    for question, choice in enumerate(("left", "both-good", "none")):
-        form(page, 0, question).locator(f"input[value={choice}]").click()
-        expect_saved(page, 0, question)
-    walk.submit(page)
-    assert Assignment.objects.filter(state="submitted").count() == 2
-
-
-def test_a_link_to_what_is_open_leads_to_its_question(begun: Callable[..., Page]) -> None:
-    page = begun({"one_pair": True, "viewport": {"width": 360, "height": 740}}, first_reason="optional")
-    with page.expect_response("**/vote/"):
-        form(page, 0, 0).locator("input[value=none]").click()
-    page.locator("[data-step='1']:visible").click()
-    expect(page.locator("[data-card]").nth(0)).to_be_hidden()
-    page.locator("#hit-status").get_by_role("link", name="pair 1").click()
-    expect_in(form(page, 0, 1))
-
-
-def test_without_scripts_all_of_it_is_sent_and_kept(begun: Callable[..., Page]) -> None:
-    page = begun({"java_script_enabled": False})
+def test_without_scripts_all_of_it_is_sent_and_kept(open_as: OpenAs, transactional_db: None) -> None:
+    page = begin(open_as, {"java_script_enabled": False})
     for place in (0, 1):
         reason(page, place).fill(REASON)
         for question, choice in enumerate(("none", "left-much", "right")[: 3 - place]):
@@ -299,5 +316,5 @@ def test_without_scripts_all_of_it_is_sent_and_kept(begun: Callable[..., Page]) 
     expect(form(page, 1, 2).get_by_role("alert")).to_have_text("Please choose one of the answers.")
     form(page, 1, 2).locator("input[value=left]").check()
     walk.submit(page)
-    assert len(stored()) == 6
+    assert len(answers()) == 6
     assert reasons() == [REASON, REASON]
