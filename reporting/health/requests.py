@@ -51,5 +51,6 @@ class RequestMiddleware:
             "%s %s %s in %.0f ms", method, view, response.status_code, seconds * 1000,
             extra={"method": method, "view": view, "status": response.status_code, "seconds": round(seconds, 4)},
         )  # fmt: skip
-        response[HEADER] = request_id
+        if "immutable" not in response.headers.get("Cache-Control", ""):  # else the browser's copy serves many requests
+            response[HEADER] = request_id
         return response

@@ -51,38 +51,27 @@ class Wire:
         self.received += event["encodedDataLength"]
 
 
-def begun_hit(open_at: OpenAt, server: RealServer) -> Page:
-    """Sign in, consent, and land on the HIT."""
-    page = open_at(server.url, "ann", "annotator")
-    walk.begin(page)
-    return page
-
-
-def test_first_visit_of_a_rating_page_keeps_to_its_budget(
+def test_a_rating_page_keeps_to_its_budget(
     open_at: OpenAt, chromium: Browser, real_server: RealServer, batch: Batch
 ) -> None:
-    hit = begun_hit(open_at, real_server)
-    fresh = walk.open_context(
-        chromium, storage_state=hit.context.storage_state()
-    )  # signed in, and nothing in its cache
-    page, wire = fresh.new_page(), Wire()
-    wire.listen(page)
-    page.goto(hit.url, wait_until="networkidle")
-    assert page.locator("form[data-pair]").count() == 5
-    icons = page.locator("link[rel~=icon]").evaluate_all("links => links.map(link => link.href)")
+    hit = open_at(real_server.url, "ann", "annotator")
+    walk.begin(hit)
+    # Signed in, and nothing in its cache.
+    fresh = walk.open_context(chromium, storage_state=hit.context.storage_state())
+    page, first, later = fresh.new_page(), Wire(), Wire()
+    with walk.step("the first visit"):
+        first.listen(page)
+        page.goto(hit.url, wait_until="networkidle")
+        assert page.locator("form[data-pair]").count() == 5
+        icons = page.locator("link[rel~=icon]").evaluate_all("links => links.map(link => link.href)")
+        assert 10_000 < first.received <= MOST_BYTES  # the least says that it was counted at all
+        assert len({*first.urls, *icons}) <= MOST_REQUESTS, first.urls  # a headless browser may leave the icon out
+        assert [url for url in first.urls if not url.startswith(real_server.url)] == []
+    with walk.step("the next one loads only the page itself"):
+        later.listen(page)
+        page.goto(page.url, wait_until="networkidle")
+        assert 1_000 < later.received < MOST_BYTES / 3
     fresh.close()
-
-    assert 10_000 < wire.received <= MOST_BYTES  # the least says that it was counted at all
-    assert len({*wire.urls, *icons}) <= MOST_REQUESTS, wire.urls  # a headless browser may leave the icon out
-    assert [url for url in wire.urls if not url.startswith(real_server.url)] == []
-
-
-def test_next_visits_load_only_the_page_itself(open_at: OpenAt, real_server: RealServer, batch: Batch) -> None:
-    page = begun_hit(open_at, real_server)
-    wire = Wire()
-    wire.listen(page)
-    page.goto(page.url, wait_until="networkidle")
-    assert 1_000 < wire.received < MOST_BYTES / 3
 
 
 def get(server: RealServer, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
@@ -101,7 +90,7 @@ def static_paths(server: RealServer) -> list[str]:
     return re.findall(r'(?:href|src)="(/static/[^"]+\.(?:css|js))"', page.decode())
 
 
-def test_pages_and_static_files_are_compressed_for_those_who_take_it(real_server: RealServer) -> None:
+def test_pages_and_static_files_are_compressed_and_kept(real_server: RealServer) -> None:
     paths = static_paths(real_server)
     assert len(paths) >= 3
     for path in ("/login/", *paths):
@@ -113,29 +102,16 @@ def test_pages_and_static_files_are_compressed_for_those_who_take_it(real_server
         assert "Accept-Encoding" in packed.headers["Vary"]
         assert len(smaller) < len(body)
         assert packed.headers["Content-Length"] == str(len(smaller))
-        if path in paths:
-            assert gzip.decompress(smaller) == body
-
-
-def test_a_compressed_copy_that_is_still_good_is_not_sent_again(real_server: RealServer) -> None:
-    for path in static_paths(real_server):
-        first, _ = get(real_server, path, Accept_Encoding="gzip")
-        again, body = get(real_server, path, Accept_Encoding="gzip", If_None_Match=first.headers["ETag"])
-        assert (again.status, body) == (304, b"")
-
-
-def test_part_of_a_file_is_a_part_of_the_copy_that_was_asked_for(real_server: RealServer) -> None:
-    path = static_paths(real_server)[0]
-    for accepted, coding in (("identity", None), ("gzip", "gzip")):
-        _, whole = get(real_server, path, Accept_Encoding=accepted)
-        part, body = get(real_server, path, Accept_Encoding=accepted, Range="bytes=10-29")
-        assert (part.status, part.headers["Content-Encoding"], body) == (206, coding, whole[10:30])
-
-
-def test_browsers_keep_every_file_for_ever(real_server: RealServer) -> None:
-    for path in static_paths(real_server):
-        response, _ = get(real_server, path)
-        assert "immutable" in response.headers["Cache-Control"], path
+        if path == "/login/":
+            continue
+        assert gzip.decompress(smaller) == body
+        assert "immutable" in plain.headers["Cache-Control"], path
+        # A compressed copy that is still good is not sent again, and a part is one of the copy that was asked for.
+        again = get(real_server, path, Accept_Encoding="gzip", If_None_Match=packed.headers["ETag"])
+        assert (again[0].status, again[1]) == (304, b"")
+        for accepted, coding, whole in (("identity", None, body), ("gzip", "gzip", smaller)):
+            part, piece = get(real_server, path, Accept_Encoding=accepted, Range="bytes=10-29")
+            assert (part.status, part.headers["Content-Encoding"], piece) == (206, coding, whole[10:30])
 
 
 def test_an_export_is_compressed_while_it_is_made(open_at: OpenAt, real_server: RealServer, batch: Batch) -> None:

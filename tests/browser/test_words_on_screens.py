@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.models import Annotator, Assignment
+from annotation.models import Annotator, Assignment, Study
 from tests.browser import walk
 from tests.browser.test_two_stages import second, two_stage_study
+from tests.browser.walk import step
 from tests.factories import add_instances, instance_rows, make_batch, make_study
 
 OpenAs = Callable[..., Page]
@@ -33,14 +33,11 @@ def seen(page: Page, selector: str) -> str:
     return page.locator(selector).first.aria_snapshot()
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_the_sides_are_named_as_they_lie(open_as: OpenAs, transactional_db: None, language: str) -> None:
-    two_stage_study("table:c8", reason_min_length=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    speak(page, language)
-
-    def expect_named(selector: str) -> None:
+def expect_named(page: Page, selector: str) -> None:
+    """Expect the sides of a part of the page to be named as they lie, on wide and narrow screens, in each language."""
+    for language in ("en", "de"):
+        speak(page, language)
+        expect(page.locator("html")).to_have_attribute("lang", language)
         for width in (1280, 360):
             page.set_viewport_size({"width": width, "height": 900})
             names = SIDES[language, width]
@@ -49,62 +46,60 @@ def test_the_sides_are_named_as_they_lie(open_as: OpenAs, transactional_db: None
             wrong = {name for others in SIDES.values() for name in others} - {*names}
             assert [name for name in wrong if re.search(rf"\b{name}\b", told)] == [], told
 
-    expect_named("#main")
-    first, _ = SIDES[language, 360]
-    expect(page.get_by_role("radio", name=first)).to_have_count(2)
-    for width in (360, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        tops = [page.locator(".side").nth(place).bounding_box() for place in (0, 1)]
-        assert tops[0]
-        assert tops[1]
-        assert (tops[0]["y"] < tops[1]["y"]) == (width == 360)
-    for place, choice in enumerate(("left", "right")):
-        with page.expect_response("**/vote/"):
-            walk.choose(page, place, choice)
-    walk.lock(page)
-    expect_named("#main")
-    expect(page.get_by_role("columnheader", name=re.compile(rf"\b{first}\b"))).to_have_count(1)
-    second(page).locator("input[value=right]").check()
-    second(page).locator("textarea").fill("Better words.")
-    second(page).locator("[data-save]").click()
-    expect(page.locator(".card.decided")).to_have_count(1)
-    expect_named(".card.decided")
 
-    page.goto("/rate/progress/")
-    expect_named("table")
-
-
-def test_names_of_the_researchers_own_stay(open_as: OpenAs, transactional_db: None) -> None:
-    make_batch(make_study(instances=1, label_left="Text one", label_right="Text two"))
-    page = open_as("ann", "annotator", viewport=PHONE)
+def test_sides_and_times_are_told_as_the_rater_sees_them(open_as: OpenAs, transactional_db: None) -> None:
+    two_stage_study("table:c8", reason_min_length=1)
+    page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # five and a half hours ahead
     walk.begin(page)
-    expect(page.get_by_role("radio", name="Text one")).to_have_count(2)
-    expect(page.get_by_role("heading", name="Text two")).to_have_count(2)
+    with step("the sides in the first stage"):
+        expect_named(page, "#main")
+        expect(page.get_by_role("radio", name="Oben")).to_have_count(2)
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            tops = [page.locator(".side").nth(place).bounding_box() for place in (0, 1)]
+            assert tops[0]
+            assert tops[1]
+            assert (tops[0]["y"] < tops[1]["y"]) == (width == 360)
+        for place, choice in enumerate(("left", "right")):
+            with page.expect_response("**/vote/"):
+                walk.choose(page, place, choice)
+    with step("and in the second one, with its table"):
+        walk.lock(page)
+        expect_named(page, "#main")
+        expect(page.get_by_role("columnheader", name=re.compile(r"\bOben\b"))).to_have_count(1)
+    with step("of a decision, and in the list of HITs"):
+        for number in (1, 2):
+            second(page).locator("input[value=right]").check()
+            second(page).locator("textarea").fill("Better words.")
+            second(page).locator("[data-save]").click()
+            expect(page.locator(".card.decided")).to_have_count(number)
+        expect_named(page, ".card.decided")
+        walk.submit(page)
+        page.goto("/rate/progress/")
+        expect_named(page, "table")
+    with step("names of the researchers' own stay"):
+        Study.objects.update(label_left="Text one", label_right="Text two")
+        page.goto("/rate/")
+        expect(page.get_by_role("radio", name="Text one")).to_have_count(2)
+        expect(page.get_by_role("heading", name="Text two")).to_have_count(2)
 
-
-def test_times_are_told_in_the_zone_and_language_of_the_rater(open_as: OpenAs, transactional_db: None) -> None:
-    make_batch(make_study(instances=1), raters=1)
-    options = {"timezone_id": "Asia/Kolkata", "viewport": WIDE}  # five and a half hours ahead
-    page = open_as("ann", "annotator", **options)
-    walk.begin(page)
-    walk.rate(page, ["left", "right"])
-    walk.submit(page)
     late = datetime(2026, 3, 31, 20, 0, tzinfo=UTC)  # the next day there
-    Assignment.objects.update(submitted_at=late)
+    Assignment.objects.filter(state="submitted").update(submitted_at=late)
     Annotator.objects.get().consents.update(answered_at=late)
-
-    page.goto("/rate/progress/")
-    expect(page.locator("td time")).to_have_text(re.compile(r"^4/1/26, 1:30\sAM$"))
-    page.get_by_role("link", name="What you agreed to").click()
-    expect(page.locator(".notice time")).to_have_text(re.compile(r"^April 1, 2026 at 1:30\sAM$"))
-    speak(page, "de")
-    expect(page.locator(".notice time")).to_have_text(re.compile(r"^1. April 2026 um 01:30$"))
-    expect(page.locator("#main")).not_to_contain_text("UTC")
-    Annotator.objects.update(withdrawn_at=late + timedelta(hours=1))
-    page.goto("/rate/progress/")
-    expect(page.locator("article time")).to_have_text("1. April 2026")
-    page.goto(f"/rate/consent/{Annotator.objects.get().study.key}/")
-    expect(page.locator("article time")).to_have_text(re.compile("02:30"))
+    speak(page, "en")
+    with step("times are told in the zone and language of the rater"):
+        page.goto("/rate/progress/")
+        expect(page.locator("td time").last).to_have_text(re.compile(r"^4/1/26, 1:30\sAM$"))
+        page.get_by_role("link", name="What you agreed to").click()
+        expect(page.locator(".notice time")).to_have_text(re.compile(r"^April 1, 2026 at 1:30\sAM$"))
+        speak(page, "de")
+        expect(page.locator(".notice time")).to_have_text(re.compile(r"^1. April 2026 um 01:30$"))
+        expect(page.locator("#main")).not_to_contain_text("UTC")
+        Annotator.objects.update(withdrawn_at=late + timedelta(hours=1))
+        page.goto("/rate/progress/")
+        expect(page.locator("article time")).to_have_text("1. April 2026")
+        page.goto(f"/rate/consent/{Annotator.objects.get().study.key}/")
+        expect(page.locator("article time")).to_have_text(re.compile("02:30"))
 
 
 CODE = "def cancelled_ferries_between(harbour, other_harbour, *, from_day=None):  # " + "wide " * 30
