@@ -31,6 +31,7 @@ PAUSE = 0.002  # seconds, at least, between two steps: each has a fixed cost
 # Calls that are sent together return together, queue for the session, and are sent together again. So calls are spaced
 # by this share of the time between two answers, and by no more than so many seconds.
 SPACING, MAX_SPACING = 0.4, 0.003
+DRAIN_SECONDS = 120.0  # for the answers of the calls in flight, once the run was stopped
 LATENCY_WEIGHT = 0.1  # of the last answer in the moving average
 
 
@@ -66,6 +67,7 @@ class Engine:
         self._heartbeat_due = True
         self._budget_is_fresh = False  # no money was spent since the last heartbeat
         self._error: Exception | None = None
+        self._stopped_as = ""  # the status of a run that was stopped elsewhere
         self._before = (session.progress.calls, Counter(session.progress.errors))
         self.progress.currency = endpoint.currency
 
@@ -98,6 +100,9 @@ class Engine:
             began = time.monotonic()
             wanted = self._calls_to_prepare()
             result = await self._step(wanted)
+            if self._stopped_as:
+                await self._drain()
+                continue
             self._send()
             if result.exhausted and not (self._ready or self._tasks or self._answers):
                 return
@@ -107,6 +112,22 @@ class Engine:
             nothing_to_take = wanted and not result.taken
             if nothing_to_take or not self._calls_to_prepare():
                 await self._wait(began)
+
+    async def _drain(self) -> None:
+        """Take the answers of the calls in flight, which cost already, and send no others.
+
+        Raises: StatusChanged unless the run is continued meanwhile
+        """
+        self.limiter.hold(True)
+        until = time.monotonic() + DRAIN_SECONDS
+        while self._stopped_as and self.limiter.in_flight and not self.session.stop.is_set():
+            if time.monotonic() >= until:
+                break
+            await self._wait(time.monotonic())
+            await self._step(0)
+        if self._stopped_as:
+            raise StatusChanged(self._stopped_as)
+        self.limiter.hold(False)
 
     def _calls_to_prepare(self) -> int:
         """Return how many calls to prepare: as many as may be in flight, fewer while answers wait to be processed."""
@@ -143,8 +164,9 @@ class Engine:
 
     def _apply_heartbeat(self, heartbeat: HeartbeatReply) -> None:
         """Apply the limits of a heartbeat's reply."""
-        if not heartbeat.should_continue:
-            raise StatusChanged(heartbeat.status)
+        self._stopped_as = "" if heartbeat.should_continue else heartbeat.status
+        if self._stopped_as:
+            return
         self.limiter.set_maximum(heartbeat.in_flight)
         self.budget.set(heartbeat)
         self._budget_is_fresh = True

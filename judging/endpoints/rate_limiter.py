@@ -49,6 +49,7 @@ class RateLimiter:
         self.breaker = CircuitBreaker(max(MIN_THRESHOLD, min(maximum, MAX_THRESHOLD)), probe_policy)
         self.in_flight = 0
         self.waiting = 0
+        self._held = False
         self._hold_until = 0.0
         self._turnstile = asyncio.Lock()
         self._changed = asyncio.Event()
@@ -62,6 +63,11 @@ class RateLimiter:
     def set_maximum(self, maximum: int) -> None:
         """Change how many calls may be in flight."""
         self.concurrency.set_maximum(maximum)
+        self._changed.set()
+
+    def hold(self, held: bool) -> None:
+        """Admit no calls, or admit them again."""
+        self._held = held
         self._changed.set()
 
     def set_limits(
@@ -129,7 +135,7 @@ class RateLimiter:
         self.release()
 
     def _wait(self, tokens: float) -> float | None:
-        if self.in_flight >= self.concurrency.allowed:
+        if self._held or self.in_flight >= self.concurrency.allowed:
             return None
         now = self.clock.now()
         wait = self.breaker.wait(now)

@@ -124,7 +124,7 @@ def run_again(*, run: JudgeRun) -> JudgeRun:
 
 @transaction.atomic
 def pause_run(*, run: JudgeRun) -> JudgeRun:
-    """Pause a run: its workers notice within seconds and drop their calls in flight.
+    """Pause a run: its workers notice within seconds, and store the answers of their calls in flight.
 
     Raises: RunBusy if it is not active.
     """

@@ -127,15 +127,18 @@ def end(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
 
 
 def test_run_survives_every_end_of_its_process(installation: Installation, stand_in: StandIn) -> None:
-    """Nothing is lost or asked twice but the calls in flight, and the same command or a worker continues the run."""
-    ends = 0
+    """Nothing is lost or asked twice but the calls in flight, and the same command or a worker continues the run.
+
+    A run that is paused takes the answers of its calls in flight, too.
+    """
+    ends, answered = 0, 10
 
     def started(*arguments: str) -> subprocess.Popen[str]:
         """Start a process, and wait until all it asks is kept waiting."""
         nonlocal ends
         ends += 1
         process = installation.start(*arguments)
-        stand_in.wait_for_calls(10 + ends * IN_FLIGHT)
+        stand_in.wait_for_calls((stand_in.hold_after or 0) + ends * IN_FLIGHT)
         return process
 
     def status() -> object:
@@ -151,34 +154,39 @@ def test_run_survives_every_end_of_its_process(installation: Installation, stand
     with connection:
         connection.execute("UPDATE judging_judgerun SET status = 'paused'")
     connection.close()
+    heard = installation.rows("SELECT heartbeat_at FROM judging_runworker")
+    while installation.rows("SELECT heartbeat_at FROM judging_runworker") == heard:
+        time.sleep(0.05)  # until the process knows
+    stand_in.reset(hold_after=0)
     out, err = process.communicate(timeout=TIMEOUT)
+    answered, ends = answered + IN_FLIGHT, 0
     assert (process.returncode, "stopped from elsewhere" in err) == (3, True), err
-    assert f"pending {PAIRS - 10}" in out
+    assert f"pending {PAIRS - answered}" in out
     assert status() == "paused"
-    assert completions() == 10  # each slot was free again only after its answer was in the database
+    assert completions() == answered  # each slot was free again only after its answer was in the database
 
     code, out, err = end(started(*RUN), signal.SIGINT)
     assert code == 130
-    assert out.startswith("asked 10 = ")
-    assert f"pending {PAIRS - 10}" in out
+    assert out.startswith(f"asked {answered} = ")
+    assert f"pending {PAIRS - answered}" in out
     assert "the same command resumes" in err
     assert "Traceback" not in err
     assert status() == "paused"
     assert installation.rows("SELECT count(*) FROM judging_runworker") == [(0,)]
 
     assert end(started(*RUN), signal.SIGKILL)[0] == -signal.SIGKILL
-    assert completions() == 10
+    assert completions() == answered
 
     code, _, err = end(started("worker", "--interval", "0.05"), signal.SIGTERM)
     assert (code, "Traceback" in err) == (0, False)
     assert status() == "queued"
-    assert stand_in.calls == 10 + ends * IN_FLIGHT
+    assert stand_in.calls == ends * IN_FLIGHT
 
     stand_in.release()
     installation.run("worker", "--interval", "0.05", "--batch")
     assert status() == "done"
     assert installation.rows("SELECT count(*) FROM judging_judgment WHERE status = 'parsed'") == [(PAIRS,)]
-    assert stand_in.calls == PAIRS + ends * IN_FLIGHT
+    assert stand_in.calls == PAIRS - answered + ends * IN_FLIGHT
 
 
 def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(

@@ -1,5 +1,6 @@
 """Runs: which cells they have, what is refused before anything is asked, and stopping and resuming them."""
 
+import asyncio
 from decimal import Decimal
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django_tasks_db.models import DBTaskResult
 
+from judging.calls.engine import Engine
 from judging.core.errors import BadSettings, RunBusy
 from judging.jobs import leases
 from judging.jobs.stopping import StopFlag
@@ -117,28 +119,66 @@ def test_run_that_is_active_or_done_can_not_be_resumed(status: str) -> None:
         resume_run(run=run)
 
 
+class Slow(ScriptedClient):
+    """Has `meanwhile` called while its third call is under way, and answers calls that are begun by then a little later."""
+
+    def __init__(self, meanwhile: Any) -> None:
+        super().__init__()
+        self.meanwhile = meanwhile
+        self.told = asyncio.Event()
+
+    async def complete(self, body: Any) -> Any:
+        answer = await super().complete(body)
+        if len(self.bodies) == 3:
+            await sync_to_async(self.meanwhile)()
+            self.told.set()
+        if len(self.bodies) >= 3:
+            await self.told.wait()
+            await asyncio.sleep(0.05)  # longer than a heartbeat takes here
+        return answer
+
+
 @pytest.mark.parametrize("stop", [pause_run, cancel_run])
-def test_worker_of_a_run_that_is_stopped_drops_its_calls_and_leaves_cells_open(
+def test_worker_of_a_run_that_is_stopped_stores_what_is_in_flight_and_leaves_cells_open(
     stop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
-
-    class Stopping(ScriptedClient):
-        """Has the run stopped by another user while its third call is under way."""
-
-        async def complete(self, body: Any) -> Any:
-            if len(self.bodies) == 2:
-                await sync_to_async(lambda: stop(run=JudgeRun.objects.get()))()
-            return await super().complete(body)
-
-    client = Stopping()
-    ended = judge_with(client, make_study(instances=20), make_judge(), in_flight=1)
+    client = Slow(lambda: stop(run=JudgeRun.objects.get()))
+    ended = judge_with(client, make_study(instances=20), make_judge(), in_flight=4)
     wanted = {"pause_run": "paused", "cancel_run": "cancelled"}[stop.__name__]
     assert ended.status == JudgeRun.objects.get().status == wanted
     assert not ended.signal
-    assert len(client.bodies) < 10
-    assert Judgment.objects.of_every_question().filter(status="parsed").count() + len(client.bodies) >= 3
+    assert 3 <= len(client.bodies) <= 8
+    assert Judgment.objects.of_every_question().filter(status="parsed").count() == len(client.bodies)
     assert not Judgment.objects.of_every_question().exclude(worker=None).exists()
+
+
+def test_run_that_is_continued_before_its_worker_has_drained_is_continued_by_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
+    drained: list[str] = []
+    real = Engine._drain
+
+    async def drain(engine: Engine) -> None:
+        drained.append(engine._stopped_as)
+        await sync_to_async(JudgeRun.objects.update)(status="running")
+        await real(engine)
+
+    monkeypatch.setattr(Engine, "_drain", drain)
+    client = Slow(lambda: pause_run(run=JudgeRun.objects.get()))
+    ended = judge_with(client, make_study(instances=5), make_judge(), in_flight=4)
+    assert (ended.status, drained, len(client.bodies)) == ("done", ["paused"], 10)
+
+
+def test_call_that_never_ends_holds_a_stopped_run_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr("judging.calls.engine.DRAIN_SECONDS", 0.0)
+    client = Slow(lambda: pause_run(run=JudgeRun.objects.get()))
+    client.told.wait = asyncio.Event().wait  # type: ignore[method-assign]
+    ended = judge_with(client, make_study(instances=5), make_judge(), in_flight=4)
+    assert ended.status == "paused"
+    assert Judgment.objects.of_every_question().filter(status="parsed").count() < len(client.bodies)
 
 
 def test_queued_run_with_a_limit_is_told_to_its_worker(django_capture_on_commit_callbacks: Any) -> None:
