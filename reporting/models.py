@@ -1,5 +1,7 @@
 """The database tables of reporting: results that are kept, never the data that they come from."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -34,6 +36,7 @@ class MadeFile(models.Model):
 
     class Kind(models.TextChoices):
         BUNDLE = "bundle", _("Bundle")
+        REPORT = "report", _("Report")
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -44,7 +47,7 @@ class MadeFile(models.Model):
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="The file's name.")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="made_files")
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    options: models.JSONField[dict[str, bool], dict[str, bool]] = models.JSONField(default=dict)
+    options: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)

@@ -30,7 +30,7 @@ from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.rows import READABLE
 from reporting.bundle.verifying import check_numbers
-from reporting.bundle.writing import Folder, new_folder
+from reporting.exports.folders import Folder, new_folder
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
 

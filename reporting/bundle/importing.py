@@ -21,7 +21,7 @@ from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES, Table
 from reporting.bundle.verifying import refuse_differences, verify_bundle
-from reporting.bundle.writing import sha256_of
+from reporting.exports.folders import sha256_of
 from reporting.findings.data.reading import read_study
 
 CHUNK = 1000

@@ -26,7 +26,7 @@ from reporting.bundle.layout import (
     row_file,
     silent,
 )
-from reporting.bundle.writing import sha256_of
+from reporting.exports.folders import sha256_of
 
 LONGEST_LINE = 64 * 2**20
 LONGEST_DOCUMENT = 1024 * 2**20

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -21,6 +22,7 @@ from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents, Progress
 from reporting.findings.data.data_state import departures
 from reporting.models import MadeFile
+from reporting.report.building import write_report
 
 Status = MadeFile.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
@@ -34,7 +36,15 @@ def _bundle(made: MadeFile, folder: Path, progress: Progress) -> None:
     export_bundle(made.study, folder, Contents(**made.options), progress)
 
 
-MAKERS: dict[str, Callable[[MadeFile, Path, Progress], None]] = {MadeFile.Kind.BUNDLE: _bundle}
+def _report(made: MadeFile, folder: Path, progress: Progress) -> None:
+    write_report(made.study, folder, **made.options)
+    progress(1, 1)
+
+
+MAKERS: dict[str, Callable[[MadeFile, Path, Progress], None]] = {
+    MadeFile.Kind.BUNDLE: _bundle,
+    MadeFile.Kind.REPORT: _report,
+}
 
 
 def path_of(made: MadeFile) -> Path:
@@ -43,7 +53,7 @@ def path_of(made: MadeFile) -> Path:
 
 
 @transaction.atomic
-def queue_file(study: Study, kind: str, options: dict[str, bool], by: User | None = None) -> tuple[MadeFile, bool]:
+def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None = None) -> tuple[MadeFile, bool]:
     """Queue the making of a file, unless the same is under way; the second value tells whether it is new."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     for made in files_of(study):

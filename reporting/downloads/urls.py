@@ -7,5 +7,6 @@ from reporting.downloads import views
 urlpatterns = [
     path("studies/<slug:slug>/files/", views.show, name="downloads"),
     path("studies/<slug:slug>/files/bundle/", views.make_bundle, name="make-bundle"),
+    path("studies/<slug:slug>/files/report/", views.make_report, name="make-report"),
     path("studies/<slug:slug>/files/<str:key>.zip", views.download, name="made-file"),
 ]

@@ -1,9 +1,12 @@
 """The page of all files of a study."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core.http import as_download
@@ -36,7 +39,17 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 def make_bundle(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a bundle of the study."""
     options = {choice: choice in request.POST.getlist("contents") for choice in CHOICES}
-    _made, is_new = queue_file(study, MadeFile.Kind.BUNDLE, options, account_of(request))
+    return _queue(request, study, MadeFile.Kind.BUNDLE, options)
+
+
+@study_view(*READERS, methods=POST)
+def make_report(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue a report of the study, in the reader's language."""
+    return _queue(request, study, MadeFile.Kind.REPORT, {"language": get_language()})
+
+
+def _queue(request: HttpRequest, study: Study, kind: str, options: dict[str, Any]) -> HttpResponse:
+    _made, is_new = queue_file(study, kind, options, account_of(request))
     if not is_new:
         messages.info(request, _("A worker is at it already."))
     return redirect("reporting:downloads", study.slug)

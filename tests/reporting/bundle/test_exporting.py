@@ -14,7 +14,7 @@ from annotation.models import Rating, Study
 from reporting.bundle import exporting
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.verifying import verify_bundle
-from reporting.bundle.writing import Folder
+from reporting.exports.folders import Folder
 from tests.reporting.builders import build_configuration, build_study, rate
 
 

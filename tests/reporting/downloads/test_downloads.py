@@ -19,6 +19,7 @@ from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import jobs
 from reporting.downloads.jobs import make_file, path_of, queue_file, remove_files
 from reporting.models import MadeFile
+from reporting.report import pdf
 from tests.reporting.builders import build_configuration, build_study, build_user, rate
 
 pytestmark = pytest.mark.django_db
@@ -131,6 +132,24 @@ def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatc
     with pytest.raises(SystemExit):
         make_file.func(made.pk)
     assert MadeFile.objects.get().status == "queued"
+
+
+def test_a_report_is_made_in_the_readers_language(
+    study: Study, reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "browser", lambda: None)
+    asked = reader.post(f"/studies/{study.slug}/files/report/", headers={"Accept-Language": "de"}, follow=True)
+    assert asked.status_code == 200
+    run_tasks()
+    made = MadeFile.objects.get()
+    assert made.message == ""
+    with zipfile.ZipFile(path_of(made)) as file:
+        assert {name.rpartition("/")[2] for name in file.namelist()} == {
+            "report.html",
+            "references.bib",
+            "numbers.json",
+        }
+        assert b'<html lang="de">' in file.read("tried-report/report.html")
 
 
 def test_a_file_of_another_study_is_not_there(study: Study, reader: Client, made: MadeFile) -> None:

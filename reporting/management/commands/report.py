@@ -1,0 +1,26 @@
+"""`manage.py report`: a study as one page for those who have no account here."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from annotation.management.commands._base import TandemCommand, argument
+from annotation.studies.services import find_study
+from reporting.report.building import PDF, write_report
+
+
+class Command(TandemCommand):
+    help = "Write a study's report into a new folder: a page that stands alone, numbers, references, and a PDF."
+
+    arguments = (
+        argument("slug", help="the study"),
+        argument("--out", required=True, type=Path, help="the folder, which must not be there yet"),
+        argument("--language", choices=[code for code, _ in settings.LANGUAGES], default="en"),
+    )
+
+    def handle(self, *args: Any, slug: str, out: Path, language: str, **options: Any) -> None:
+        files = write_report(find_study(slug), out, language=language)
+        self.say("\n".join(str(out / name) for name in files))
+        if PDF not in files:
+            self.say("no PDF: it takes an installed Chromium")

@@ -1,0 +1,162 @@
+"""How a study was made, in sentences written from its settings."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Batch, Consent, Study
+from judging.methods.prompts import FOLDER
+from judging.models import JudgeRun, Judgment
+from judging.outcomes.judgments import judges_of
+
+
+def methods_of(study: Study, found: Mapping[str, Any]) -> list[str]:
+    """Return a paragraph each on the task, the batches, the people, the judges, and the numbers."""
+    paragraphs = (_task(study, found), _batches(study), _people(study), _judges(study), _numbers(study, found))
+    return [text for one in paragraphs if (text := " ".join(one))]
+
+
+def _task(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
+    configurations = found["configurations"]
+    systems = {one[side] for one in configurations for side in ("system_a", "system_b")}
+    yield _("The task is %(kind)s; outputs of %(systems)s were compared on %(instances)s in %(pairs)s.") % {
+        "kind": study.get_task_kind_display(),
+        "systems": ngettext("%(n)d system", "%(n)d systems", len(systems)) % {"n": len(systems)},
+        "instances": _instances(sum(one["instances"] for one in configurations)),
+        "pairs": _pairs(sum(one["pairs"] for one in configurations)),
+    }
+    for question in study.questions:
+        yield _("Asked was: “%(question)s”.") % {"question": question.text}
+        if not question.ties_allowed:
+            yield _("“No preference” was not on offer.")
+    if study.is_two_stage:
+        yield _("Raters voted a second time on each pair, in the arms %(arms)s.") % {"arms": ", ".join(study.arms)}
+
+
+def _instances(number: int) -> str:
+    return ngettext("%(n)d instance", "%(n)d instances", number) % {"n": number}
+
+
+def _pairs(number: int) -> str:
+    return ngettext("%(n)d pair", "%(n)d pairs", number) % {"n": number}
+
+
+def _batches(study: Study) -> Iterator[str]:
+    for batch in study.batches.select_related("system_a", "system_b"):
+        what = {
+            "batch": batch.name,
+            "spec": batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec"),
+            "seed": batch.seed,
+            "hits": batch.hits.count(),
+            "pairs": batch.pairs_per_hit,
+            "raters": batch.raters_per_hit,
+        }
+        if batch.purpose != Batch.Purpose.RATING:
+            yield _("Batch %(batch)s (%(hits)d HITs) assessed the raters and enters no finding.") % what
+        elif batch.origin == Batch.Origin.IMPORTED:
+            yield _("The ratings of batch %(batch)s (%(hits)d HITs) were collected elsewhere and imported.") % what
+        else:
+            known, unknown = (
+                _("Batch %(batch)s: instances chosen by %(spec)s, seed %(seed)d."),
+                _("Batch %(batch)s: how its instances were chosen is not recorded."),
+            )
+            yield (known if what["spec"] else unknown) % what
+            yield (
+                _("It has %(hits)d HITs with N = %(pairs)d pairs of one instance each, for R = %(raters)d raters.")
+                % what
+            )
+        if batch.gold_rate or batch.repeat_rate:
+            yield _("Of a rater's HITs %(gold)g were hidden checks with a known answer, %(repeat)g hidden repeats.") % {
+                "gold": batch.gold_rate,
+                "repeat": batch.repeat_rate,
+            }
+
+
+def _people(study: Study) -> Iterator[str]:
+    people = study.annotators.filter(withdrawn_at=None)
+    kinds = Counter(one.get_kind_display() for one in people)
+    if not kinds:
+        return
+    listed = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    number = sum(kinds.values())
+    yield ngettext("%(n)d person took part (%(kinds)s).", "%(n)d people took part (%(kinds)s).", number) % {
+        "n": number,
+        "kinds": listed,
+    }
+    channels = sorted({channel.get_kind_display() for channel in study.channels.all()})
+    if channels:
+        yield _("They came through: %(channels)s.") % {"channels": ", ".join(map(str, channels))}
+    if study.pay_per_hit:
+        yield _("A HIT was paid with %(pay)s %(currency)s.") % {"pay": study.pay_per_hit, "currency": study.currency}
+    consents = Consent.objects.filter(annotator__in=people, accepted=True).order_by("version")
+    if versions := consents.values_list("version", flat=True).distinct():
+        yield _("They consented to the text of version %(versions)s.") % {"versions": ", ".join(map(str, versions))}
+    if study.batches.filter(purpose=Batch.Purpose.QUALIFICATION).exists():
+        yield _(
+            "Before their first HIT they had to answer a share of %(share)g of qualification pairs as expected."
+        ) % {"share": study.qualification_share}
+    excluded = people.filter(excluded=True).count()
+    withdrawn = study.annotators.exclude(withdrawn_at=None).count()
+    yield _("Excluded by hand: %(excluded)d; withdrawn: %(withdrawn)d.") % {
+        "excluded": excluded,
+        "withdrawn": withdrawn,
+    }
+
+
+def _judges(study: Study) -> Iterator[str]:
+    for run in judges_of(study):
+        judge = run.judge
+        versions = Judgment.objects.of_every_question().filter(run=run).exclude(prompt_version="").order_by()
+        prompts = sorted(versions.values_list("prompt_version", flat=True).distinct())
+        yield _(
+            "Judge %(judge)s: method %(method)s, model %(model)s, parameters %(params)s, order of the texts: %(order)s; prompt "
+            "%(prompts)s; software version %(version)s."
+        ) % {
+            "judge": judge.name,
+            "method": judge.method,
+            "model": judge.endpoint.model if judge.endpoint else _("none"),
+            "params": json.dumps(judge.params, sort_keys=True),
+            "order": judge.get_order_display(),
+            "prompts": ", ".join(f"{one} (SHA-256 {digest})" if (digest := _hash(run, one)) else one for one in prompts)
+            or _("not recorded"),
+            "version": run.software_version or _("not recorded"),
+        }
+
+
+def _hash(run: JudgeRun, version: str) -> str:
+    """Return the start of the hash of a prompt: of the researcher's own text, or of the files that come with Tandem."""
+    if run.judge.prompt_file is not None:
+        texts = [run.judge.prompt_file.text]
+    else:
+        texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.rglob("*.v*.*")) if path.stem in version]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12] if texts else ""
+
+
+def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
+    filters = found["filters"]
+    measured = {
+        (one["separability"]["similarity"], one["separability"]["normalisation"]["group"])
+        for one in found["configurations"]
+        if one["separability"]
+    }
+    for similarity, group in sorted(measured):
+        yield _("Separability is by %(similarity)s, normalised over: %(group)s.") % {
+            "similarity": similarity,
+            "group": group,
+        }
+    yield _(
+        "Intervals are of level %(level)g over instances%(two_way)s; a tie counts as half a win, in Bradley–Terry strengths: "
+        "%(ties)s. Below five instances there is no interval. Draws have the seed %(seed)d; the study's seed is %(study)d."
+    ) % {
+        "level": filters["level"],
+        "two_way": _(" and raters") if filters["two_way"] else "",
+        "ties": filters["ties"],
+        "seed": filters["seed"],
+        "study": study.seed,
+    }
+    yield _("Computed by Tandem %(version)s.") % {"version": found["version"]}

@@ -1,0 +1,117 @@
+"""What a report cites, and why, as BibTeX: only what the study's numbers rest on."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+ENTRIES = {
+    "separability": """@inproceedings{ghosh2024despair,
+  title = {Compare without Despair: Reliable Preference Evaluation with Generation Separability},
+  author = {Ghosh, Sayan and Srinivasan, Tejas and Swayamdipta, Swabha},
+  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2024},
+  year = {2024}
+}""",
+    "alternative_annotator": """@inproceedings{calderon2025alternative,
+  title = {The Alternative Annotator Test for {LLM}-as-a-Judge: How to Statistically Justify Replacing Human Annotators with {LLMs}},
+  author = {Calderon, Nitay and Reichart, Roi and Dror, Rotem},
+  booktitle = {Proceedings of the Association for Computational Linguistics},
+  year = {2025}
+}""",
+    "bradley_terry": """@article{bradley1952rank,
+  title = {Rank Analysis of Incomplete Block Designs: {I}. The Method of Paired Comparisons},
+  author = {Bradley, Ralph Allan and Terry, Milton E.},
+  journal = {Biometrika},
+  volume = {39},
+  pages = {324--345},
+  year = {1952}
+}""",
+    "krippendorff": """@book{krippendorff2018content,
+  title = {Content Analysis: An Introduction to Its Methodology},
+  author = {Krippendorff, Klaus},
+  edition = {4},
+  publisher = {Sage},
+  year = {2018}
+}""",
+    "dawid_skene": """@article{dawid1979maximum,
+  title = {Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm},
+  author = {Dawid, A. P. and Skene, A. M.},
+  journal = {Journal of the Royal Statistical Society. Series C (Applied Statistics)},
+  volume = {28},
+  pages = {20--28},
+  year = {1979}
+}""",
+    "holm": """@article{holm1979simple,
+  title = {A Simple Sequentially Rejective Multiple Test Procedure},
+  author = {Holm, Sture},
+  journal = {Scandinavian Journal of Statistics},
+  volume = {6},
+  pages = {65--70},
+  year = {1979}
+}""",
+    "prediction_powered": """@article{angelopoulos2023ppi,
+  title = {{PPI++}: Efficient Prediction-Powered Inference},
+  author = {Angelopoulos, Anastasios N. and Duchi, John C. and Zrnic, Tijana},
+  journal = {arXiv preprint arXiv:2311.01453},
+  year = {2023}
+}""",
+    "length": """@article{dubois2024length,
+  title = {Length-Controlled {AlpacaEval}: A Simple Way to Debias Automatic Evaluators},
+  author = {Dubois, Yann and Galambosi, Bal{\\'a}zs and Liang, Percy and Hashimoto, Tatsunori B.},
+  journal = {arXiv preprint arXiv:2404.04475},
+  year = {2024}
+}""",
+    "rouge": """@inproceedings{lin2004rouge,
+  title = {{ROUGE}: A Package for Automatic Evaluation of Summaries},
+  author = {Lin, Chin-Yew},
+  booktitle = {Text Summarization Branches Out},
+  year = {2004}
+}""",
+    "bleu": """@inproceedings{papineni2002bleu,
+  title = {{BLEU}: a Method for Automatic Evaluation of Machine Translation},
+  author = {Papineni, Kishore and Roukos, Salim and Ward, Todd and Zhu, Wei-Jing},
+  booktitle = {Proceedings of the Association for Computational Linguistics},
+  year = {2002}
+}""",
+    "chrf": """@inproceedings{popovic2015chrf,
+  title = {{chrF}: character n-gram {F}-score for automatic {MT} evaluation},
+  author = {Popovi{\\'c}, Maja},
+  booktitle = {Proceedings of the Tenth Workshop on Statistical Machine Translation},
+  year = {2015}
+}""",
+    "bertscore": """@inproceedings{zhang2020bertscore,
+  title = {{BERTScore}: Evaluating Text Generation with {BERT}},
+  author = {Zhang, Tianyi and Kishore, Varsha and Wu, Felix and Weinberger, Kilian Q. and Artzi, Yoav},
+  booktitle = {International Conference on Learning Representations},
+  year = {2020}
+}""",
+}
+
+
+def cited(found: Mapping[str, Any]) -> list[str]:
+    """Return the keys of ENTRIES that findings rest on."""
+    return [key for key in ENTRIES if key in set(_reasons(found))]
+
+
+def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
+    yield "krippendorff"
+    for one in found["configurations"]:
+        if one["separability"] is not None:
+            yield "separability"
+            yield from (
+                key for key in ("rouge", "bleu", "chrf", "bertscore") if key in one["separability"]["similarity"]
+            )
+    if any("bradley_terry" in ranking for ranking in found["rankings"]):
+        yield "bradley_terry"
+    if found["replacement"]:
+        yield from ("alternative_annotator", "prediction_powered")
+    if found["judge_tests"] or found["system_tests"]:
+        yield "holm"
+    if found["dawid_skene"].get("raters"):
+        yield "dawid_skene"
+    if found["length_adjusted"]:
+        yield "length"
+
+
+def bibtex(keys: list[str], version: str) -> str:
+    """Return the entries of these, and of this software in its version."""
+    software = f"@software{{tandem,\n  title = {{Tandem: human and judge preferences on the very same pairs}},\n  version = {{{version}}}\n}}"
+    return "\n\n".join([*(ENTRIES[key] for key in keys), software]) + "\n"

@@ -1,0 +1,182 @@
+"""A study's report: it stands alone, says how the study was made and what limits it, and escapes what it quotes."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Annotator, Batch, Instance, Study
+from annotation.studies.log import log
+from judging.models import Endpoint, Judge, Judgment
+from reporting.findings.study_findings import findings
+from reporting.report import pdf
+from reporting.report.building import write_report
+from reporting.report.limitations import limitations_of
+from reporting.report.references import ENTRIES, bibtex, cited
+from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+
+pytestmark = pytest.mark.django_db
+
+
+def build(slug: str = "shown") -> Study:
+    study = build_study(slug)
+    study.title, study.question, study.pay_per_hit, study.currency = (
+        "A <b>study</b>",
+        "Which <i>is</i> better?",
+        2,
+        "EUR",
+    )
+    study.save()
+    built = build_configuration(study, instances=6, pairs=2)
+    for place in range(6):
+        rate(built, place, "ann", [1, 1 if place % 2 else -1])
+        if place < 2:
+            rate(built, place, "bob", [1, 0])
+    separate(built, [(0.5, 0.5, place / 10) for place in range(6)], [place / 10 for place in range(6)])
+    run = judge(
+        built, "<u>judge", [(place, pair, "ab", 1 if place else "refused") for place in range(6) for pair in (0, 1)]
+    )
+    endpoint = Endpoint.objects.create(name="local", base_url="http://localhost/v1", model="small-model")
+    Judge.objects.update(endpoint=endpoint)
+    Judgment.objects.of_every_question().filter(run=run).update(prompt_version="direct.v1+summarization.v1")
+    Batch.objects.update(selection={"spec": "top", "asked": {"spec": "top:6"}, "similarity": "rouge1", "pool": 9})
+    Instance.objects.update(gold={"better": "first-system"})
+    Annotator.objects.filter(code="bob").update(kind="scripted")
+    log(study=study, kind="amendment", reason="a <slip>", changes={"question": ["Which?", "Which is better?"]})
+    return study
+
+
+@pytest.fixture(scope="module")
+def study(module_rows: None) -> Study:
+    return build()
+
+
+@pytest.fixture(scope="module")
+def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("reports") / "en"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf, "browser", lambda: None)
+        assert write_report(study, made) == ["report.html", "references.bib", "numbers.json"]
+    return made
+
+
+class Loaded(HTMLParser):
+    """Collects what a browser would load, and the texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("src", "srcset", "data", "poster") or (name == "href" and tag != "a"):
+                self.loads.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+
+def page_of(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing_and_runs_nothing(folder: Path) -> None:
+    html = page_of(folder)
+    found = Loaded()
+    found.feed(html)
+    assert found.loads
+    assert all(one.startswith("data:image/svg+xml;base64,") for one in found.loads)
+    assert not {"script", "link", "iframe", "form", "button"} & set(found.tags)
+    assert "url(" not in html
+    assert "@import" not in html
+    anchors = re.findall(r'href="#([^"]+)"', html)
+    assert set(anchors) - {"raters"} <= set(found.ids)
+    assert "<details>" not in html  # all is open, also on paper
+    assert "default-src 'none'" in html
+
+
+def test_what_it_quotes_is_escaped(folder: Path) -> None:
+    html = page_of(folder)
+    assert "<title>A &lt;b&gt;study&lt;/b&gt;</title>" in html
+    for hostile in ("<b>study", "<i>is", "<u>judge", "<slip>"):
+        assert hostile not in html
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The task is Summarisation; outputs of 2 systems were compared on 6 instances in 12 pairs.",
+        "Asked was: “Which &lt;i&gt;is&lt;/i&gt; better?”.",
+        "instances chosen by top:6",
+        "It has 6 HITs with N = 2 pairs of one instance each, for R = 3 raters.",
+        "2 people took part (Account here 1, Scripted: a program, not a person 1).",
+        "A HIT was paid with 2.00 EUR.",
+        "Judge &lt;u&gt;judge: method direct, model small-model, parameters {&quot;t&quot;: 0}",
+        "prompt direct.v1+summarization.v1 (SHA-256 ",
+        "Separability is by rouge1, normalised over: configuration.",
+        "Intervals are of level 0.95 over instances; a tie counts as half a win",
+        "only 6 instances were rated by people",
+        "separability bins hold fewer than 5 instances",
+        "by separability (rouge1)",
+        "gave no readable verdict on 2 of 12 presentations",
+        "One person (ann) gave 75 % of people&#x27;s ratings",
+        "Compare without Despair",
+    ],
+)
+def test_it_says_how_the_study_was_made_and_what_limits_it(folder: Path, said: str) -> None:
+    assert said in " ".join(page_of(folder).split())
+
+
+def test_numbers_and_references_lie_beside_it(study: Study, folder: Path) -> None:
+    numbers = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
+    assert numbers == json.loads(json.dumps(findings(study)))
+    text = (folder / "references.bib").read_text(encoding="utf-8")
+    assert text == bibtex(cited(numbers), numbers["version"])
+    keys = re.findall(r"(?m)^@\w+\{(\w+),", text)
+    assert {"ghosh2024despair", "lin2004rouge", "krippendorff2018content", "tandem"} <= set(keys)
+    assert "popovic2015chrf" not in keys
+    assert all(entry.count("{") == entry.count("}") for entry in ENTRIES.values())
+
+
+def test_nobody_rated_is_said(study: Study) -> None:
+    assert "No ratings of people count" in limitations_of(findings(study, rounds=1), {})[-1]
+
+
+def test_it_is_written_in_german(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "browser", lambda: None)
+    write_report(study, tmp_path / "de", language="de")
+    html = page_of(tmp_path / "de")
+    assert '<html lang="de">' in html
+    assert "So wurde vorgegangen" in html
+    assert "Ausgaben von 2 Systemen" in html
+
+
+def test_a_study_without_anything_has_a_report_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "browser", lambda: None)
+    write_report(build_study("empty"), tmp_path / "empty")
+    assert "No ratings of people count" in page_of(tmp_path / "empty")
+
+
+@pytest.mark.slow
+def test_the_command_prints_a_pdf_where_chromium_is(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("report", study.slug, "--out", str(tmp_path / "out"))
+    assert "report.pdf" in capsys.readouterr().out
+    assert (tmp_path / "out" / "report.pdf").read_bytes().startswith(b"%PDF-")
+    with pytest.raises(CommandError, match="is there already"):
+        call_command("report", study.slug, "--out", str(tmp_path / "out"))
+
+
+def test_a_browser_that_fails_leaves_the_report_without_a_pdf(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pdf, "browser", lambda: "/bin/false")
+    call_command("report", study.slug, "--out", str(tmp_path / "out"))
+    assert "no PDF" in capsys.readouterr().out
+    assert not (tmp_path / "out" / "report.pdf").exists()
