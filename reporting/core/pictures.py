@@ -10,6 +10,7 @@ from reporting.core.charts import Spec, to_csv, to_pdf, to_png, to_svg
 from reporting.core.themes import THEMES
 
 Picture = dict[str, str]
+FILES = {"SVG": "svg", "PNG": "png", "PDF": "pdf", "CSV": "csv", "Vega-Lite": "json"}  # of a picture, by their names
 
 
 def theme_of(request: HttpRequest) -> str:

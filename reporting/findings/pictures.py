@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.core.aggregates import grouped
 from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec
-from reporting.core.pictures import picture
+from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
 from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
 from reporting.findings.charts.common import WHY, for_page, interval_note, nothing
@@ -231,14 +231,6 @@ OF_CONFIGURATION = {
         bars=False,
     ),
 }
-FORMS: dict[str, tuple[str, dict[str, str]]] = {
-    "SVG": ("svg", {}),
-    "PNG": ("png", {}),
-    "PDF": ("pdf", {}),
-    "PDF, 7 in": ("pdf", {"width": "page"}),
-    "CSV": ("csv", {}),
-    "Vega-Lite": ("json", {}),
-}
 WIDTHS = ("column", "page")
 KINDS = {**OF_STUDY, **OF_CONFIGURATION}
 
@@ -295,7 +287,7 @@ def figure(
         *([_("Left out: %(ratings)s.") % {"ratings": _ratings(left_out)}] if left_out else []),
         *([_("Includes ratings by scripted raters.")] if any(one.get("scripted") for one in people) else []),
     ]
-    links = {label: address(form, **query) for label, (form, query) in FORMS.items()}
+    links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
     return {**picture(kind.alt, address), "caption": " ".join(parts), "links": links}
 
 

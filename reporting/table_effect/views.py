@@ -13,7 +13,7 @@ from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
 from annotation.studies.outcomes import batches_named
-from reporting.core.pictures import Picture, chart_response, picture, theme_of
+from reporting.core.pictures import FILES, chart_response, picture, theme_of
 from reporting.table_effect.arrays import TableEffectFilters, second_votes
 from reporting.table_effect.charts import before_and_after
 from reporting.table_effect.effects import effect_of, table_effect
@@ -78,7 +78,7 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
-    """Return the chart, or its specification; `theme` is light or dark."""
+    """Return the chart, its data or its specification; `theme` is light or dark."""
     theme = theme_of(request)
     return chart_response(before_and_after(table_effect(study, filters_of(study, request.GET)), theme), form)
 
@@ -105,12 +105,12 @@ def query_of(filters: TableEffectFilters, **more: str) -> str:
     return urlencode(query)
 
 
-def _picture(study: Study, filters: TableEffectFilters) -> Picture:
+def _picture(study: Study, filters: TableEffectFilters) -> dict[str, Any]:
     def address(form: str, **more: str) -> str:
         path = reverse("reporting:table-effect-chart", kwargs={"slug": study.slug, "form": form})
         return f"{path}?{query_of(filters, **more)}"
 
-    return {**picture(PICTURE_ALT, address), "spec": address("json")}
+    return {**picture(PICTURE_ALT, address), "links": {label: address(form) for label, form in FILES.items()}}
 
 
 def _by_kind(numbers: dict[str, Any], group: str, names: dict[str, Any]) -> list[tuple[Any, list[tuple[str, Any]]]]:

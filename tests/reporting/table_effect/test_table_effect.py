@@ -592,17 +592,23 @@ def test_without_gold_the_picture_is_of_agreement(decided: Built) -> None:
     assert "Mean agreement with others’ first votes" in text
 
 
-def test_the_picture_is_served_as_svg_png_and_specification(decided: Built) -> None:
+def test_the_picture_is_served_in_every_form(decided: Built) -> None:
     client = signed_in("researcher", study=decided.study)
-    svg, png, spec = (
-        client.get(f"/studies/tried/table-effect/scores.{form}?theme=dark") for form in ("svg", "png", "json")
+    svg, png, spec, pdf, data = (
+        client.get(f"/studies/tried/table-effect/scores.{form}?theme=dark")
+        for form in ("svg", "png", "json", "pdf", "csv")
     )
     assert svg["Content-Type"] == "image/svg+xml"
     assert svg["Content-Security-Policy"] == "default-src 'none'; sandbox"
     assert png.content.startswith(b"\x89PNG")
     assert spec.json()["$schema"].endswith("vega-lite/v6.json")
+    assert pdf.content.startswith(b"%PDF-")
+    rows = data.content.decode().splitlines()
+    assert len(rows) == 1 + len(spec.json()["data"]["values"])
+    assert rows[0].startswith("arm,stage,mean")
+    page = client.get("/studies/tried/table-effect/").content.decode()
+    assert all(f"/table-effect/scores.{form}" in page for form in ("svg", "png", "json", "pdf", "csv"))
     assert client.get("/studies/tried/table-effect/scores.svg?theme=pink").status_code == 404
-    assert client.get("/studies/tried/table-effect/scores.pdf").status_code == 404
 
 
 def test_names_of_arms_are_text_and_nothing_else(built: Built) -> None:
