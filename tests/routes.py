@@ -118,6 +118,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "judging:table": {"pk": whole.study.tables.earliest("pk").pk},
         "judging:judgment-table": {"judgment_id": whole.making.judgment_id},
         "annotation:new-channel": {"kind": "accounts"},
+        "annotation:documentation": {"page": "howto/recruit.md"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:judge-accuracy-file": {"form": "csv"},
         "reporting:ablation-file": {"form": "csv"},

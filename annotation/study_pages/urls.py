@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from annotation.study_pages import views
+from annotation.study_pages import help_views, views
 
 urlpatterns = [
+    path("help/<path:page>", help_views.documentation, name="documentation"),
     path("studies/", views.studies, name="studies"),
     path("studies/new/", views.new_study, name="new-study"),
     path("studies/new/example/", views.example, name="load-example"),

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 from django import template
+from django.template import Context
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -12,6 +14,8 @@ from annotation.core.markdown import shown_text
 from annotation.models.studies import DEFAULT_CONSENT
 from annotation.questions.labels import isolated, side_name, stacked_label, translate_default
 from annotation.studies.hourly_pay import hourly_pay_of
+from annotation.study_pages.help_topics import help_page
+from annotation.study_pages.tabs import Tab, tabs_of
 
 register = template.Library()
 register.filter("hourly_pay", hourly_pay_of)
@@ -21,6 +25,19 @@ register.filter("isolated", isolated)
 register.filter("stacked", stacked_label)
 register.filter("shown_text", shown_text)
 _FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "date": "DATE_FORMAT"}
+
+
+@register.simple_tag(takes_context=True)
+def help_address(context: Context) -> str:
+    """Return the address of the documentation's page that helps with this page."""
+    match = context["request"].resolver_match
+    return reverse("annotation:documentation", args=[help_page(match.view_name if match else "")])
+
+
+@register.simple_tag(takes_context=True)
+def study_tabs(context: Context) -> list[Tab]:
+    """Return the tabs of the study whose page this is."""
+    return tabs_of(context["study"], context["request"].path)
 
 
 @register.filter

@@ -1,0 +1,62 @@
+"""The frame of a study's pages: where one is, the tabs, and the help that fits the page."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from annotation.study_pages.help_topics import OTHERWISE, TOPICS, help_page
+from annotation.study_pages.help_views import pages
+from annotation.study_pages.tabs import tabs_of
+from tests.annotation.study_pages.test_study_pages import signed_in
+from tests.factories import make_batch, make_study, make_user
+from tests.routes import routes
+
+pytestmark = pytest.mark.django_db
+
+
+def test_help_is_about_pages_that_there_are() -> None:
+    views = {route.name.rpartition(":")[2] for route in routes()}
+    named = [view for listed in TOPICS.values() for view in listed.split()]
+    assert sorted(set(named) - views) == []
+    assert len(named) == len(set(named))
+    assert {*TOPICS, OTHERWISE} <= pages()
+    assert help_page("annotation:new-batch") == "howto/make_a_batch.md"
+    assert help_page("") == "glossary.md"
+
+
+@pytest.mark.parametrize("page", ["nothing.md", "../README.md", "../config/settings.py", "howto/"])
+def test_only_pages_of_the_documentation_are_shown(page: str) -> None:
+    client = signed_in(make_user("r", "researcher"))
+    assert client.get(f"/help/{page}").status_code == 404
+    assert Client().get("/help/glossary.md").status_code == 302
+
+
+def test_a_page_of_the_documentation_links_to_others() -> None:
+    text = signed_in(make_user("r", "researcher")).get("/help/howto/recruit.md").text
+    assert 'lang="en"' in text
+    assert 'href="recruit_prolific.md"' in text
+    assert "<table>" in text
+
+
+def test_a_page_shows_where_it_is() -> None:
+    study = make_study(instances=1)
+    batch = make_batch(study)
+    client = signed_in(make_user("manager", "study-admin", study=study))
+
+    page = client.get("/studies/study/channels/").text
+    assert 'href="/studies/study/channels/" aria-current="page"' in page
+    assert page.count('aria-current="page"') == 1
+    assert 'href="/help/howto/recruit.md"' in page
+    crumbs = re.search(r'(?s)class="crumbs">(.*?)</nav>', page)
+    assert crumbs is not None
+    assert re.findall(r'href="(.*?)"', crumbs[1]) == ["/studies/", "/studies/study/", "/studies/study/channels/"]
+    below = client.get(f"/studies/study/batches/{batch.pk}/").text
+    assert 'aria-current="page"' not in below
+    assert 'href="/help/howto/watch_a_batch.md"' in below
+    assert [tab.label for tab in tabs_of(study, "/studies/study/judges/runs/3/") if tab.is_current] == ["Judges"]
+
+
+def test_raters_are_not_sent_to_the_documentation() -> None:
+    rater = signed_in(make_user("rater", "annotator", study=make_study()))
+    assert "/help/" not in rater.get("/rate/", follow=True).text
