@@ -1,6 +1,7 @@
 """Every page that a rater meets: axe finds nothing, in light and dark, wide and narrow, and nothing is cut off."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -185,10 +186,23 @@ def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
     inspection.look(page, "HIT, offline")
     page.context.set_offline(False)
     expect(waiting).to_contain_text("Saved at")
+    with walk.step("axe finds what is wrong"):
+        broken = Inspection()
+        page.evaluate(
+            """() => {
+                document.querySelector("fieldset.choices legend").remove();
+                document.querySelector("label.choice").replaceWith(document.querySelector("label.choice input"));
+                document.querySelector("h1").style.color = "#999";
+                document.querySelector(".pairs").style.minWidth = "1200px";
+            }"""
+        )
+        broken.look(page, "broken")
+        told = str(broken.found)
+        assert all(problem in told for problem in ("label:", "color-contrast:", "wide")), told
 
 
-def test_around_a_hit(open_as: OpenAs, inspection: Inspection) -> None:
-    study = make_pages(ties_allowed=False, instances=2)
+def test_around_a_hit_and_the_end_of_the_work(open_as: OpenAs, inspection: Inspection) -> None:
+    study = make_pages(ties_allowed=False)
     make_batch(study, pairs=2)
     page = open_as("ann", "annotator")
     walk.begin(page)
@@ -215,15 +229,7 @@ def test_around_a_hit(open_as: OpenAs, inspection: Inspection) -> None:
     inspection.look(page, "progress")
     page.goto(f"/rate/consent/{study.key}/")
     inspection.look(page, "consent, given before")
-
-
-def test_the_end_of_the_work(open_as: OpenAs, inspection: Inspection) -> None:
-    study = make_pages()
-    make_batch(study, pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    walk.rate(page, ["left", "none"])
-    walk.submit(page)
+    page.goto("/rate/")
     inspection.look(page, "nothing to rate")
     page.goto(f"/rate/consent/{study.key}/withdraw/")
     inspection.look(page, "withdraw")
@@ -251,6 +257,7 @@ def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
         walk.submit(page)
         if attempt == "second":  # the answers of the only HIT come after the last attempt
             inspection.look(page, "feedback")
+            expect_source_beside_every_answer(page)
             page.get_by_role("button", name="Continue").click()
             page.get_by_text("What was expected").click()
         inspection.look(page, f"standing, {attempt} attempt")
@@ -258,6 +265,18 @@ def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
             page.get_by_role("button", name="Try again").click()
     page.goto("/rate/")
     inspection.look(page, "nothing to rate, not qualified")
+
+
+def expect_source_beside_every_answer(page: Page) -> None:
+    """Expect the text that the pairs are about to stay in view, whichever of them one reads."""
+    source = page.get_by_role("region", name="Source text")
+    expect(source).to_contain_text("The ferry at seven is cancelled")
+    for size, place in product((DESKTOP, PHONE), range(2)):
+        resize(page, size)
+        page.locator(".card").nth(place).evaluate("card => card.scrollIntoView({block: 'start', behavior: 'instant'})")
+        with walk.step(f"the source beside pair {place + 1}, {size[0]} wide"):
+            expect(source).to_be_in_viewport()
+            expect(page.locator(".card h2").nth(place)).to_be_in_viewport()
 
 
 def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspection) -> None:
@@ -307,22 +326,3 @@ def test_a_hit_with_several_questions(open_as: OpenAs, inspection: Inspection) -
     inspection.look(page, "several questions, all answered")
     walk.lock(page)
     inspection.look(page, "second stage with strengths")
-
-
-def test_axe_finds_what_is_wrong(open_as: OpenAs) -> None:
-    study = make_pages()
-    make_batch(study, pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    inspection = Inspection()
-    page.evaluate(
-        """() => {
-            document.querySelector("fieldset.choices legend").remove();
-            document.querySelector("label.choice").replaceWith(document.querySelector("label.choice input"));
-            document.querySelector("h1").style.color = "#999";
-            document.querySelector(".pairs").style.minWidth = "1200px";
-        }"""
-    )
-    inspection.look(page, "broken")
-    told = str(inspection.found)
-    assert all(problem in told for problem in ("label:", "color-contrast:", "wide")), told

@@ -9,6 +9,7 @@ from judging.generation.prompt_templates import own_template
 from judging.generation.services import Sampling, start_generating
 from judging.models import GenerationRun
 from tests.browser.test_accessibility import Inspection
+from tests.browser.walk import step
 from tests.judging.builders import make_endpoint, make_study
 
 LONG = "averylongnamewithoutanyblankinit" * 4
@@ -42,23 +43,19 @@ def test_sampling_page_is_accessible(open_as: Callable[..., Page]) -> None:
     inspection.look(page, "instance")
     assert not inspection.found, inspection.found
 
-
-def test_what_is_typed_while_an_estimate_is_on_its_way_stays(open_as: Callable[..., Page]) -> None:
-    study: Any = make_study()
-    make_endpoint("http://127.0.0.1:9/v1")
-    page = open_as("rea", "researcher")
     page.goto(f"/studies/{study.slug}/generate/")
-    held: list[Route] = []
-    page.route("**/generate/estimate/", lambda route: held.append(route))
-    page.get_by_label("System", exact=True).fill("owl-0.5")
-    page.get_by_label("Endpoint", exact=True).select_option("stand-in")
-    seed = page.get_by_label("Seed", exact=True)
-    page.evaluate("document.addEventListener('htmx:afterRequest', () => (document.title = 'answered'))")
-    seed.fill("7")
-    held.pop().continue_()
-    expect(page).to_have_title("answered")
-    expect(seed).to_have_value("7")
-    page.unroute("**/generate/estimate/")
-    seed.press("Tab")
-    expect(page.locator("#start .notice")).to_contain_text("0 answers are there already.")
-    expect(page.get_by_label("Seed", exact=True)).to_have_value("7")
+    with step("what is typed while an estimate is on its way stays"):
+        held: list[Route] = []
+        page.route("**/generate/estimate/", lambda route: held.append(route))
+        page.get_by_label("System", exact=True).fill("owl-0.5")
+        page.get_by_label("Endpoint", exact=True).select_option("stand-in")
+        seed = page.get_by_label("Seed", exact=True)
+        page.evaluate("document.addEventListener('htmx:afterRequest', () => (document.title = 'answered'))")
+        seed.fill("7")
+        held.pop().continue_()
+        expect(page).to_have_title("answered")
+        expect(seed).to_have_value("7")
+        page.unroute("**/generate/estimate/")
+        seed.press("Tab")
+        expect(page.locator("#start .notice")).to_contain_text("0 answers are there already.")
+        expect(page.get_by_label("Seed", exact=True)).to_have_value("7")
