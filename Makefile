@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm coverage lint format types migrations-check messages messages-check lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-export stress lint-deploy image-check ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -81,6 +81,9 @@ bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a millio
 
 bench-coverage: .venv/dev ## simulate 2,000 studies for each of 880 cases and count how often intervals hold the true value (half an hour on busy cores)
 	$(PY) -m bench coverage
+
+bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 69 cases and count what the answer claims (a quarter of an hour on busy cores)
+	$(PY) -m bench answers
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
 	$(PY) -m bench rating

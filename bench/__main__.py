@@ -4,6 +4,7 @@ usage: python -m bench [NAME ...]      without a name: all of them
 """
 
 import importlib
+import os
 import pkgutil
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ def main(wanted: list[str]) -> int:
     if missing := set(wanted) - set(names):
         print(f"no benchmark {', '.join(sorted(missing))}; there are: {', '.join(names)}", file=sys.stderr)
         return 1
+    os.environ.setdefault(
+        "DJANGO_SETTINGS_MODULE", "config.settings"
+    )  # words of findings are looked up by its settings
     for name in wanted or names:
         importlib.import_module(f"bench.{name}").main()
     return 0

@@ -34,6 +34,7 @@ COUNTED_AS = {
 }
 STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING, PARSED)))
 OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
+GONE = (-1, -1)  # age and judge of a run that was deleted while its judgments were read
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,7 @@ def _presented(rows: QuerySet[Judgment]) -> dict[int, Presented]:
     runs, place = groups(run.astype(np.int64))
     found = JudgeRun.objects.filter(pk__in=runs.tolist()).order_by("created_at", "pk").values_list("pk", "judge_id")
     age = {pk: (number, judge_id) for number, (pk, judge_id) in enumerate(found)}
-    age_of_run, judge_of_run = np.array([age[pk] for pk in runs.tolist()], dtype=np.int64).reshape(-1, 2).T
+    age_of_run, judge_of_run = np.array([age.get(pk, GONE) for pk in runs.tolist()], dtype=np.int64).reshape(-1, 2).T
     judge = judge_of_run[place]
     order = np.lexsort((age_of_run[place], code != OPEN, 1 - is_a, pair, judge))
     last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]

@@ -1,0 +1,219 @@
+"""How often the answer claims something where there is nothing: simulated studies through the rules of the sentences.
+
+The claims are "people prefer X", "X is first, by more than chance" and "the judge may replace a single rater". Populations
+have equal systems, or a judge whose agreement with people is exactly ε below theirs with one another (or who answers at
+random). What may come out follows from the coverage that intervals of 95 % have to have (see `bench.coverage`): it is .93 from
+20 instances, .91 from 8, .88 from 5. A preference may be for either side, so that all misses are claims; half of them are where
+a claim has one side, as that a judge may replace people, and as many again where bins of separability are tested beside the
+whole. A cell with more, by three standard errors of the simulation, is marked, and the program ends with 1.
+"""
+
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import django
+import numpy as np
+
+from analysis.bins import assign, equal_width_edges
+from analysis.types import FloatArray, IntArray, Outcomes
+from annotation.studies.rated_pairs import RatedPairs
+from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.findings.answer.answer import answer
+from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
+from reporting.findings.data.separability_bins import Bins, Separability
+from reporting.findings.judges.judge_findings import judge_findings
+from reporting.findings.judges.verdicts import MAY_REPLACE
+from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.study_votes import study_votes
+from reporting.findings.rankings.comparisons import comparisons_of_raters
+from reporting.findings.rankings.ranking_models import bradley_terry_ranking, fit_strengths
+from reporting.findings.rankings.rankings import rate_rankings
+
+STUDIES = 1_000
+PAIRS, PEOPLE_EACH = 5, 3  # of an instance, on a pair
+FILTERS = Filters()
+EPSILON = FILTERS.epsilon
+BINS = 5
+MISSED = {20: 0.07, 8: 0.09, 5: 0.12}  # share of intervals by the number of instances
+Votes = FloatArray  # (n_instances, pairs, raters) of -1, 0, +1
+Study = Callable[[np.random.Generator, int], bool]  # whether a study of so many instances claims something
+
+
+@dataclass(frozen=True)
+class Population:
+    """A kind of study in which a claim is wrong; `study` simulates one, and `sides` is the number of ways to claim it."""
+
+    name: str
+    study: Study
+    numbers: tuple[int, ...] = (5, 10, 20, 50)
+    sides: int = 2
+
+    def allowed(self, n: int) -> float:
+        """Share of studies that may claim it, with three standard errors of the simulation."""
+        share = next(missed for least, missed in MISSED.items() if n >= least) * self.sides / 2
+        return share + 3 * float(np.sqrt(share * (1 - share) / STUDIES))
+
+
+def populations() -> Iterator[Population]:
+    """All kinds of studies."""
+    yield Population("prefer: one vote an instance", partial(_prefers, pairs=1, people=1))
+    yield Population("prefer: nine of ten votes are ties", partial(_prefers, ties=0.9))
+    yield Population("prefer: votes of an instance independent", _prefers)
+    yield Population("prefer: votes of an instance alike", partial(_prefers, alike=0.5))
+    yield Population("prefer: an instance has one winner for all", partial(_prefers, alike=1.0, ties=0.0))
+    for systems in (3, 4, 8):
+        yield Population(f"first of {systems}: instances for each two", partial(_first, systems=systems), (8, 20, 50))
+    judges: dict[str, dict[str, Any]] = {
+        "at ε": {"right": right_at_epsilon(0.8)},
+        "at ε, all of an instance alike": {"right": right_at_epsilon(0.8), "whole": True},
+        "at ε, people agree less": {"right": right_at_epsilon(0.65), "people": 0.65},
+        "at random": {"right": 1 / 3},
+        "at random, people too": {"right": 1 / 3, "people": 1 / 3},
+    }
+    for name, known in judges.items():
+        for binned in (False, True):
+            under = ", in five bins" if binned else ""
+            yield Population(f"replace: {name}{under}", partial(_replaces, binned=binned, **known), sides=1 + binned)
+
+
+def right_at_epsilon(people: float) -> float:
+    """How often a judge is right whose agreement with people is ε below theirs, if they are right so often.
+
+    Wrong verdicts are either of two: the difference of agreements is (right - people) (3 people - 1) / 2.
+    """
+    return people - EPSILON / (1.5 * people - 0.5)
+
+
+def _prefers(
+    rng: np.random.Generator,
+    n: int,
+    *,
+    pairs: int = PAIRS,
+    people: int = PEOPLE_EACH,
+    ties: float = 0.2,
+    alike: float = 0.0,
+) -> bool:
+    """Whether people are said to prefer one of two equal systems; `alike` is the share of votes that follow the instance."""
+    votes = _votes(rng, n, pairs, people, ties, alike)
+    data = configuration("data", ("one", "two"), votes)
+    [about] = comparisons_of_raters([data], StudyScale())
+    rankings = {"rankings": rate_rankings(about, FILTERS)}
+    return _claims(rankings, [n * pairs], {"preferred"})
+
+
+def _first(rng: np.random.Generator, n: int, *, systems: int) -> bool:
+    """Whether one of equal systems is said to be first by more than chance; n instances for each two of them."""
+    named = [f"system {number}" for number in range(systems)]
+    datas = [
+        configuration(f"data {a} {b}", (a, b), _votes(rng, n, PAIRS, 1, 0.2, 0.5)) for a, b in combinations(named, 2)
+    ]
+    [about] = comparisons_of_raters(datas, StudyScale())
+    rankings = [*rate_rankings(about, FILTERS), bradley_terry_ranking(fit_strengths(about, FILTERS), FILTERS)]
+    return _claims({"rankings": rankings}, [n * PAIRS] * len(datas), {"first"})
+
+
+def _claims(rankings: Mapping[str, Any], pairs: list[int], rules: set[str]) -> bool:
+    """Whether the answer has a sentence of these rules, in a study of which nothing but rankings is known."""
+    people = {"rater": PEOPLE, "ratings": 1, "consistency_distribution": {}}
+    agreement = {"raw_agreement": {"value": None}, "krippendorff_alpha": {"ordinal": {"value": None}}}
+    configurations = [
+        {"raters": [people], "pairs": n, "instances": n // PAIRS, "separability": {"similarity": "any"}} for n in pairs
+    ]
+    said = answer({"configurations": configurations, "pooled": {"people_agreement": agreement}, **rankings})
+    return any(one["rule"] in rules for one in said)
+
+
+def _votes(rng: np.random.Generator, n: int, pairs: int, people: int, ties: float, alike: float) -> Votes:
+    shape = (n, pairs, people)
+    side = np.where(rng.random(shape) < alike, rng.choice([-1.0, 1.0], size=(n, 1, 1)), rng.choice([-1.0, 1.0], shape))
+    return np.where(rng.random(shape) < ties, 0.0, side)
+
+
+def _replaces(rng: np.random.Generator, n: int, *, binned: bool = False, **shares: Any) -> bool:
+    """Whether a judge is said to be able to replace people; `shares` as for `judged`."""
+    data = judged(rng, n, **shares)
+    separability = rng.random(n)
+    edges = equal_width_edges(separability, BINS)
+    bins = Bins(edges, assign(separability, edges)) if binned else None
+    [found] = judge_findings([data], study_votes([data], bins), bins, FILTERS)["replacement"]
+    return found["verdict"]["rule"] in MAY_REPLACE
+
+
+def judged(
+    rng: np.random.Generator, n: int, *, right: float, people: float = 0.8, whole: bool = False
+) -> ConfigurationData:
+    """Simulate a study with a judge; `right` and `people` are shares of right verdicts, of the judge and of people.
+
+    whole : pairs of an instance have one truth, and the judge is right on all of them or on none
+    """
+    truth = np.broadcast_to(rng.integers(3, size=(n, 1 if whole else PAIRS)), (n, PAIRS))
+    votes = _seen(rng, np.repeat(truth[:, :, np.newaxis], PEOPLE_EACH, axis=2), people)
+    verdicts = _seen(rng, truth[:, :1], right) if whole else _seen(rng, truth, right)
+    return configuration("data", ("one", "two"), votes, np.broadcast_to(verdicts, (n, PAIRS)))
+
+
+def _seen(rng: np.random.Generator, truth: IntArray, right: float) -> FloatArray:
+    """Verdicts that are right so often, and otherwise either of the two others."""
+    wrong = (truth + rng.integers(1, 3, size=truth.shape)) % 3
+    return np.where(rng.random(truth.shape) < right, truth, wrong) - 1.0
+
+
+def configuration(
+    dataset: str, systems: tuple[str, str], votes: Votes, verdicts: FloatArray | None = None
+) -> ConfigurationData:
+    """Make a configuration of people's votes, every person on every instance, and of a judge's verdicts (n, pairs)."""
+    n, pairs, people = votes.shape
+    size = n * pairs
+    none = np.full(size, np.nan)
+    return ConfigurationData(
+        configuration=Compared(dataset, *(ComparedSystem(name) for name in systems)),
+        selection=Selected(
+            tuple(f"{dataset}-{number:05}" for number in range(n)),
+            Pairs(np.repeat(np.arange(n), pairs), np.tile(np.arange(pairs), n), none, none, none),
+        ),
+        separability=Separability(None, np.full(n, np.nan), None),
+        people=_rater(PEOPLE, "person", votes, tuple(f"person {number}" for number in range(people))),
+        judges=()
+        if verdicts is None
+        else (JudgeRater(_rater("judge:any", "judge", verdicts[:, :, np.newaxis], ("judge:any",)), {}),),
+        chosen=[],
+    )
+
+
+def _rater(name: str, kind: str, votes: Votes, codes: tuple[str, ...]) -> Rater:
+    instance, pair, who = (axis.ravel() for axis in np.indices(votes.shape))
+    zeros, unknown = np.zeros(votes.size, dtype=np.int64), np.full(votes.size, np.nan)
+    outcomes = Outcomes(instance, pair, zeros, zeros + 1, votes.ravel(), who)
+    rated = RatedPairs(outcomes, zeros == 0, codes, unknown, unknown, unknown, unknown, zeros)
+    return rater(name, kind, rated, Positions(instance, outcomes.verdict, who), {}, drop_incomplete=False)
+
+
+def claimed(place: tuple[int, int]) -> tuple[int, int, float]:
+    """Simulate the cell of a population by its place; populations themselves can't be sent to a process."""
+    at, n = place
+    population = list(populations())[at]
+    rng = np.random.default_rng([zlib.crc32(population.name.encode()), n])
+    return at, n, sum(population.study(rng, n) for _ in range(STUDIES)) / STUDIES
+
+
+def main() -> None:
+    """Print the share of studies that claim something, by population and number of instances; exit with 1 for too many."""
+    django.setup()
+    known = list(populations())
+    print(f"share of {STUDIES:,} studies whose answer claims what is not there")
+    missed = 0
+    with ProcessPoolExecutor(initializer=os.nice, initargs=(10,)) as pool:
+        places = [(at, n) for at, one in enumerate(known) for n in one.numbers]
+        for at, n, share in pool.map(claimed, places):
+            too_many = share > known[at].allowed(n)
+            missed += too_many
+            print(f"  {known[at].name:<52} {n:>3}  {share:.3f}{'  too many' * too_many}", flush=True)
+    print(f"{missed} of {len(places)} cells claim too often")
+    if missed:
+        raise SystemExit(1)

@@ -1,0 +1,19 @@
+"""The simulated studies of `bench.answers`: whether nothing is there to be claimed."""
+
+import numpy as np
+import pytest
+
+from bench.answers import EPSILON, FILTERS, judged, right_at_epsilon
+from reporting.findings.judges.judge_findings import judge_findings
+from reporting.findings.pooled.study_votes import study_votes
+
+
+@pytest.mark.parametrize(("people", "whole"), [(0.8, False), (0.8, True), (0.65, False)])
+def test_a_judge_at_epsilon_agrees_less_by_epsilon(people: float, whole: bool) -> None:
+    right = right_at_epsilon(people)
+    data = judged(np.random.default_rng(3), 4_000, right=right, people=people, whole=whole)
+    [found] = judge_findings([data], study_votes([data], None), None, FILTERS)["replacement"]
+    difference = found["non_inferiority"]["overall"]["difference"]
+    # Twenty thousand pairs: a standard error of 0.004 at most, as pairs of an instance are alike.
+    assert difference["value"] == pytest.approx(-EPSILON, abs=0.016)
+    assert difference["high"] - difference["low"] < 0.032
