@@ -136,3 +136,10 @@ def test_places_are_settled_from_the_first_on():
     assert settled_places([1, 1], [2, 2]) == 0
     assert settled_places([0, 1], [0, 1]) == 1
     assert settled_places([], []) == 0
+
+
+@pytest.mark.parametrize("systems", [5, 6, 7, 8])
+def test_one_comparison_fewer_than_systems_connects_them(systems):
+    for seed in range(10):
+        chosen, pairs = balanced(systems - 1, systems, 1, seed)
+        assert parts_connected(pairs[np.nonzero(chosen)[1]].tolist(), systems) == systems
