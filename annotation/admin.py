@@ -160,6 +160,7 @@ _READ_ONLY: dict[type[Model], dict[str, list[str]]] = {
         "list_filter": ["study"],
         "list_select_related": ["study", "annotator", "instance"],
     },
+    models.AuditEntry: {"list_display": ["happened_at", "account", "method", "action", "status", "request_id"]},
     models.ComparisonTable: {},
     models.Consent: {"list_display": ["annotator", "version", "accepted", "answered_at"]},
     models.Display: {},

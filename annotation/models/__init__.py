@@ -7,7 +7,7 @@ from annotation.models.allocation import ArmDraw
 from annotation.models.annotators import Annotator, Consent, Message
 from annotation.models.hits import Batch, Hit, HitPair, Slot
 from annotation.models.importing import ComparisonTable, Generation, Instance, Matchup, Pair, System
-from annotation.models.members import ResearchGroup, RoleGrant
+from annotation.models.members import AuditEntry, ResearchGroup, RoleGrant
 from annotation.models.quality import QualificationResult
 from annotation.models.rating import Assignment, Display, Flag, Rating, VoteChange
 from annotation.models.recruitment import Channel, Invitation, Participant, PlatformAction, Submission, WebhookEvent
@@ -19,6 +19,7 @@ __all__ = [
     "Annotator",
     "ArmDraw",
     "Assignment",
+    "AuditEntry",
     "Batch",
     "Channel",
     "ComparisonTable",

@@ -1,5 +1,7 @@
 """Research groups, and roles in a group or in a study."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -59,3 +61,46 @@ class RoleGrant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}: {self.role} in {self.study or f'group {self.group}'}"
+
+
+class AuditQuerySet(models.QuerySet["AuditEntry"]):
+    """Rows are added, never changed or deleted."""
+
+    def update(self, **_changes: Any) -> int:
+        """Refuse."""
+        raise TypeError("the audit log is append-only")
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Refuse."""
+        raise TypeError("the audit log is append-only")
+
+
+class AuditEntry(models.Model):
+    """What a researcher or an admin sent: who, when, to which page, about what, with which result. It holds keys only."""
+
+    happened_at = models.DateTimeField(default=timezone.now, db_index=True)
+    account = models.PositiveBigIntegerField(help_text="The account's number; it may be gone.")
+    method = models.CharField(max_length=7)
+    action = models.CharField(max_length=120, help_text="The page's name.")
+    about = models.JSONField(default=dict, help_text="The keys in the page's address.")
+    status = models.PositiveSmallIntegerField(help_text="Of the response.")
+    request_id = models.CharField(max_length=64)
+    changes = models.JSONField(default=list, help_text="What the study's log got from this request, before and after.")
+
+    objects = AuditQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.happened_at:%Y-%m-%d %H:%M:%S} {self.account} {self.method} {self.action}"
+
+    def save(self, *args: Any, **named: Any) -> None:
+        """Add the row; one that is there is not changed."""
+        if not self._state.adding:
+            raise TypeError("the audit log is append-only")
+        super().save(*args, **named)
+
+    def delete(self, *_args: Any, **_named: Any) -> tuple[int, dict[str, int]]:
+        """Refuse."""
+        raise TypeError("the audit log is append-only")

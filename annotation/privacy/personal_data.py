@@ -238,6 +238,7 @@ OTHER = {
     "annotation.Assignment": "key seed",
     "annotation.Event": "study kind batch happened_at",
     "annotation.ArmDraw": "study instance",
+    "annotation.AuditEntry": "happened_at account method action about status request_id changes",
     "annotation.Channel": "key study batch kind name is_open created_at",
     "annotation.PlatformAction": "channel kind attempts created_at ended_at",
     "annotation.WebhookEvent": "channel",

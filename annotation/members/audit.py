@@ -1,0 +1,89 @@
+"""The audit log: each thing that a researcher or an admin sends, as keys, in a table to which rows are only added."""
+
+import logging
+from collections.abc import Iterator
+from contextvars import ContextVar
+from datetime import datetime
+from typing import Any
+
+from django.db import DatabaseError
+from django.db.models.signals import post_save
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
+
+from annotation.core.request_ids import current
+from annotation.models import AuditEntry, Event
+
+SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+# Raters' pages, arrivals, platforms' messages, signing in: those have records of their own.
+NOT_RESEARCHERS = ("/rate/", "/join/", "/mturk/", "/hooks/", "/login/", "/logout/", "/language/")
+
+_changes: ContextVar[list[dict[str, Any]] | None] = ContextVar("audit_changes", default=None)
+logger = logging.getLogger(__name__)
+
+
+class AuditMiddleware(MiddlewareMixin):
+    """Adds a row for each request that may change something, except raters'; refused ones too, with their status."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Collect what the request adds to studies' logs."""
+        _changes.set([] if is_audited(request) else None)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Add the row."""
+        changes = _changes.get()
+        _changes.set(None)
+        if changes is None or not request.user.is_authenticated:
+            return response
+        found = request.resolver_match
+        try:
+            AuditEntry.objects.create(
+                account=request.user.pk,
+                method=(request.method or "")[:7],
+                action=found.view_name[:120] if found else "-",
+                about={name: str(value) for name, value in found.kwargs.items()} if found else {},
+                status=response.status_code,
+                request_id=current.get(),
+                changes=changes,
+            )
+        except DatabaseError as error:  # the response says what became of the request
+            logger.error("account %s: %s %s is not in the audit log: %s", request.user.pk, request.method, found, error)
+        return response
+
+
+def is_audited(request: HttpRequest) -> bool:
+    """Tell whether a request may change something and is not a rater's."""
+    return request.method not in SAFE and not request.path.startswith(NOT_RESEARCHERS)
+
+
+def note_change(*, instance: Event, created: bool, **_signal: Any) -> None:
+    """Keep what a study's log gets, without what people wrote, and of raters the kind alone (receiver of `post_save`).
+
+    Erasing a rater empties the log's entries about them; the audit log stays whole.
+    """
+    changes = _changes.get()
+    if changes is None or not created:
+        return
+    is_about_rater = instance.annotator_id is not None or instance.assignment_id is not None
+    values = {} if is_about_rater else instance.changes
+    changes.append({"study": instance.study_id, "kind": instance.kind, "event": instance.pk, "changes": values})
+
+
+post_save.connect(note_change, sender=Event, dispatch_uid="audit_changes")
+
+
+def entries(*, since: datetime | None) -> Iterator[dict[str, Any]]:
+    """Yield the log as documents, the earliest first."""
+    found = AuditEntry.objects.all() if since is None else AuditEntry.objects.filter(happened_at__gte=since)
+    for entry in found.iterator():
+        yield {
+            "id": entry.pk,
+            "at": entry.happened_at.isoformat(),
+            "account": entry.account,
+            "method": entry.method,
+            "action": entry.action,
+            "about": entry.about,
+            "status": entry.status,
+            "request_id": entry.request_id,
+            "changes": entry.changes,
+        }

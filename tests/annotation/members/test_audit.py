@@ -1,0 +1,121 @@
+"""The audit log: what researchers and admins send is there as keys, what raters send is not, and no row ever changes."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import DatabaseError
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import AuditEntry, Event, Study
+from annotation.privacy.erasing import erase_rater
+from tests.factories import make_annotator, make_study, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("talks")
+
+
+@pytest.fixture
+def boss(study: Study) -> Client:
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("boss.of.all"))
+    return browser
+
+
+def logged() -> list[dict[str, Any]]:
+    said = StringIO()
+    call_command("audit_log", stdout=said)
+    return [json.loads(line) for line in said.getvalue().splitlines()]
+
+
+def test_who_did_what_when_with_what_result_is_logged_as_keys(boss: Client, study: Study) -> None:
+    boss.get(f"/studies/{study.slug}/members/")
+    done = boss.post(f"/studies/{study.slug}/members/", {"username": "ada.lovelace", "role": "researcher"})
+    boss.post("/groups/nowhere/rename/", {"name": "Ada's"})
+    first, second = logged()
+    assert first == {
+        "id": first["id"],
+        "at": first["at"],
+        "account": User.objects.get(username="boss.of.all").pk,
+        "method": "POST",
+        "action": "annotation:members",
+        "about": {"slug": "talks"},
+        "status": done.status_code,
+        "request_id": done["X-Request-ID"],
+        "changes": [],
+    }
+    assert (second["action"], second["status"]) == ("annotation:rename-group", 404)
+    assert "ada" not in json.dumps(logged()).lower()
+
+
+def test_before_and_after_come_from_the_studys_log_without_what_was_written_about_raters(
+    boss: Client, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater = make_annotator(study)
+
+    def change(*_args: object, **_named: object) -> None:
+        now = timezone.now()
+        Event.objects.create(study=study, kind="paused", changes={"status": ["open", "paused"]}, happened_at=now)
+        Event.objects.create(study=study, kind="unblocked", annotator=rater, reason="Ada", changes={"why": ["Ada", ""]})
+        raise DatabaseError("stop here")
+
+    monkeypatch.setattr("annotation.members.member_views._add", change)
+    boss.raise_request_exception = False
+    boss.post(f"/studies/{study.slug}/members/", {"username": "x", "role": "researcher"})
+    [entry] = logged()
+    about_study, about_rater = entry["changes"]
+    assert (about_study["kind"], about_study["changes"]) == ("paused", {"status": ["open", "paused"]})
+    assert (about_rater["kind"], about_rater["changes"]) == ("unblocked", {})
+    assert "Ada" not in json.dumps(entry)
+    erase_rater(annotator=rater, by=None, at=timezone.now())
+    assert logged() == [entry]
+
+
+def test_raters_and_strangers_are_not_in_it(study: Study) -> None:
+    Client().post("/login/", {"username": "nobody", "password": "wrong"})
+    Client().post(f"/studies/{study.slug}/members/", {"username": "x"})
+    rater = Client()
+    rater.force_login(make_user("rater", "annotator", study=study))
+    rater.post("/rate/hit/none/vote/", {})
+    assert logged() == []
+
+
+def test_no_row_is_changed_or_deleted(boss: Client) -> None:
+    boss.post("/groups/nowhere/rename/", {"name": "x"})
+    entry = AuditEntry.objects.get()
+    for change in (
+        entry.save,
+        entry.delete,
+        AuditEntry.objects.all().delete,
+        lambda: AuditEntry.objects.update(status=1),
+    ):
+        with pytest.raises(TypeError, match="append-only"):
+            change()
+    assert boss.post(f"/admin/annotation/auditentry/{entry.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert AuditEntry.objects.filter(pk=entry.pk).exists()
+
+
+def test_a_database_that_takes_no_row_does_not_hide_what_was_done(
+    boss: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(**_values: object) -> None:
+        raise DatabaseError("full")
+
+    monkeypatch.setattr(AuditEntry.objects, "create", fail)
+    assert boss.post("/groups/nowhere/rename/", {"name": "x"}).status_code == 404
+    assert "is not in the audit log: full" in caplog.text
+
+
+def test_entries_since_a_time(boss: Client) -> None:
+    boss.post("/groups/nowhere/rename/", {"name": "x"})
+    said = StringIO()
+    call_command("audit_log", "--since", "2999-01-01", stdout=said)
+    assert said.getvalue() == ""
