@@ -40,13 +40,27 @@ TWO_STAGES = (
     ),
     ("grant", "second", "--role", "annotator", "--study", "talks"),
 )
+# A third one, with several questions, as in docs/howto/ask_several_questions.md.
+CRITERIA = (
+    '[{"key": "coherence", "text": "Which one is more coherent?"}, {"key": "faithfulness", "text": "Which one is more '
+    'faithful to the source?", "description": "Says nothing that the source does not say."}]'
+)
+SEVERAL_QUESTIONS = (
+    ("import_study", str(EXAMPLES / "study.jsonl"), "--study", "criteria", "--task", "summarization"),
+    ("configure_study", "criteria", "strength=true", "first_reason=optional", f"criteria={CRITERIA}"),
+    (
+        *("create_batch", "criteria", "--name", "main", "--dataset", "harbour_talk"),
+        *("--systems", "heron-2", "magpie-1", "--pairs", "2", "--seed", "1"),
+    ),
+    ("grant", "third", "--role", "annotator", "--study", "criteria"),
+)
 JUDGE = ("explains", "--method", "cot", "--endpoint", "small", "--order", "both", "--seed", "1")
 PRICES = ("--price-prompt", "0.15", "--price-completion", "0.6")
 
 
 @contextmanager
-def demo() -> Iterator[tuple[str, dict[str, str]]]:
-    """Serve a new example study; yields its address and the login links by role."""
+def demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    """Serve a new example study; yields its address, the login links by role, and the environment of commands."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -58,14 +72,15 @@ def demo() -> Iterator[tuple[str, dict[str, str]]]:
         for command in TWO_STAGES:
             manage(env, *command)
         run_judge(env)
-        links["second"] = manage(env, "login_link", "second", "--base-url", f"http://localhost:{port}").split()[-1]
+        address = f"http://localhost:{port}"
+        links["second"] = login(env, "second", address)
         server = subprocess.Popen(
             [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
             cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
-            wait_for(f"http://localhost:{port}/healthz", server)
-            yield f"http://localhost:{port}", links
+            wait_for(f"{address}/healthz", server)
+            yield address, links, env
         finally:
             server.terminate()
             server.wait()
@@ -87,6 +102,11 @@ def manage(env: Mapping[str, str], *arguments: str) -> str:
     """Run a management command; return its output."""
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def login(env: Mapping[str, str], name: str, address: str) -> str:
+    """Return a link by which a user signs in."""
+    return manage(env, "login_link", name, "--base-url", address).split()[-1]
 
 
 def wait_for(address: str, server: "subprocess.Popen[bytes]") -> None:
@@ -125,7 +145,7 @@ def rate(page: Page, *choices: str) -> None:
     """Vote on the first pairs of the page, and wait until each vote is saved."""
     for place, choice in enumerate(choices):
         pair = page.locator("form[data-pair]").nth(place)
-        pair.locator(f"input[name=choice][value={choice}]").check()
+        pair.locator(f"input[value={choice}]").click()
         expect(pair.locator(".saved")).to_contain_text("Saved at")
 
 
@@ -166,6 +186,21 @@ def second_stage(browser: Browser, link: str) -> None:
     take(page, "rating-stage-two", at=".card.decided")
 
 
+def several_questions(browser: Browser, address: str, env: Mapping[str, str]) -> None:
+    """Take a pair with three questions, two of them answered, of a study that other raters do not get before."""
+    for command in SEVERAL_QUESTIONS:
+        manage(env, *command)
+    page = open_page(browser, login(env, "third", address), viewport=TALL)
+    begin(page)
+    card = page.locator("[data-card]").first
+    for question, choice in enumerate(("left-much", "none")):
+        form = card.locator("form[data-pair]").nth(question)
+        form.locator(f"input[value={choice}]").click()
+        expect(form.locator(".saved")).to_contain_text("Saved at")
+    page.mouse.move(0, 0)
+    take(page, "rating-questions", at="[data-card]")
+
+
 def judges(reader: Page, address: str) -> None:
     """Take the judges of a study, one run, one of its judgments, and the run beside people's ratings."""
     pages = f"{address}/studies/example/judges/"
@@ -189,10 +224,11 @@ def table(reader: Page, address: str) -> None:
 def main() -> None:
     """Take every screenshot."""
     IMAGES.mkdir(parents=True, exist_ok=True)
-    with demo() as (address, links), sync_playwright() as playwright:
+    with demo() as (address, links, env), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM)
         first_stage(browser, address, links["annotator"])
         second_stage(browser, links["second"])
+        several_questions(browser, address, env)
         reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
         take(reader, "findings")
