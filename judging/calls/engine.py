@@ -240,7 +240,7 @@ class Engine:
         if answer.latency_ms is not None:
             self._mean_latency += LATENCY_WEIGHT * (answer.latency_ms / 1000 - self._mean_latency)
         self.limiter.tokens.take(self.client.clock.now(), sum(count or 0 for count in counts) - guess)
-        cost = cost_of(self.budget.endpoint, *counts)
+        cost = cost_of(self.budget.endpoint, *counts, cached_tokens=answer.cached_tokens)
         self.budget.settle(request.key, cost)
         reply = Reply(answer.text, answer.finish_reason, answer.response)
         progress = self.progress

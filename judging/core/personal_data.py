@@ -15,7 +15,7 @@ PERSONAL = (
 
 OTHER = {
     "judging.Endpoint": "name base_url model key_env timeout_seconds headers requests_per_minute tokens_per_minute "
-    "price_prompt price_completion batch_discount currency supports tested_at created_at",
+    "price_prompt price_completion batch_discount cached_discount currency supports tested_at created_at",
     "judging.PromptFile": "group name version text parser created_at",
     "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params seed created_at",
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "

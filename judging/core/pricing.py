@@ -11,17 +11,25 @@ PLACES = Decimal("0.00000001")  # as a completion stores its cost
 
 
 def cost_of(
-    endpoint: Endpoint, prompt_tokens: int | None, completion_tokens: int | None, *, batch: bool = False
+    endpoint: Endpoint,
+    prompt_tokens: int | None,
+    completion_tokens: int | None,
+    *,
+    cached_tokens: int = 0,
+    batch: bool = False,
 ) -> Decimal | None:
     """Return the cost of tokens in the endpoint's currency; `None` where a price or a count is unknown.
 
+    cached_tokens : of the prompt, from the endpoint's cache of prefixes, at the share `cached_discount` of the price
     batch : sent through the provider's Batch API, at the share `batch_discount` of the price
     """
     parts = (price_of(prompt_tokens, endpoint.price_prompt), price_of(completion_tokens, endpoint.price_completion))
     if parts[0] is None or parts[1] is None:
         return None
     share = Decimal(str(endpoint.batch_discount)) if batch else Decimal(1)
-    return ((parts[0] + parts[1]) * share).quantize(PLACES)
+    cached = price_of(min(cached_tokens, prompt_tokens or 0), endpoint.price_prompt) or Decimal(0)
+    saved = cached * (1 - Decimal(str(endpoint.cached_discount)))
+    return ((parts[0] - saved + parts[1]) * share).quantize(PLACES)
 
 
 def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:

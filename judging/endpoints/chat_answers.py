@@ -35,7 +35,10 @@ Scrub = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one call; `None` for what the endpoint didn't report."""
+    """The answer to one call; `None` for what the endpoint didn't report.
+
+    cached_tokens : those of the prompt that it took from its cache of prefixes
+    """
 
     text: str
     finish_reason: str
@@ -43,6 +46,7 @@ class Answer:
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: float | None
+    cached_tokens: int = 0
 
 
 def storable(text: str) -> str:
@@ -170,7 +174,14 @@ def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms:
     usage = response.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     tokens = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
-    return Answer(text, finish_reason, response, *tokens, latency_ms)
+    return Answer(text, finish_reason, response, *tokens, latency_ms, cached_tokens_in(usage))
+
+
+def cached_tokens_in(usage: Mapping[str, Any]) -> int:
+    """Return the prompt tokens from the cache, as OpenAI, vLLM and OpenRouter report them, or DeepSeek."""
+    details = usage.get("prompt_tokens_details")
+    told = details.get("cached_tokens") if isinstance(details, dict) else usage.get("prompt_cache_hit_tokens")
+    return token_count(told) or 0
 
 
 def _charged(response: dict[str, Any], latency_ms: float | None) -> Answer | None:

@@ -52,6 +52,14 @@ class LimitsForm(forms.Form):
         label=_("Share of the price paid through the Batch API"),
         help_text=_("0.5: half of it."),
     )
+    cached_discount = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=1,
+        initial=1,
+        label=_("Share of the price paid for cached prompt tokens"),
+        help_text=_("Empty: all of it."),
+    )
     requests_per_minute = forms.IntegerField(
         required=False, min_value=1, label=_("Calls a minute"), help_text=_("Empty: no limit.")
     )
@@ -67,6 +75,11 @@ class LimitsForm(forms.Form):
             "value, which reads the environment variable MY_API_KEY."
         ),
     )
+
+    def clean_cached_discount(self) -> float:
+        """Return the share; all of the price where none is given."""
+        found: float | None = self.cleaned_data["cached_discount"]
+        return 1.0 if found is None else found
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "LimitsForm":

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 # May change under a name, since none of it affects what is asked or who answers.
 CHANGEABLE = (
     *("timeout_seconds", "headers", "requests_per_minute", "tokens_per_minute"),
-    *("price_prompt", "price_completion", "batch_discount", "currency"),
+    *("price_prompt", "price_completion", "batch_discount", "cached_discount", "currency"),
 )
 
 
@@ -108,8 +108,9 @@ def clean_settings(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("requests_per_minute", "tokens_per_minute"):
         if values.get(name) is not None and values[name] < 1:
             raise BadSettings(f"a limit must be at least 1 a minute, or empty for none; got {values[name]}")
-    if "batch_discount" in values:
-        values["batch_discount"] = share(values["batch_discount"])
+    for name in ("batch_discount", "cached_discount"):
+        if name in values:
+            values[name] = share(values[name])
     if "headers" in values:
         check_headers(values["headers"])
         values["headers"] = dict(values["headers"])
@@ -141,7 +142,7 @@ def price(value: object) -> Decimal | None:
 def share(value: float) -> float:
     """Return a share of the price."""
     if not 0 <= value <= 1:
-        raise BadSettings(f"the share of the price that batches cost must lie between 0 and 1, got {value}")
+        raise BadSettings(f"a share of the price must lie between 0 and 1, got {value}")
     return float(value)
 
 

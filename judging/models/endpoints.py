@@ -30,6 +30,11 @@ class Endpoint(models.Model):
     batch_discount = models.FloatField(
         default=0.5, help_text="Share of the price that is paid for calls through the provider's Batch API."
     )
+    cached_discount = models.FloatField(
+        default=1.0,
+        db_default=1.0,
+        help_text="Share of the price that is paid for prompt tokens which the endpoint took from its cache of prefixes.",
+    )
     currency = models.CharField(max_length=3, default="USD")
     supports = models.JSONField(default=dict, blank=True, help_text="Features found by the last test.")
     tested_at = models.DateTimeField(null=True, blank=True)
@@ -49,6 +54,10 @@ class Endpoint(models.Model):
             models.CheckConstraint(
                 condition=models.Q(batch_discount__gte=0, batch_discount__lte=1),
                 name="endpoint_batch_discount_is_a_share",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cached_discount__gte=0, cached_discount__lte=1),
+                name="endpoint_cached_discount_is_a_share",
             ),
         ]
 

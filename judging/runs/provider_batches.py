@@ -270,7 +270,7 @@ class BatchWork:
         """Return an answer as it is to be stored, at the price of batches."""
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)
-        cost = cost_of(self.endpoint, *counts, batch=True)
+        cost = cost_of(self.endpoint, *counts, cached_tokens=answer.cached_tokens, batch=True)
         self.cost_is_unknown = self.cost_is_unknown or cost is None
         progress = self.job.progress
         progress.calls += 1

@@ -261,8 +261,8 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
         model = Endpoint
         fields = [
             *("name", "base_url", "model", "key_env", "headers", "timeout_seconds", "requests_per_minute"),
-            *("tokens_per_minute", "price_prompt", "price_completion", "batch_discount", "currency", "supports"),
-            *("tested_at", "created_at"),
+            *("tokens_per_minute", "price_prompt", "price_completion", "batch_discount", "cached_discount", "currency"),
+            *("supports", "tested_at", "created_at"),
         ]
 
     def get_headers(self, endpoint: Endpoint) -> list[str]:

@@ -16,6 +16,7 @@ SETTINGS = {
     "price_prompt": "price_prompt",
     "price_completion": "price_completion",
     "batch_discount": "batch_discount",
+    "cached_discount": "cached_discount",
     "currency": "currency",
 }
 
@@ -66,6 +67,12 @@ class Command(TandemCommand):
             type=float,
             metavar="SHARE",
             help="share of the price that is paid through the provider's Batch API (default: 0.5)",
+        ),
+        argument(
+            "--cached-discount",
+            type=float,
+            metavar="SHARE",
+            help="share of the price that is paid for prompt tokens from the provider's cache of prefixes (default: 1)",
         ),
         argument("--currency", metavar="CODE", help="of the prices (default: USD)"),
         argument("--update", action="store_true", help="change prices, limits, time-out or headers of an endpoint"),

@@ -24,6 +24,16 @@ def test_batch_costs_its_share() -> None:
     assert cost_of(endpoint("0.15", "0.60", 0.0), 1200, 80, batch=True) == 0
 
 
+def test_cached_prompt_tokens_cost_their_share() -> None:
+    one = endpoint("0.15", "0.60")
+    assert cost_of(one, 1200, 80, cached_tokens=1000) == Decimal("0.000228")  # all of the price, unless told
+    one.cached_discount = 0.1
+    # 200 × 0.15 / 10⁶ + 1,000 × 0.015 / 10⁶ + 80 × 0.60 / 10⁶ = 0.00003 + 0.000015 + 0.000048
+    assert cost_of(one, 1200, 80, cached_tokens=1000) == Decimal("0.000093")
+    assert cost_of(one, 1200, 80, cached_tokens=1000, batch=True) == Decimal("0.0000465")
+    assert cost_of(one, 100, 0, cached_tokens=1000) == Decimal("0.0000015")  # never more than the prompt has
+
+
 @pytest.mark.parametrize(
     ("prices", "tokens"),
     [

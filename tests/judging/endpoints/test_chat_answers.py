@@ -58,6 +58,20 @@ def test_tokens_are_read_however_they_are_written(usage: Any, counts: tuple[int 
     assert (answer.prompt_tokens, answer.completion_tokens) == counts
 
 
+@pytest.mark.parametrize(
+    ("told", "cached"),
+    [
+        pytest.param({"prompt_tokens_details": {"cached_tokens": 8}}, 8, id="OpenAI, vLLM, OpenRouter"),
+        pytest.param({"prompt_cache_hit_tokens": "8", "prompt_cache_miss_tokens": 3}, 8, id="DeepSeek"),
+        pytest.param({"prompt_tokens_details": None}, 0, id="null"),
+        pytest.param({"prompt_tokens_details": {"cached_tokens": -8}}, 0, id="no count"),
+        pytest.param({}, 0, id="nothing"),
+    ],
+)
+def test_tokens_from_the_cache_of_prefixes_are_read(told: dict[str, Any], cached: int) -> None:
+    assert read_answer(completion({"content": "A"}, {**USAGE, **told})).cached_tokens == cached
+
+
 def test_finish_reason_that_is_no_text_loses_no_answer() -> None:
     assert read_answer(completion({"content": "A"}, finish_reason={"type": "stop"})).finish_reason == ""
 

@@ -165,7 +165,13 @@ def test_reason_of_a_failure_is_escaped(site_admin: Client) -> None:
 def test_django_admin_keeps_secrets_out_and_locks_what_decides(site_admin: Client) -> None:
     judge = make_judge()
     address = reverse("admin:judging_endpoint_change", args=[judge.endpoint_id])
-    sent = {"timeout_seconds": "60", "batch_discount": "0.5", "currency": "USD", "model": "huge"}
+    sent = {
+        "timeout_seconds": "60",
+        "batch_discount": "0.5",
+        "cached_discount": "1",
+        "currency": "USD",
+        "model": "huge",
+    }
     refused = site_admin.post(address, {**sent, "headers": f'{{"Authorization": "{SECRET}"}}'})
     assert "looks like it holds a secret" in refused.content.decode()
     assert site_admin.post(address, {**sent, "headers": "{}", "price_prompt": "0.5"}).status_code == 302
