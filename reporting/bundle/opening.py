@@ -86,16 +86,22 @@ class Bundle:
 
         codes : columns whose values are turned into numbers by functions
         """
-        found: list[list[float]] = []
+        number = 0
+
+        def values() -> Iterator[float]:
+            nonlocal number
+            for row in self.rows(name):
+                number += 1
+                for column in columns:
+                    yield np.nan if (value := row[column]) is None else float(value)
+                for column, code in codes.items():
+                    yield code(row[column])
+
         try:
-            found.extend(
-                [np.nan if (value := row[column]) is None else float(value) for column in columns]
-                + [code(row[column]) for column, code in codes.items()]
-                for row in self.rows(name)
-            )
+            found = np.fromiter(values(), dtype=np.float64)
         except (KeyError, TypeError, ValueError) as error:
-            raise BadBundle(f"{row_file(name)}: row {len(found) + 1}: {error!r}") from None
-        return np.array(found, dtype=np.float64).reshape(-1, len(columns) + len(codes)).T.copy()
+            raise BadBundle(f"{row_file(name)}: row {number}: {error!r}") from None
+        return found.reshape(-1, len(columns) + len(codes)).T.copy()
 
     def check_files(self, progress: Progress = silent) -> None:
         """Compare every file with the manifest: its bytes, and how many rows it has.

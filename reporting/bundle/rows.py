@@ -9,9 +9,8 @@ from annotation.models import Pair, Study
 from judging.outcomes.judgments import RECORDS, judgment_rows
 from reporting.bundle.layout import Contents
 from reporting.exports.content_rows import SEPARABILITY_RECORDS, rater_rows, separability_rows, table_rows, text_rows
-from reporting.exports.rows import RATING_IDS, flag_rows, history_rows, rating_columns, rating_rows
+from reporting.exports.rows import RATING_IDS, flag_rows, history_rows, rating_columns, rating_rows, read_rows
 
-CHUNK = 2000
 Row = Mapping[str, Any]
 # What of a row a bundle leaves out without raters' reasons, and without completions.
 REASONS, RATIONALES = ("reason", "comment"), ("rationale",)
@@ -32,10 +31,8 @@ PAIR_FIELDS = {
 def pair_rows(study: Study, _contents: Contents) -> Iterator[Row]:
     """Yield the pairs, with the lengths of the two texts in characters."""
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
-    lengths = (Length("generation_a__text"), Length("generation_b__text"))
-    columns = (*PAIR_FIELDS, "length_a", "length_b")
-    for values in pairs.values_list(*PAIR_FIELDS.values(), *lengths).iterator(chunk_size=CHUNK):
-        yield dict(zip(columns, values, strict=True))
+    lengths = {"length_a": Length("generation_a__text"), "length_b": Length("generation_b__text")}
+    yield from read_rows(pairs, {**PAIR_FIELDS, **lengths})
 
 
 def _ratings(study: Study, contents: Contents) -> Iterator[Row]:

@@ -4,12 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Study
+from reporting.exports.rows import CHUNK, Row, read_rows
 
-CHUNK = 2000
-Row = Mapping[str, Any]
 TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata")
 
 
@@ -58,8 +56,7 @@ TABLE_FIELDS = {
 def table_rows(study: Study) -> Iterator[Row]:
     """Yield the comparison tables in the form that `import_tables` reads."""
     tables = ComparisonTable.objects.filter(study=study).order_by("pk")
-    for values in tables.values_list(*TABLE_FIELDS.values()).iterator(chunk_size=CHUNK):
-        yield dict(zip(TABLE_FIELDS, values, strict=True))
+    yield from read_rows(tables, TABLE_FIELDS)
 
 
 SEPARABILITY_FIELDS = {
@@ -79,10 +76,8 @@ def separability_rows(study: Study, more: Mapping[str, str] | None = None) -> It
 
     more : `SEPARABILITY_RECORDS`, or nothing
     """
-    fields = {**SEPARABILITY_FIELDS, **(more or {})}
     rows = Alignment.objects.filter(run__study=study).order_by("run_id", "matchup_id")
-    for values in rows.values_list(*fields.values()).iterator(chunk_size=CHUNK):
-        yield dict(zip(fields, values, strict=True))
+    yield from read_rows(rows, {**SEPARABILITY_FIELDS, **(more or {})})
 
 
 RATER_FIELDS = {
@@ -97,8 +92,7 @@ RATER_FIELDS = {
 def rater_rows(study: Study) -> Iterator[Row]:
     """Yield the raters under their pseudonyms."""
     people = Annotator.objects.present().filter(study=study).order_by("pk")
-    for values in people.values_list(*RATER_FIELDS.values()).iterator(chunk_size=CHUNK):
-        row = dict(zip(RATER_FIELDS, values, strict=True))
+    for row in read_rows(people, RATER_FIELDS):
         yield {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
 
 

@@ -139,7 +139,7 @@ def rating_rows(study: Study, columns: tuple[str, ...] = ()) -> Iterator[Row]:
     ratings = _of_study(Rating.objects.of_every_question(), study)
     ordered = ratings.order_by("display__assignment_id", "display__position", "stage", "question")
     columns, keys = columns or rating_columns(study), _keys(study)
-    for found in _read(ordered, {**RATING_FIELDS, **RATING_IDS}):
+    for found in read_rows(ordered, {**RATING_FIELDS, **RATING_IDS}):
         named = {"question": keys[found["question"]], "table_variant": found["table_variant"] or ""}
         yield _row(columns, {**found, **_exclusion(found), **named})
 
@@ -148,7 +148,7 @@ def history_rows(study: Study) -> Iterator[Row]:
     """Yield every vote change in the order received; the last of a pair, stage and question is the rating."""
     columns, keys = history_columns(study), _keys(study)
     changes = _of_study(VoteChange.objects.of_every_question().annotate(table_of=TABLE_OF), study)
-    for found in _read(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
+    for found in read_rows(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
         second = found["stage"] == Rating.Stage.REVISED
         shown = {
             "arm": found["assignment_arm"] if second else "",
@@ -162,7 +162,7 @@ def history_rows(study: Study) -> Iterator[Row]:
 def flag_rows(study: Study) -> Iterator[Row]:
     """Yield the flags on pairs and on rows of tables, then the returned HITs."""
     flags = _of_study(Flag.objects.all(), study).order_by("flagged_at", "pk")
-    for found in _read(flags, FLAG_FIELDS):
+    for found in read_rows(flags, FLAG_FIELDS):
         rows, place = found["rows"], found["row"]
         derived = {
             "reason": "",
@@ -174,7 +174,7 @@ def flag_rows(study: Study) -> Iterator[Row]:
     returned = Assignment.objects.present().filter(hit__batch__study=study, state=Assignment.State.RETURNED)
     nothing = dict.fromkeys(("pair_index", "generation_a_index", "generation_b_index", "row", "taken_back_at"))
     blank = dict.fromkeys(("table_id", "table_variant", "aspect"), "")
-    for found in _read(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
+    for found in read_rows(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
         yield _row(FLAG_COLUMNS, {**nothing, **blank, **found, "kind": RETURNED})
 
 
@@ -187,7 +187,8 @@ def _of_study(rows: Any, study: Study) -> Any:
     return rows.filter(display__assignment__hit__batch__study=study, display__assignment__annotator__withdrawn_at=None)
 
 
-def _read(rows: Any, fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def read_rows(rows: Any, fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a queryset's rows: column → value, by column → lookup or expression; a chunk of them is in memory at a time."""
     for values in rows.values_list(*fields.values()).iterator(chunk_size=CHUNK):
         yield dict(zip(fields, values, strict=True))
 
