@@ -69,7 +69,7 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
         clicks.append(name)
         researcher.get_by_role(role, name=name, exact=True).click()
 
-    click("button", "New study")
+    click("button", "Make a study")
     clicks.append("the file")
     researcher.get_by_label("Short name").fill("boats")
     researcher.get_by_label("Pairs per HIT").fill("3")
@@ -83,7 +83,7 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
     click("button", "Make and launch")
     links = researcher.locator("td code", has_text="/join/")
     expect(links).to_have_count(2)
-    assert clicks == ["New study", "the file", "Make the study", "Compute", "New batch", "Make and launch"]
+    assert clicks == ["Make a study", "the file", "Make the study", "Compute", "New batch", "Make and launch"]
 
     researcher.go_back()
     researcher.go_forward()
