@@ -388,7 +388,7 @@ def test_the_log_gets_no_token_of_a_link_that_works(channel: Channel, written: i
 
 def test_the_servers_own_handler_filters(settings: Any) -> None:
     handlers = settings.LOGGING["handlers"]
-    assert [handler["filters"] for handler in handlers.values()] == [["tokens"]] * len(handlers)
+    assert [handler["filters"] for handler in handlers.values()] == [["tokens", "request_id"]] * len(handlers)
     assert settings.LOGGING["filters"]["tokens"]["()"] == f"{MaskTokens.__module__}.{MaskTokens.__name__}"
     used = [
         handler for logger in logging.root.manager.loggerDict.values() for handler in getattr(logger, "handlers", [])
