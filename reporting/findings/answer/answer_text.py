@@ -126,11 +126,16 @@ def _plain(value: Any) -> str:
 
 def _percent(value: float) -> str:
     digits = 0 if round(value * 100, 1) == round(value * 100) else 1
-    return _("{number}%").format(number=number_format(value * 100, digits))
+    return _("{number}%").format(number=_rounded(value * 100, digits))
 
 
 def _decimal(value: float) -> str:
-    return str(number_format(value + 0.0, 2))
+    return _rounded(value, 2)
+
+
+def _rounded(value: float, digits: int) -> str:
+    """Write a number rounded; Django alone would cut off the decimals that are not shown."""
+    return str(number_format(f"{value:z.{digits}f}", digits))
 
 
 def _instances(number: int) -> str:
@@ -149,7 +154,7 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 WRITTEN: dict[str, Shown] = {
     **dict.fromkeys(("rate", "low", "high", "level", "none", "full"), _percent),
     **dict.fromkeys(("least", "most", "below", "above", "alpha"), _decimal),
-    "rating": lambda value: str(number_format(value, 0)),
+    "rating": lambda value: _rounded(value, 0),
     "verdict": _verdict,
     "instances": _instances,
     "needed": _instances,

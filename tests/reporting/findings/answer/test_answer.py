@@ -174,6 +174,16 @@ def test_agreement(changed: Found, rule: str, said: str) -> None:
     assert said in told["text"]
 
 
+def test_numbers_are_rounded_and_not_cut_off() -> None:
+    values = {"rate": 0.53266, "alpha": 0.2876, "alpha_low": -0.001, "alpha_high": 0.999}
+    assert "53.3% of the time (Krippendorff's α, ordinal: 0.29 [0.00, 1.00]" in on_page(
+        "agreement_above_chance", values
+    )
+    found = study(rankings=strengths(None))
+    found["rankings"][1]["systems"] = [{**row, "value": 1032.6} for row in found["rankings"][1]["systems"]]
+    assert "rating 1033" in answer(found)[0]["text"].replace(",", "")
+
+
 def test_share_of_rating_sets_that_tell_nothing() -> None:
     (told,) = [one for one in answer(study()) if one["rule"] == "consistency"]
     assert told["values"] == {"none": 0.25, "full": 0.65, "rating_sets": 20}
