@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-AT,de;q=0.9,en;q=0.5"}
-READ = ("aria-label", "title", "alt", "placeholder", "content", "lang", "dir")  # attributes for people
+READ = ("aria-label", "title", "alt", "placeholder", "label", "content", "lang", "dir")  # attributes for people
 
 
 @pytest.fixture

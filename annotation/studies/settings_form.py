@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.errors import BadFields
 from annotation.core.lines import text_problem
 from annotation.models import Study
+from annotation.questions.labels import translate_default
 from annotation.questions.questions import BadQuestion, checked_questions
 from annotation.studies.amendments import rating_has_begun
 from annotation.studies.question_fields import FurtherQuestionsField
@@ -295,7 +296,7 @@ def default_shown(name: str) -> str:
         return str(dict(field.flatchoices)[value])
     if isinstance(value, bool):
         return gettext("on") if value else gettext("off")
-    return str(value)
+    return translate_default(str(value))
 
 
 def is_changed(study: Study, name: str) -> bool:
