@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,20 +134,34 @@ def copy(stage: Stage, stages: dict[str, Stage], words: list[str]) -> None:
 def start(stage: Stage) -> None:
     """Migrate a database and run the image's command until its health check passes; both as a container would."""
     stage.environment |= SETTINGS
+    # In a network of its own, as a container is, so that nothing else is at its port.
     script = f"tandem migrate --noinput --verbosity 0; exec {shlex.join(stage.command)}"
-    server = subprocess.Popen(inside(stage, ["/bin/sh", "-euc", script], user=stage.user, read_only=True))
+    network = ["unshare", "--net", "--kill-child", "--fork", "/bin/sh", "-euc", 'ip link set lo up; exec "$@"', "sh"]
+    command = inside(stage, ["/bin/sh", "-euc", script], user=stage.user, read_only=True)
+    server = subprocess.Popen([*network, *command])
     try:
         for _ in range(120):
             time.sleep(1)
             assert server.poll() is None, f"the command ended with exit code {server.returncode}"
-            checked = subprocess.run(inside(stage, stage.check, user=stage.user), capture_output=True, check=False)
+            entered = ["nsenter", f"--net=/proc/{server.pid}/ns/net", *inside(stage, stage.check, user=stage.user)]
+            checked = subprocess.run(entered, capture_output=True, check=False)
             if checked.returncode == 0:
                 print("the health check passes", flush=True)
                 return
         raise AssertionError(checked.stderr.decode())
     finally:
-        server.send_signal(signal.SIGKILL)  # unshare's --kill-child ends those inside
+        for pid in below(server.pid):  # changing accounts takes unshare's --kill-child back
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         server.wait()
+
+
+def below(pid: int) -> list[int]:
+    """Return a process and those that it started, and so on."""
+    started = Path(f"/proc/{pid}/task/{pid}/children")
+    return (
+        [pid, *(one for child in started.read_text().split() for one in below(int(child)))] if started.exists() else []
+    )
 
 
 def main() -> int:
