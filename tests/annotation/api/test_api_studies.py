@@ -128,7 +128,7 @@ def test_a_form_makes_a_study_as_json_does(researcher: APIClient) -> None:
         ({}, "slug", "required"),
         ({"slug": "study"}, "slug", "taken"),
         ({"slug": "new"}, "slug", "taken"),
-        ({"slug": "a b"}, "slug", "valid"),
+        ({"slug": "a b"}, "slug", "Letters"),
         ({"slug": 5}, "slug", "must be a text"),
         ({"slug": "x", "template": "nope"}, "template", "valid choice"),
         ({"slug": "x", "group": "elsewhere"}, "group", "valid choice"),
