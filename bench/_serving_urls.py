@@ -31,4 +31,4 @@ def study_key(request: HttpRequest) -> HttpResponse:
     return HttpResponse(str(Study.objects.get().pk))
 
 
-urlpatterns = [path("bare/", bare), path("bare/pair/", pair), path("bare/study/", study_key), *program]
+urlpatterns = [path("rate/bare/", bare), path("rate/bare/pair/", pair), path("rate/bare/study/", study_key), *program]

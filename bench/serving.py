@@ -110,8 +110,8 @@ class Browser:
         form = {"csrfmiddlewaretoken": self.token, "study": self.study}
         while time.perf_counter() < until:
             asked = {**form, "pair": str(random.randint(1, min(SIZES)))}
-            await self.ask(tally, "hand out", f"{self.address}/bare/pair/", asked)
-            await self.ask(tally, "insert", f"{self.address}/bare/", form)
+            await self.ask(tally, "hand out", f"{self.address}/rate/bare/pair/", asked)
+            await self.ask(tally, "insert", f"{self.address}/rate/bare/", form)
 
 
 def found(pattern: re.Pattern[str], page: str) -> str:
@@ -149,7 +149,7 @@ async def sign_in(link: str, address: str) -> Browser:
     session = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
     looked = await (await session.get(link)).text()
     await (await session.post(link, data={"csrfmiddlewaretoken": token(looked)})).read()
-    study = await (await session.get(f"{address}/bare/study/")).text()
+    study = await (await session.get(f"{address}/rate/bare/study/")).text()
     page = await (await session.get(f"{address}/rate/progress/")).text()
     return Browser(session, address, study, token(page))
 

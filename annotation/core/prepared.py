@@ -23,6 +23,8 @@ from django.db.models.sql.compiler import SQLCompiler
 from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
 
+from annotation.core.slow_queries import measured
+
 Row = TypeVar("Row")
 Found = TypeVar("Found")
 AnyModel = TypeVar("AnyModel", bound=Model)
@@ -170,19 +172,24 @@ def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> F
     PostgreSQL prepares the statement: planning takes longer than executing.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    if database.queries_logged or database.execute_wrappers:
+    if database.queries_logged or any(wrapper is not measured for wrapper in database.execute_wrappers):
         with database.cursor() as cursor:
             cursor.execute(sql, parameters)
             return read(cursor)
     database.ensure_connection()
     database.validate_no_broken_transaction()
-    with database.wrap_database_errors:
+
+    def run(sql: str, parameters: list[Any], _many: bool, _context: Any) -> Found:
         if database.vendor == "sqlite":
             return read(database.connection.execute(_for_sqlite(sql), parameters))
         from psycopg import Cursor  # 8 MB in each process, not needed with SQLite
 
         with Cursor(database.connection) as bound_by_server:
             return read(bound_by_server.execute(sql, parameters, prepare=True))
+
+    with database.wrap_database_errors:
+        found: Found = measured(run, sql, parameters, False, {})
+    return found
 
 
 @cache

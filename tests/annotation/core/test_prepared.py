@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.backends.signals import connection_created
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.transaction import TransactionManagementError
 from django.utils import timezone
@@ -202,3 +203,17 @@ def test_a_prepared_update_changes_what_the_plain_one_would() -> None:
     assert update.run(assignment=first.pk, at=NOON + timedelta(hours=1)) == 0  # what was shown stays as it was
     moments = Display.objects.values_list("assignment", "shown_at").order_by("assignment").distinct()
     assert list(moments) == [(first.pk, NOON), (second.pk, NOON + timedelta(seconds=5)), (third.pk, None)]
+
+
+def test_a_prepared_query_goes_to_the_driver_where_slow_statements_are_logged(
+    settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SLOW_QUERY_SECONDS = 1e-9
+    connection_created.send(sender=type(connection), connection=connection)
+    monkeypatch.setattr(connection, "cursor", lambda: pytest.fail("PostgreSQL would plan each statement again"))
+
+    Prepared(held).all(annotator=1, key="a secret")
+
+    [line] = caplog.messages
+    assert "annotation_assignment" in line
+    assert "a secret" not in line
