@@ -165,7 +165,7 @@ def _raters(study: Study, seen: dict[str, Any]) -> Step:
             step, state=State.OPEN, figures=figures, missing=_("The batch is paused."), actions=(watch, bring)
         )
     if not study.channels.filter(is_open=True).exists():
-        missing = _("No channel is open: nobody new can come.")
+        missing = _("No channel is open: no new rater can join.")
         return replace(step, state=State.OPEN, figures=figures, missing=missing, actions=(bring, watch))
     return replace(step, state=State.RUNNING, figures=figures, actions=(watch, bring))
 

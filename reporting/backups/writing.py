@@ -1,4 +1,4 @@
-"""Write a backup while the server runs: everything as it was at one moment, and nobody waits."""
+"""Write a backup of everything as it was at one moment, while the server runs; no request waits for it."""
 
 import json
 import os

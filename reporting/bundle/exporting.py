@@ -30,11 +30,11 @@ from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.rows import READABLE
 from reporting.bundle.verifying import check_numbers
+from reporting.exports.content_rows import IDENTITY
 from reporting.exports.folders import Folder, new_folder
 from reporting.findings.data.inputs import Filters, StudyData
 from reporting.findings.data.reading import read_study
 
-NOT_SETTINGS = frozenset({"id", "key", "group", "slug"})
 EVERYTHING = Contents()
 
 
@@ -91,7 +91,7 @@ def _study(study: Study) -> dict[str, Any]:
     settings = {field.name: field.value_from_object(study) for field in study._meta.fields}
     return {
         "study": study.slug,
-        "settings": {name: value for name, value in settings.items() if name not in NOT_SETTINGS},
+        "settings": {name: value for name, value in settings.items() if name not in IDENTITY},
         "questions": [asdict(question) for question in study.questions],
         "systems": [{"name": one.name, "family": one.family} for one in study.systems.order_by("position")],
         "amendments": shown_with_results(study),

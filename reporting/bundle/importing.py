@@ -21,6 +21,7 @@ from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES, Table
 from reporting.bundle.verifying import refuse_differences, verify_bundle
+from reporting.exports.content_rows import IDENTITY
 from reporting.exports.folders import sha256_of
 from reporting.findings.data.reading import read_study
 
@@ -73,8 +74,8 @@ def _study(bundle: Bundle, slug: str, group: ResearchGroup | None, by: User | No
     fields = {field.name: field for field in Study._meta.fields}
     settings = {}
     for name, value in bundle.study["settings"].items():
-        if name not in fields:
-            raise BadBundle(f"study.json: a study has no {name}")
+        if name not in fields or name in IDENTITY:
+            raise BadBundle(f"study.json: {name} is no setting of a study")
         settings[name] = _cleaned(fields[name], value, "study.json")
 
     def finish(study: Study) -> None:

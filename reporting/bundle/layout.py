@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]  # is told how much is done, and of how mu
 
 
 def silent(_done: int, _total: int) -> None:
-    """Tell nobody about progress."""
+    """Ignore progress."""
 
 
 class BadBundle(AnnotationError):

@@ -186,7 +186,7 @@ def from_majority(table: PairTable, judges: Collection[str]) -> FloatArray:
 
 
 def before_and_after(table: PairTable) -> FloatArray:
-    """(n,) mean distance of people's votes before and after the second stage; 0 where nobody has both or none changed."""
+    """(n,) mean distance of people's votes before and after the second stage; 0 where no person has both, or none changed."""
     both = ~np.isnan(table.revised)
     moved = np.abs(table.revised[both] - table.verdict[both]) / 2
     sums = [np.bincount(table.row[both], weights=weights, minlength=len(table)) for weights in (moved, None)]

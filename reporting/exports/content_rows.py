@@ -96,7 +96,8 @@ def rater_rows(study: Study) -> Iterator[Row]:
         yield {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
 
 
-NOT_SETTINGS = frozenset({"id", "key", "group", "slug", "created_at", "archived_at"})
+IDENTITY = frozenset({"id", "key", "group", "slug"})  # which a copy of a study has of its own
+NOT_SETTINGS = IDENTITY | {"created_at", "archived_at"}
 
 
 def setting_rows(study: Study) -> Iterator[Row]:

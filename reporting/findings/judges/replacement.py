@@ -150,11 +150,11 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     drawn_unequally = any(row["kind"] not in CHOSEN for row in data.chosen)
     weighted = not unknown and bool(rated.any())
     only = _judged_only(data, judge)
-    nobody = np.full(len(only), np.nan)
+    unrated = np.full(len(only), np.nan)
     found = prediction_powered_win_rate(
-        np.append(np.where(rated, people, np.nan), nobody),
+        np.append(np.where(rated, people, np.nan), unrated),
         np.append(f, only),
-        probabilities=np.append(chances, nobody) if weighted else None,
+        probabilities=np.append(chances, unrated) if weighted else None,
         random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
         level=settings.level,
     )

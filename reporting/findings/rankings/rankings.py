@@ -42,7 +42,7 @@ OPPONENTS_CAUTION = (
 Measure = tuple[str, str, float, Callable[..., Rates], Callable[[Outcomes, int], FloatArray]]  # with its floor
 MEASURES: tuple[Measure, ...] = (
     ("win_rate", "a tie is half a win", 0.0, win_rate, win_sums),
-    ("win_loss_rate", "a tie is a comparison that nobody won", -1.0, win_loss_rate, win_loss_sums),
+    ("win_loss_rate", "a tie is a comparison without a winner", -1.0, win_loss_rate, win_loss_sums),
 )
 
 

@@ -1,4 +1,4 @@
-"""Rules that list raters for an admin to look at. A flag decides nothing: nobody is left out because of one."""
+"""Rules that list raters for an admin to look at. A flag decides nothing: it leaves no rater out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

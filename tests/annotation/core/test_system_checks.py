@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.core import system_checks
-from annotation.core.system_checks import refuse_unready
+from annotation.core.system_checks import refuse_unready, unapplied_migrations
 from reporting.management.commands import serve
 from tests import migrated
 from tests.tools.helpers import ROOT
@@ -65,6 +65,7 @@ def test_long_lists_of_migrations_are_cut(production: Any) -> None:
 def test_a_server_for_oneself_is_not_checked(settings: Any) -> None:
     settings.DEBUG, settings.PRODUCTION = True, False
     MigrationRecorder.Migration.objects.filter(app="sessions").delete()
+    assert unapplied_migrations() == ["sessions.0001_initial"]
     refuse_unready()
 
 

@@ -100,6 +100,19 @@ def test_records_that_cannot_be_are_refused(tmp_path: Path, name: str, change: d
     assert not Study.objects.filter(slug="copy").exists()
 
 
+@pytest.mark.parametrize("name", ["slug", "group", "id", "pages"])
+def test_only_settings_of_a_study_are_taken(tmp_path: Path, name: str) -> None:
+    export_bundle(build_whole_study("acme").study, tmp_path / "bundle")
+
+    def with_setting(data: bytes) -> bytes:
+        found = json.loads(data)
+        return json.dumps({**found, "settings": {**found["settings"], name: 1}}).encode()
+
+    rewrite(tmp_path / "bundle", "study.json", with_setting)
+    with pytest.raises(BadBundle, match=f"study.json: {name} is no setting of a study"):
+        import_bundle(tmp_path / "bundle", slug="copy")
+
+
 def test_a_judge_of_the_same_name_and_other_settings_stands_in_the_way(bundle: Path) -> None:
     Judge.objects.filter(name="plain").update(params={"t": 1})
     with pytest.raises(AnnotationError, match=r"there is a judge plain here already, with other settings \(params\)"):
