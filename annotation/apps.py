@@ -5,8 +5,8 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
-from annotation.core.slow_queries import log_slow_queries
-from annotation.core.sqlite_statistics import count_when_grown
+from annotation.core.database.slow_queries import log_slow_queries
+from annotation.core.database.sqlite_statistics import count_when_grown
 
 CHANNEL_ADAPTERS = (  # modules of annotation.recruitment
     "accounts",

@@ -71,7 +71,7 @@ def main(pairs: int, raters_per_hit: int, raters: int, address: str) -> None:
             cursor.execute(f"INSERT INTO {table} ({columns}) {numbers} SELECT {made} FROM n")
     with connection.cursor() as cursor:
         # Flush the bulk insert, as a running database would have done: else each commit carries a gigabyte of changes.
-        # SQLite's statistics are refreshed by the next connection (annotation/core/sqlite_statistics.py).
+        # SQLite's statistics are refreshed by the next connection (annotation/core/database/sqlite_statistics.py).
         for step in _SETTLE[connection.vendor]:
             cursor.execute(step)
     users = [grant_role(username=f"rater-{number}", role="annotator")[0] for number in range(raters)]

@@ -152,7 +152,7 @@ def database() -> dict[str, object]:
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
         # Seconds. A new connection for each request costs a tenth of the request's time; an unlimited one would not
-        # read refreshed planner statistics (annotation/core/sqlite_statistics.py).
+        # read refreshed planner statistics (annotation/core/database/sqlite_statistics.py).
         settings["CONN_MAX_AGE"] = 300
         settings["OPTIONS"] = {
             # A write transaction takes its lock at the start, so that it waits instead of failing half-way.

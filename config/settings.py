@@ -242,7 +242,7 @@ SLOW_QUERY_SECONDS = env.SLOW_QUERY_SECONDS
 METRICS_TOKEN = env.METRICS_TOKEN
 # Where the web server's processes keep their counters; `serve` makes it.
 METRICS_DIR = env.METRICS_DIR
-# Of one uploaded file, which a web process reads while it serves raters; commands take more (annotation/core/file_bounds.py).
+# Of one uploaded file, which a web process reads while it serves raters; commands take more (annotation/core/files/file_bounds.py).
 UPLOAD_MAX_BYTES = 16 * 1024 * 1024
 UPLOAD_MAX_ROWS = 50_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024

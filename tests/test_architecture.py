@@ -64,7 +64,7 @@ def _import_problems(place: Path, module: str) -> Iterator[str]:
         yield f"imports {module}; analysis takes NumPy, NLTK and the standard library only"
     if target == "openai" and place.as_posix() != "judging/endpoints/client.py":
         yield f"imports {module}; only judging/endpoints/client.py does"
-    if module.startswith("annotation.core.prepared") and not PREPARED_FOR & {*place.parts[1:2]}:
+    if module.startswith("annotation.core.database.prepared") and not PREPARED_FOR & {*place.parts[1:2]}:
         yield f"imports {module}; only the rooms {', '.join(sorted(PREPARED_FOR))} do"
     if target == "environ" and place.as_posix() != "config/env.py":
         yield f"imports {module}; only config/env.py reads the environment"
@@ -131,7 +131,7 @@ def test_every_package_of_the_order_is_there_to_be_checked() -> None:
         pytest.param("config/wsgi.py", "import os\nos.environ.setdefault('KEY', '')\n", "reads the env", id="starter"),
         pytest.param(
             "annotation/members/a.py",
-            "from annotation.core.prepared import Prepared\n",
+            "from annotation.core.database.prepared import Prepared\n",
             "only the rooms",
             id="prepared",
         ),

@@ -14,9 +14,9 @@ from annotation.allocation.arms import arm_of, arm_of_rater
 from annotation.allocation.lease import require_open
 from annotation.allocation.no_work import has_ended, no_work_reason
 from annotation.annotators.consent import accepted, has_consented
+from annotation.core.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.core.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
 from annotation.core.keys import new_seed
-from annotation.core.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.hits.displays import draw_displays
 from annotation.hits.slots import release_expired, reopen_slots
 from annotation.models import Annotator, Assignment, Batch, Display, Slot

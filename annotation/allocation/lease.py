@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from annotation.allocation.queue import for_rating
 from annotation.annotators.consent import accepted, has_consented
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AssignmentClosed, ConsentNeeded
-from annotation.core.prepared import Prepared
 from annotation.hits.slots import take_free_slot
 from annotation.models import Assignment, Batch
 from annotation.recruitment.base import ClaimKind

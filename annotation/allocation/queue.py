@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from annotation.allocation import limits
-from annotation.core.prepared import Prepared
+from annotation.core.database.prepared import Prepared
 from annotation.hits import slot_arms
 from annotation.models import Annotator, Assignment, Batch, Hit, Slot
 from annotation.models.hits import SlotQuerySet

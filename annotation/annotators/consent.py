@@ -6,8 +6,8 @@ from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import ClaimRefused
-from annotation.core.prepared import Prepared
 from annotation.hits.slots import reopen_slots
 from annotation.models import Annotator, Assignment, Consent
 

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import Unacceptable
 from annotation.core.keys import message_key
-from annotation.core.prepared import Prepared
 from annotation.models import Annotator, Batch, Event, Message
 from annotation.studies.log import log
 

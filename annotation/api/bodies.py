@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.request import Request
 
 from annotation.core.errors import BadFields
-from annotation.core.lines import unstorable_key
+from annotation.core.files.lines import unstorable_key
 
 
 def user_of(request: Request) -> User:

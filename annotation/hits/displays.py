@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.core.prepared import Prepared, PreparedUpdate
+from annotation.core.database.prepared import Prepared, PreparedUpdate
 from annotation.models import Assignment, Display, HitPair, Rating, VoteChange
 from annotation.models.studies import PairOrder
 

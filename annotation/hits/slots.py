@@ -6,7 +6,7 @@ from itertools import groupby
 
 from django.db import connection, transaction
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.hits import slot_arms
 from annotation.models import Assignment, Batch, Hit, Slot, Study
 from annotation.models.hits import SlotQuerySet

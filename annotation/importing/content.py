@@ -7,9 +7,9 @@ from itertools import combinations
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 from annotation.core.markdown import is_blank
 from annotation.importing.formats.study_file import LONGEST_DATASET, LONGEST_ID, LONGEST_SYSTEM, InstanceRow
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System

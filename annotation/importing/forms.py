@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core.file_bounds import command_for
+from annotation.core.files.file_bounds import command_for
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template

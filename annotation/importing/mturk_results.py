@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.errors import BadFile, BadLine
-from annotation.core.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.importing.content import StoredInstances, orientations, store_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings

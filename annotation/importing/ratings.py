@@ -6,7 +6,7 @@ from itertools import islice
 
 from django.db import transaction
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.importing.rating_rows import RatingRow, classify_rows
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.core.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
-from annotation.core.lines import text_problem, unstorable_key
+from annotation.core.files import lines
+from annotation.core.files.lines import text_problem, unstorable_key
 from annotation.models import ComparisonTable, Pair, Study
 from annotation.studies.services import find_study, record_import
 

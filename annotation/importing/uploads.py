@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings as django_settings
 
 from annotation.core.errors import AnnotationError
-from annotation.core.file_bounds import bound_of_upload
-from annotation.core.parquet import as_json_lines
+from annotation.core.files.file_bounds import bound_of_upload
+from annotation.core.files.parquet import as_json_lines
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.mturk_results import import_mturk

@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
 from annotation.core.errors import AnnotationError, Unacceptable
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download, status_of
-from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Study
 from annotation.monitoring.annotator_summary import assignments_of, summary_of

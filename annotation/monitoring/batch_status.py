@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from annotation.core.aggregates import select_from_cte
+from annotation.core.database.aggregates import select_from_cte
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Rating, Slot
 from annotation.questions.questions import MAIN
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 
 MAIN = 0
 MOST_QUESTIONS = 6

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.allocation.lease import attach_annotator, lock_with_annotator
 from annotation.annotators.consent import accepted
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import OtherAccount
 from annotation.core.keys import owner_key
-from annotation.core.prepared import Prepared
 from annotation.members.permissions import account_of
 from annotation.models import Assignment, Study
 from annotation.models.members import Role

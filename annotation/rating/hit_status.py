@@ -9,7 +9,7 @@ from django.db.models.functions import Length
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.core.prepared import Prepared
+from annotation.core.database.prepared import Prepared
 from annotation.models import Assignment, Display, Rating
 from annotation.questions.questions import MAIN
 from annotation.rating.votes import asked_in, is_answered

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_safe
 from annotation.allocation.claims import claim_at_once, claim_hit, has_work
 from annotation.allocation.no_work import has_ended, no_work_reason
 from annotation.annotators.consent import latest_consent
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.core.http import page_base, skip_prefetch
-from annotation.core.prepared import Prepared
 from annotation.hits.displays import mark_shown
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of, has_any_role

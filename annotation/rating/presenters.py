@@ -15,9 +15,9 @@ from django.utils.translation import get_language
 from annotation.allocation.claims import MOST_AHEAD, hits_ahead
 from annotation.allocation.queue import open_batches
 from annotation.annotators.messages import unread_by
+from annotation.core.database.prepared import Prepared, attach_related
 from annotation.core.keys import owner_key
 from annotation.core.markdown import shown_text
-from annotation.core.prepared import Prepared, attach_related
 from annotation.hits.displays import attach_votes
 from annotation.models import Assignment, Batch, Display, Flag, Hit, Instance, Rating, VoteChange
 from annotation.models.studies import FirstReason

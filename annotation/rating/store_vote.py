@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.allocation.lease import LockedAssignment
+from annotation.core.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.core.errors import Unacceptable, UnknownName, VoteConflict
-from annotation.core.prepared import Prepared, PreparedInsert, PreparedUpdate
 from annotation.core.version import VERSION
 from annotation.models import Assignment, Display, Rating, VoteChange
 from annotation.quality.scoring import study_answer

@@ -12,8 +12,8 @@ from django.db.models.lookups import GreaterThanOrEqual
 from django.utils.translation import gettext as _
 
 from annotation.allocation.lease import lock_and_extend_lease, reacquire_slot
+from annotation.core.database.prepared import Prepared, PreparedUpdate
 from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
-from annotation.core.prepared import Prepared, PreparedUpdate
 from annotation.models import Assignment, Display, Rating, Study
 from annotation.models.studies import FirstReason
 from annotation.quality import hidden_checks, qualification

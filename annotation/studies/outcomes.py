@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from analysis.grouping import groups
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
-from annotation.core.columns import number_columns, places
+from annotation.core.database.columns import number_columns, places
 from annotation.core.errors import UnknownName
 from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Study
 from annotation.questions.questions import MAIN

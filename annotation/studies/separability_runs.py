@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.models import SeparabilityRun, Study
 from annotation.models.separability import SHORT_FINGERPRINT
 

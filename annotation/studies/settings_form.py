@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.errors import BadFields
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 from annotation.models import Study
 from annotation.questions.labels import translate_default
 from annotation.questions.questions import BadQuestion, checked_questions

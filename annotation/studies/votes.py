@@ -7,7 +7,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.columns import code_of, number_columns, places, places_of_two
+from annotation.core.database.columns import code_of, number_columns, places, places_of_two
 from annotation.models import Assignment, Hit, HitPair, Rating, Study
 from annotation.questions.questions import MAIN, Question
 from annotation.studies.rated_pairs import BAD, GOOD

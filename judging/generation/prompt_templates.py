@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from string import Template
 
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 from annotation.models.studies import TaskKind
 from judging.core.errors import BadSettings
 from judging.methods.prompts import FOLDER

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.answers import THINKING

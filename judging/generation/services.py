@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 from annotation.core.version import VERSION
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Generation, Study

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from analysis.types import Verdict
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 
 LONGEST = 200
 LONGEST_NAME = 80  # of a judge

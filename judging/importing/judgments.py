@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from analysis.types import Verdict
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.lines import Record
-from annotation.core.spreadsheet import restore
+from annotation.core.files import lines
+from annotation.core.files.lines import Record
+from annotation.core.files.spreadsheet import restore
 from judging.importing import columns
 from judging.importing.cells import LONGEST_FAMILY, Cells, JudgmentRow, PairReference
 from judging.importing.long_form import LongCells, latest

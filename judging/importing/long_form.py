@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from analysis.types import Verdict
-from annotation.core.lines import parse_number, parse_time, text_problem
+from annotation.core.files.lines import parse_number, parse_time, text_problem
 from judging.importing.cells import Cells, JudgmentRow, PairReference
 from judging.importing.columns import QUESTION
 from judging.models import Judgment

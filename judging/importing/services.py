@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.errors import BadLine
-from annotation.core.lines import refuse
+from annotation.core.files.lines import refuse
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.services import find_study, record_import

@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 from analysis.grouping import groups
 from analysis.logic import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
-from annotation.core.columns import code_of, number_columns
+from annotation.core.database.columns import code_of, number_columns
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Rows, Selection, outcomes_on, rows_on_each

@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download
-from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import Study
 from judging.ablation.round_arrays import ablation_judges

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation.core.snapshot import one_snapshot
+from annotation.core.database.snapshot import one_snapshot
 from annotation.core.version import VERSION
 from annotation.models import Study
 from annotation.studies.log import shown_with_results

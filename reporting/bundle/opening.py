@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from analysis.types import FloatArray
-from annotation.core.json_values import read_value
+from annotation.core.files.json_values import read_value
 from reporting.bundle.layout import (
     FORMAT_VERSION,
     KIND,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.columns import places
+from annotation.core.database.columns import places
 from annotation.studies.rated_pairs import BAD, GOOD
 from reporting.bundle.layout import BadBundle
 from reporting.bundle.opening import Bundle

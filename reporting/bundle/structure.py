@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.types import BoolArray, FloatArray, IntArray
-from annotation.core.columns import places
+from annotation.core.database.columns import places
 from annotation.questions.questions import Question
 from annotation.studies.gold import gold_verdict
 from reporting.bundle.layout import BadBundle

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from analysis.types import FloatArray, IntArray, Outcomes
-from annotation.core.columns import places, places_of_two
+from annotation.core.database.columns import places, places_of_two
 from annotation.questions.questions import MAIN
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.bundle.judge_rows import PENDING, STATUSES, JudgeRows

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
-from annotation.core.spreadsheet import csv_lines
+from annotation.core.files.spreadsheet import csv_lines
 from reporting.core.themes import SHAPES, THEMES, Theme
 
 Spec = dict[str, Any]

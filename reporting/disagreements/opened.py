@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Prefetch, Q
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.models import Assignment, Batch, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from judging.models import Judgment

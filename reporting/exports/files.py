@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from annotation.core.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
-from annotation.core.spreadsheet import csv_lines
+from annotation.core.files.parquet import BOOLEAN, INTEGER, JSON, NUMBER, TEXT, write_parquet
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.models import Study
 from judging.importing.columns import judgment_columns
 from judging.outcomes.judgments import judgment_rows

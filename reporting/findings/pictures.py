@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec
 from reporting.core.pictures import FILES, picture

@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Any
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from reporting.core.text import estimate_text, printable
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.designs import settled_places
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.models import Study
 from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import Snapshot, snapshot_of

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download, is_htmx
-from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice

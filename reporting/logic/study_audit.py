@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.rank_correlation import spearman
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.models import Study
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of

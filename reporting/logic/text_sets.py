@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.refinement import connected_items
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.models import Instance, Pair, Study
 from judging.audits.on_demand import Asked
 from judging.models import Judgment

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download
-from annotation.core.spreadsheet import csv_lines
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN

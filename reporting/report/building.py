@@ -10,7 +10,7 @@ from django.contrib.staticfiles.finders import find
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from annotation.core.snapshot import one_snapshot
+from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Event, Study
 from reporting.core.charts import to_svg
 from reporting.exports.folders import new_folder

@@ -8,7 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, Q, QuerySet
 
 from analysis.scenarios import Thresholds, scenarios
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from annotation.models import Alignment, Generation
 from reporting.core.estimates import number
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments

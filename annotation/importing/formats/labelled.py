@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.json_values import count_values
-from annotation.core.lines import text_problem, unstorable_key
+from annotation.core.files import lines
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.json_values import count_values
+from annotation.core.files.lines import text_problem, unstorable_key
 from annotation.importing.formats.preferences import NEEDED, read_preference
 from annotation.importing.formats.study_file import LONGEST_ID, InstanceRow
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.lines import parse_number
+from annotation.core.files import lines
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.lines import parse_number
 from annotation.questions.answer_codes import answers_of, column_of
 from annotation.questions.questions import MAIN, Answer, Question
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.lines import text_problem
+from annotation.core.files.lines import text_problem
 
 NEEDED = ("chosen", "rejected")
 # A line that starts a turn in a written conversation, such as "Assistant:".

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.lines import parse_number, parse_time
-from annotation.core.spreadsheet import restore
+from annotation.core.files import lines
+from annotation.core.files.lines import parse_number, parse_time
+from annotation.core.files.spreadsheet import restore
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating", "shown_first")
 # By the purpose of a HIT, the exclusion reason of its ratings in exports.

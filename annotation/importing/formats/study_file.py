@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.json_values import count_values
-from annotation.core.lines import Record, text_problem, unstorable_key
+from annotation.core.files import lines
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.json_values import count_values
+from annotation.core.files.lines import Record, text_problem, unstorable_key
 
 DEFAULT_DATASET = "default"
 LONGEST_ID = 200

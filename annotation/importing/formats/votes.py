@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.lines import Record, text_problem
+from annotation.core.files import lines
+from annotation.core.files.lines import Record, text_problem
 from annotation.importing.formats.study_file import InstanceRow
 
 _VOTE_FIELDS = ("id", "prompt", "left", "right", "worker", "winner")

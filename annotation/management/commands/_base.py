@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import AnnotationError
-from annotation.core.file_bounds import MOST_BYTES
-from annotation.core.parquet import as_json_lines
+from annotation.core.files.file_bounds import MOST_BYTES
+from annotation.core.files.parquet import as_json_lines
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.core.lines import is_csv
+from annotation.core.files.lines import is_csv
 from annotation.importing import study_files
 from annotation.importing.formats.labelled import FIELDS, detect_form
 from annotation.importing.formats.study_file import DEFAULT_DATASET

@@ -3,7 +3,7 @@
 from typing import Any
 
 from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
-from annotation.core.spreadsheet import csv_lines
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from annotation.annotators.participants import pseudonym
-from annotation.core import lines
+from annotation.core.files import lines
 from annotation.hits.slots import take_free_slot
 from annotation.models import (
     Annotator,

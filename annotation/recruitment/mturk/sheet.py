@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from annotation.core import lines
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files import lines
 from annotation.questions.answer_codes import answers_of, column_of
 from annotation.questions.questions import Answer, Question
 

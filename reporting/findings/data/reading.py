@@ -6,7 +6,7 @@ import numpy as np
 from django.db.models.functions import Length
 
 from analysis.types import Outcomes
-from annotation.core.columns import number_columns, places
+from annotation.core.database.columns import number_columns, places
 from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks

@@ -10,7 +10,7 @@ import numpy as np
 from analysis.bootstrap import mean_rows, mean_sums, ratio
 from analysis.consistency import distribution, possible_strengths
 from analysis.types import FloatArray, IntArray
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
 from reporting.core.raters import Rater
 from reporting.findings.configurations.rater_findings import (

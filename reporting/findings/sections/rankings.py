@@ -7,7 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.core.aggregates import grouped
+from annotation.core.database.aggregates import grouped
 from reporting.core.words import rater_name, said
 from reporting.findings.rankings.ranked import TESTS_PENDING
 from reporting.findings.sections.tables import Row, Table, configuration_name, p_text

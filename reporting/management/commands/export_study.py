@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.core.snapshot import one_snapshot
+from annotation.core.database.snapshot import one_snapshot
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.exports.files import FORMATS, KINDS, write_export

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.core.spreadsheet import csv_lines
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
 from reporting.accuracy import files

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.core.spreadsheet import csv_lines
+from annotation.core.files.spreadsheet import csv_lines
 from annotation.management.commands._base import argument, group, one_of
 from annotation.models import Study
 from annotation.studies.questions import find_question

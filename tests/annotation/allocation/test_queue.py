@@ -13,8 +13,8 @@ from annotation.allocation import queue
 from annotation.allocation.arms import draw_arm
 from annotation.allocation.claims import claim_hit, has_work, hits_ahead, return_hit
 from annotation.allocation.queue import open_batches
+from annotation.core.database.prepared import Prepared
 from annotation.core.errors import ClaimRefused
-from annotation.core.prepared import Prepared
 from annotation.hits import slot_arms
 from annotation.hits.slots import make_slots, release_expired, reopen_slots
 from annotation.models import (

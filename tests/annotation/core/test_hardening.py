@@ -16,8 +16,8 @@ from rest_framework.authtoken.models import TokenProxy
 
 from annotation.allocation.claims import claim_hit
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, AssignmentClosed, BadFile, BadLine
+from annotation.core.files.lines import read_csv, read_json_lines
 from annotation.core.http import client_ip
-from annotation.core.lines import read_csv, read_json_lines
 from annotation.importing.formats.study_file import MOST_SYSTEMS, parse_study_file
 from annotation.importing.rating_files import import_ratings
 from annotation.members.accounts import login_link

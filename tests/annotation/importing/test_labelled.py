@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from annotation.core import lines
 from annotation.core.errors import BadFile
+from annotation.core.files import lines
 from annotation.importing.formats.labelled import LABELLED, PREFERENCES, detect_form, parse_labelled
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.study_files import import_labelled

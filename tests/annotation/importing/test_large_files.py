@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.core import file_bounds, lines
 from annotation.core.errors import MOST_BAD_LINES, BadFile
+from annotation.core.files import file_bounds, lines
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.formats.ratings_file import parse_ratings

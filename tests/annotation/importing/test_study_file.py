@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from annotation.core import lines
 from annotation.core.errors import BadFile
+from annotation.core.files import lines
 from annotation.importing.formats.study_file import InstanceRow, parse_study_file
 from tests.factories import json_lines, study_line
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.spreadsheet import defuse, restore
+from annotation.core.files.spreadsheet import defuse, restore
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Annotator, Assignment, Rating
 from judging.importing.columns import JUDGMENT_COLUMNS

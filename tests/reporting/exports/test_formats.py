@@ -14,10 +14,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.core import parquet
 from annotation.core.errors import AnnotationError, BadFile
-from annotation.core.parquet import as_json_lines, write_parquet
-from annotation.core.spreadsheet import restore
+from annotation.core.files import parquet
+from annotation.core.files.parquet import as_json_lines, write_parquet
+from annotation.core.files.spreadsheet import restore
 from annotation.importing.uploads import read_upload
 from annotation.models import Study
 from judging.models import Judge, JudgeRun

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import ConnectionHandler
 
-from annotation.core.sqlite_statistics import FEW, GROWN, has_grown
+from annotation.core.database.sqlite_statistics import FEW, GROWN, has_grown
 
 
 @pytest.fixture

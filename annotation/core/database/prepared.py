@@ -4,7 +4,7 @@ Building a queryset and its SQL takes many times as long as the database takes t
 raters wait for a page. A prepared query returns the same objects as the queryset.
 
 This module alone depends on internals of Django 5.2's compiler (`SQLCompiler.as_sql`, `ModelIterable`);
-tests/annotation/core/test_prepared.py compares prepared queries with plain ones.
+tests/annotation/core/database/test_prepared.py compares prepared queries with plain ones.
 """
 
 import re
@@ -23,7 +23,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from django.db.models.sql.subqueries import UpdateQuery
 from django.db.transaction import TransactionManagementError
 
-from annotation.core.slow_queries import measured
+from annotation.core.database.slow_queries import measured
 
 Row = TypeVar("Row")
 Found = TypeVar("Found")

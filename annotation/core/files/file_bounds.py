@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from annotation.core.errors import BadFile, BadLine
-from annotation.core.lines import MOST_LINES, count_rows, is_json_array
+from annotation.core.files.lines import MOST_LINES, count_rows, is_json_array
 
 MOST_BYTES = 1024 * 1024 * 1024
 METADATA_PER_ROW = 20  # values: an empty list takes three bytes in a file, and thirty times that in memory

@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.transaction import TransactionManagementError
 from django.utils import timezone
 
-from annotation.core.prepared import Prepared, PreparedUpdate, attach_related
+from annotation.core.database.prepared import Prepared, PreparedUpdate, attach_related
 from annotation.models import Assignment, Batch, Display, Flag, Rating, Slot
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 

@@ -13,8 +13,8 @@ from typing import Any, TextIO
 from django.utils.dateparse import parse_datetime
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
-from annotation.core.json_values import MAX_LINE_BYTES, items_of_array, read_value
-from annotation.core.spreadsheet import restore
+from annotation.core.files.json_values import MAX_LINE_BYTES, items_of_array, read_value
+from annotation.core.files.spreadsheet import restore
 
 MOST_LINES = 2_000_000
 _BOM = b"\xef\xbb\xbf"

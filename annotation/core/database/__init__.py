@@ -1,0 +1,4 @@
+"""What Django's ORM lacks: prepared queries, aggregates and arrays of rows, snapshots, statistics, the log of slow statements.
+
+May use no other room.
+"""

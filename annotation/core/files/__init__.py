@@ -1,0 +1,4 @@
+"""Files of rows, read line by line within bounds: JSON Lines, CSV, Parquet.
+
+May use the errors of `annotation.core`.
+"""
