@@ -9,15 +9,16 @@ from django.template.response import TemplateResponse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from annotation.core.files import parquet
 from annotation.core.http import as_download
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import UNDER_WAY, files_of, path_of, queue_file
-from reporting.exports.files import KINDS
+from reporting.exports.files import KINDS, PARQUET
 from reporting.models import MadeFile
 
-FORMATS = {"csv": "CSV", "jsonl": "JSON Lines", "parquet": "Parquet"}
+FORMATS = {"csv": "CSV", "jsonl": "JSON Lines", PARQUET: "Parquet"}
 
 
 @study_view(*READERS)
@@ -27,7 +28,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     context = {
         "study": study,
         "kinds": KINDS,
-        "formats": FORMATS,
+        "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
         "files": files,
         "busy": any(one.status in UNDER_WAY for one in files),
     }

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, StreamingHttpResponse
 
 from annotation.core.http import as_download
 from annotation.members.permissions import READERS, study_view
@@ -23,19 +23,21 @@ CHUNK_CHARACTERS = 64 * 1024
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, kind: str, form: str) -> Any:
     """Stream the rows of one kind."""
-    content = _parquet(study, kind) if form == PARQUET else _chunks(export_lines(study, kind, form))
-    response = StreamingHttpResponse(content, content_type=CONTENT_TYPES[form])
+    response: StreamingHttpResponse
+    if form == PARQUET:
+        response = FileResponse(_parquet(study, kind), content_type=CONTENT_TYPES[form])
+    else:
+        lines = export_lines(study, kind, form)
+        response = StreamingHttpResponse(_chunks(lines), content_type=CONTENT_TYPES[form])
     return as_download(response, f"{study.slug}-{kind}.{form}")
 
 
-def _parquet(study: Study, kind: str) -> Iterator[bytes]:
-    """Yield a file that is written first: what is in it is told at its end."""
+def _parquet(study: Study, kind: str) -> IO[bytes]:
+    """Open a file that is written before the response begins, so that a failure can still be told."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows"
         write_export(path, study, kind, PARQUET)
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK_CHARACTERS):
-                yield chunk
+        return path.open("rb")  # which can be read after the folder is removed
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ CHUNK = 10_000
 # Of an Arrow field that holds JSON as text, which CSV does too.
 JSON_FIELD = {b"tandem": b"json"}
 TEXT, INTEGER, NUMBER, BOOLEAN, JSON = "text", "integer", "number", "boolean", "json"
+
+
+def is_available() -> bool:
+    """Tell whether the package that reads and writes Parquet is installed."""
+    return find_spec("pyarrow") is not None
 
 
 def _pyarrow() -> Any:

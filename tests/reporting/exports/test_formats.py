@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from itertools import islice
@@ -14,8 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.core.errors import AnnotationError, BadFile
-from annotation.core.files import parquet
+from annotation.core.errors import BadFile
 from annotation.core.files.parquet import as_json_lines, write_parquet
 from annotation.core.files.spreadsheet import restore
 from annotation.importing.uploads import read_upload
@@ -169,14 +169,19 @@ def test_parquet_of_elsewhere_is_read_by_an_upload(tmp_path: Path) -> None:
         as_json_lines(data, "study.parquet", most=3)
 
 
-def test_without_pyarrow_the_extra_is_named(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> Any:
-        raise AnnotationError("Parquet files need the package pyarrow: pip install 'tandem[parquet]'")
-
-    monkeypatch.setattr(parquet, "_pyarrow", missing)
+def test_without_pyarrow_the_extra_is_named(
+    study: Study, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     with pytest.raises(CommandError, match=r"tandem\[parquet\]"):
         call_command("export_study", study.slug, "--format", "parquet", "--what", "flags", "--out", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+    client.force_login(build_user("without", "researcher", study))
+    assert ".parquet" not in client.get(f"/studies/{study.slug}/files/").text
+    refused = client.get(f"/studies/{study.slug}/export/settings.parquet")
+    assert refused.status_code == 409
+    assert "pip install" in refused.text
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
