@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from annotation.core.processes import this_machine
-from judging.endpoints.chat_answers import Answer, read_answer
+from judging.endpoints.chat_answers import ChatAnswer, read_answer
 
 Body = Mapping[str, Any]
 
@@ -49,7 +49,7 @@ class ScriptedClient:
         self.bodies: list[Body] = []
         self.closed = False
 
-    async def complete(self, body: Body) -> Answer:
+    async def complete(self, body: Body) -> ChatAnswer:
         """Play the next entry of the script."""
         self.bodies.append(body)
         entry = self.script.pop(0) if self.script else self.then

@@ -36,7 +36,7 @@ class OpenClaim:
 
 
 @dataclass(frozen=True)
-class Votes:
+class VoteCounts:
     """A rater's first votes in a batch; `timed` of them have active seconds, which are summed over both stages."""
 
     votes: int = 0
@@ -70,7 +70,7 @@ class RaterRow:
     counted: int
     pay: Decimal | None
     claim: OpenClaim | None = None
-    votes: Votes = Votes()
+    votes: VoteCounts = VoteCounts()
     median_seconds: float | None = None
     checks: CheckScores = NO_CHECKS
     agreeing: int = 0
@@ -159,7 +159,7 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
         replace(
             row,
             claim=claims.get(pk),
-            votes=votes.get(pk, Votes()),
+            votes=votes.get(pk, VoteCounts()),
             median_seconds=medians.get(pk),
             checks=checks[pk],
             agreeing=agreement.get(pk, (0, 0))[0],
@@ -215,7 +215,7 @@ def _all_votes(batch: Batch) -> QuerySet[Rating]:
     return own.filter(display__assignment__annotator__withdrawn_at=None).order_by()
 
 
-def _votes(batch: Batch) -> dict[int, Votes]:
+def _votes(batch: Batch) -> dict[int, VoteCounts]:
     first = Q(stage=FIRST)
     left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     rows = (
@@ -230,7 +230,7 @@ def _votes(batch: Batch) -> dict[int, Votes]:
         )
     )
     return {
-        row["display__assignment__annotator"]: Votes(
+        row["display__assignment__annotator"]: VoteCounts(
             row["votes"], row["ties"], row["left"], row["timed"], row["seconds"] or 0.0
         )
         for row in rows

@@ -16,7 +16,7 @@ from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRu
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import Configuration, without_checks
 from annotation.studies.rated_pairs import RatedPairs
-from annotation.studies.votes import EVERYONE, EXCLUSIONS, Votes, Whose, read_votes
+from annotation.studies.votes import EVERYONE, EXCLUSIONS, HumanVotes, Whose, read_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +242,7 @@ def _count(reasons: IntArray) -> dict[str, int]:
     return dict(zip(EXCLUSIONS, counts, strict=True))
 
 
-def _rated(votes: Votes, rows: Rows) -> RatedPairs:
+def _rated(votes: HumanVotes, rows: Rows) -> RatedPairs:
     at = rows.at
     people, person = groups(votes.person[at])
     codes = [votes.codes[one] for one in people.tolist()]

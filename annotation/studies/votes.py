@@ -40,7 +40,7 @@ OF_ANSWER = ("verdict", code_of({1: Q(display__a_is_left=True)}), "active_second
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class HumanVotes:
     """People's answers to a question, one row per pair of an answered HIT, in the order of the assignments.
 
     codes      : of all people of the study
@@ -92,7 +92,7 @@ def read_votes(
     stage: str,
     question: Question,
     whose: Whose = EVERYONE,
-) -> Votes:
+) -> HumanVotes:
     """Read the answers on some HITs of a study, of counted assignments only (see `AssignmentQuerySet.counted`).
 
     batches : primary keys of the batches whose answers count
@@ -121,7 +121,7 @@ def read_votes(
         times = number_columns(timed.order_by(), *of_pair, "active_seconds")
         found = places_of_two((places(given.key, times[0]), times[1].astype(np.int64)), (of, asked))
         seconds = np.append(times[2], np.nan)[found]
-    return Votes(
+    return HumanVotes(
         codes=given.codes,
         pair=asked,
         person=given.person[of],

@@ -18,7 +18,7 @@ from judging.calls.requests import Request
 from judging.calls.session import FailedCall, Session, StepResult
 from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped, StatusChanged
 from judging.core.pricing import cost_of, money
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client_factory import MakeClient
 from judging.endpoints.rate_limiter import RateLimiter
 from judging.endpoints.retrying import RetryingClient
@@ -233,7 +233,7 @@ class Engine:
         again = not isinstance(error, RejectedCall)
         self._answers.append(FailedCall(request.key, reason_of(error, request), rejected, charged, again))
 
-    def _count_paid(self, request: Request, answer: Answer, guess: int) -> StoredAnswer:
+    def _count_paid(self, request: Request, answer: ChatAnswer, guess: int) -> StoredAnswer:
         """Count what an answer took, usable or not, and return it as it is to be stored."""
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)

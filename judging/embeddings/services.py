@@ -12,7 +12,7 @@ import numpy.typing as npt
 from asgiref.sync import async_to_sync, sync_to_async
 
 from judging.core.errors import BadVectors
-from judging.endpoints.chat_answers import Answer, error_in, token_count
+from judging.endpoints.chat_answers import ChatAnswer, error_in, token_count
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.credentials import check_key_env
 from judging.endpoints.rate_limiter import RateLimiter
@@ -36,7 +36,7 @@ class EmbeddingClient:
         self.client = client
         self.close = client.close
 
-    async def complete(self, body: Mapping[str, Any]) -> Answer:
+    async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
         """Return the response, unparsed.
 
         Raises: CallFailed
@@ -46,7 +46,7 @@ class EmbeddingClient:
             raise failure
         usage = response.get("usage") if isinstance(response, dict) else None
         tokens = token_count(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
-        return Answer("", "", response, tokens, None, None)
+        return ChatAnswer("", "", response, tokens, None, None)
 
 
 MakeClient = Callable[[Endpoint], RetryingClient]

@@ -34,7 +34,7 @@ Scrub = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChatAnswer:
     """The answer to one call; `None` for what the endpoint didn't report.
 
     cached_tokens : those of the prompt that it took from its cache of prefixes
@@ -54,7 +54,7 @@ def storable(text: str) -> str:
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
-def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub | None = storable) -> Answer:
+def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub | None = storable) -> ChatAnswer:
     """Parse a chat completion; `scrub` is applied to every string in it.
 
     Raises: the CallFailed that an error in it stands for; TransientFailure for anything else without an answer, such as
@@ -170,11 +170,11 @@ def failure_of(
     return RejectedCall(reason, kind=kind, request_only=status in REQUEST_STATUSES)
 
 
-def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> Answer:
+def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> ChatAnswer:
     usage = response.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     tokens = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
-    return Answer(text, finish_reason, response, *tokens, latency_ms, cached_tokens_in(usage))
+    return ChatAnswer(text, finish_reason, response, *tokens, latency_ms, cached_tokens_in(usage))
 
 
 def cached_tokens_in(usage: Mapping[str, Any]) -> int:
@@ -184,8 +184,8 @@ def cached_tokens_in(usage: Mapping[str, Any]) -> int:
     return token_count(told) or 0
 
 
-def _charged(response: dict[str, Any], latency_ms: float | None) -> Answer | None:
-    """Return a response without an answer as an `Answer`, if the endpoint counted tokens for it."""
+def _charged(response: dict[str, Any], latency_ms: float | None) -> ChatAnswer | None:
+    """Return a response without an answer as a `ChatAnswer`, if the endpoint counted tokens for it."""
     answer = _answer(response, "", UNUSABLE, latency_ms)
     return answer if answer.prompt_tokens or answer.completion_tokens else None
 

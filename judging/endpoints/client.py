@@ -26,7 +26,7 @@ from openai._vendor.httpx_aiohttp import AiohttpTransport
 from annotation.core.tls import tls_context
 from judging.core.errors import CallFailed, EndpointRefused, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
-    Answer,
+    ChatAnswer,
     Scrub,
     failure_of,
     is_filtered,
@@ -51,7 +51,7 @@ SOCKET_ADDRESS = re.compile(r"\('[^']{0,60}', \d+[^)]{0,40}\)")
 class ChatClient(Protocol):
     """Sends requests to a model."""
 
-    async def complete(self, body: Mapping[str, Any]) -> Answer:
+    async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
         """Send a request body unchanged; raises CallFailed."""
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class OpenAIClient:
         # Not `default_headers`: the library adds headers from the environment to those, for any host.
         self.client._custom_headers = headers  # noqa: SLF001  # there is no other way
 
-    async def complete(self, body: Mapping[str, Any]) -> Answer:
+    async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
         """Send the body unchanged, and return the first choice."""
         started = time.monotonic()
         # Not `chat.completions.create`: with many calls in flight, its validation takes a third of the time.

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from judging.core.errors import AccessDenied, CallFailed, EndpointRefused, JudgingError, RejectedCall, TransientFailure
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.credentials import check_key_env
 from judging.endpoints.features import FEATURES
@@ -54,7 +54,7 @@ class Probe:
     length: str = "max_tokens"
     latencies: list[float] = field(default_factory=list)
 
-    async def ask(self, text: str, **params: Any) -> Answer:
+    async def ask(self, text: str, **params: Any) -> ChatAnswer:
         """Make a call; a transient failure is retried once.
 
         Raises: CallFailed
@@ -262,7 +262,7 @@ async def takes_batches(probe: Probe) -> Finding:
     return Finding(True)
 
 
-def choice_of(answer: Answer) -> dict[str, Any]:
+def choice_of(answer: ChatAnswer) -> dict[str, Any]:
     """Return the first choice of an answer."""
     choice: dict[str, Any] = answer.response["choices"][0]
     return choice

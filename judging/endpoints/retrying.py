@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.core.errors import CallFailed, TransientFailure
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import ChatClient
 from judging.endpoints.rate_limiter import Clock, RateLimiter, Sleep
 
@@ -51,7 +51,7 @@ class RetryingClient:
 
     async def complete(
         self, body: Mapping[str, Any], *, limiter: RateLimiter | None = None, tokens: float = 0.0
-    ) -> Answer:
+    ) -> ChatAnswer:
         """Return the first answer; the caller has to release its place in the rate limiter once the answer is stored.
 
         Raises: CallFailed after the last attempt, or after one that was charged for; its place is then free again.
@@ -69,7 +69,7 @@ class RetryingClient:
                     raise TransientFailure(f"{failure} (tried {attempt} times)", kind=failure.kind) from None
                 await self._wait(failure, attempt - 1)
 
-    async def _once(self, body: Mapping[str, Any], limiter: RateLimiter | None, tokens: float) -> Answer:
+    async def _once(self, body: Mapping[str, Any], limiter: RateLimiter | None, tokens: float) -> ChatAnswer:
         permit = await limiter.acquire(tokens) if limiter else None
         self.calls += 1
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.core.errors import CallFailed, TransientFailure
-from judging.endpoints.chat_answers import TRANSIENT_STATUSES, Answer, Scrub, one_line, read_answer, scrub_json
+from judging.endpoints.chat_answers import TRANSIENT_STATUSES, ChatAnswer, Scrub, one_line, read_answer, scrub_json
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Line:
     """
 
     key: str
-    answer: Answer | None = None
+    answer: ChatAnswer | None = None
     reason: str = ""
     final: bool = False
-    charged: Answer | None = None
+    charged: ChatAnswer | None = None
 
 
 def request_line(key: str, body: Mapping[str, Any]) -> bytes:

@@ -37,7 +37,7 @@ from judging.core.errors import (
     TransientFailure,
 )
 from judging.core.pricing import cost_of, money
-from judging.endpoints.chat_answers import UNUSABLE, Answer
+from judging.endpoints.chat_answers import UNUSABLE, ChatAnswer
 from judging.endpoints.client import OpenAIClient, id_in
 from judging.endpoints.credentials import check_key_env
 from judging.endpoints.services import check_host
@@ -249,7 +249,7 @@ class BatchWork:
         )
         return missing
 
-    def is_new(self, request: Request, answer: Answer) -> bool:
+    def is_new(self, request: Request, answer: ChatAnswer) -> bool:
         """Tell whether an unusable answer was not stored before, and remember it: a batch may be collected twice."""
         known = self.unusable[request.key]
         if answer.response in known:
@@ -266,7 +266,7 @@ class BatchWork:
             found[cache_key(base_url, request, sample)].append(response)
         return found
 
-    def stored(self, request: Request, answer: Answer) -> StoredAnswer:
+    def stored(self, request: Request, answer: ChatAnswer) -> StoredAnswer:
         """Return an answer as it is to be stored, at the price of batches."""
         counts = (answer.prompt_tokens, answer.completion_tokens)
         self.sizes.learn(request, *counts)

@@ -23,7 +23,7 @@ from reporting.bundle.structure import SelectedRows, Structure, integers, questi
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.votes import by_position
 from reporting.findings.data.inputs import Checks, ConfigurationData, Filters, Selected, StudyAlignments, StudyData
-from reporting.findings.data.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
+from reporting.findings.data.separability_bins import NOT_COMPUTED, Separability, SeparabilityMeasure, separability_of
 
 EXCLUSIONS = ("check", "excluded", "not_submitted", "surplus")
 MEASURE = ("similarity", "model", "model_fingerprint", "samples", "cross_pairs", "seed")
@@ -266,9 +266,9 @@ def _measure(run: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(run[name] for name in MEASURE)
 
 
-def _measured(run: Mapping[str, Any]) -> Measured:
+def _measured(run: Mapping[str, Any]) -> SeparabilityMeasure:
     settings = {name: run[name] for name in MEASURE[1:] if run[name] not in (None, "")}
-    return Measured(run["similarity"], settings, run["group"], run["low"], run["high"])
+    return SeparabilityMeasure(run["similarity"], settings, run["group"], run["low"], run["high"])
 
 
 def _best(runs: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ JUDGE, PEOPLE, REVISED = KINDS = ("judge", "people", "revised")
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageFilters:
     """Filters of the page.
 
     filters : those it shares with findings: batches, judges, question, similarity
@@ -41,7 +41,7 @@ class Asked:
         return "&".join(filter(None, [urlencode([one for one in own if one[1]]), query_of(self.filters)]))
 
 
-def asked_of(study: Study, query: QueryDict) -> Asked:
+def asked_of(study: Study, query: QueryDict) -> PageFilters:
     """Read `kind`, `dataset`, `system` (once or twice), `bin`, `rater` and the filters of findings.
 
     Raises: UnknownName for an unknown name, or a bin that is no number.
@@ -57,7 +57,7 @@ def asked_of(study: Study, query: QueryDict) -> Asked:
     dataset, rater = query.get("dataset", ""), query.get("rater", "").strip()
     datasets_named(study, [dataset] if dataset else [])
     raters_named(study, [rater] if rater else [])
-    return Asked(
+    return PageFilters(
         filters=filters_of(study, shared),
         kind=kind,
         dataset=dataset,
@@ -67,7 +67,7 @@ def asked_of(study: Study, query: QueryDict) -> Asked:
     )
 
 
-def sizes(table: PairTable, asked: Asked) -> dict[str, FloatArray]:
+def sizes(table: PairTable, asked: PageFilters) -> dict[str, FloatArray]:
     """Return how far apart raters are on each pair, from 0 to 1, by kind."""
     people = between_people(table) if not asked.rater else np.nan_to_num(of_person(table, asked.rater))
     judges = asked.filters.judges
@@ -80,7 +80,7 @@ def sizes(table: PairTable, asked: Asked) -> dict[str, FloatArray]:
     return {kind: size for kind, size in found.items() if asked.kind in ("", kind)}
 
 
-def chosen(table: PairTable, asked: Asked, apart: dict[str, FloatArray]) -> IntArray:
+def chosen(table: PairTable, asked: PageFilters, apart: dict[str, FloatArray]) -> IntArray:
     """Return the rows with a disagreement that the filters let through: the largest first, then in the study's order.
 
     Raises: UnknownName for a separability bin that no configuration has.

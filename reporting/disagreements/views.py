@@ -13,7 +13,7 @@ from analysis.types import FloatArray
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice
-from reporting.disagreements.choosing import JUDGE, PEOPLE, REVISED, Asked, asked_of, chosen, sizes
+from reporting.disagreements.choosing import JUDGE, PEOPLE, REVISED, PageFilters, asked_of, chosen, sizes
 from reporting.disagreements.opened import opened
 from reporting.disagreements.pair_table import PairTable
 from reporting.disagreements.reading import read_table
@@ -56,7 +56,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _rows(
-    study: Study, asked: Asked, table: PairTable, apart: dict[str, FloatArray], rows: Sequence[int]
+    study: Study, asked: PageFilters, table: PairTable, apart: dict[str, FloatArray], rows: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each pair."""
     filters = asked.filters

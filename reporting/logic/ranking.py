@@ -49,7 +49,7 @@ Known = dict[Shown, float]  # probability that the first is better
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class RankingAnswers:
     """What rankings are made of.
 
     known     : by the texts shown first and second, the probability that the first is better
@@ -106,7 +106,7 @@ def drawn_order(one: TextSet, seed: int) -> list[int]:
 
 def rank_sets(
     sets: Sequence[TextSet],
-    answers: Answers,
+    answers: RankingAnswers,
     settings: IntervalSettings,
     *,
     methods: Sequence[str],
@@ -123,7 +123,13 @@ def rank_sets(
 
 
 def _by_method(
-    method: str, sets: Sequence[TextSet], answers: Answers, settings: IntervalSettings, seeds: int, *, calibrate: bool
+    method: str,
+    sets: Sequence[TextSet],
+    answers: RankingAnswers,
+    settings: IntervalSettings,
+    seeds: int,
+    *,
+    calibrate: bool,
 ) -> dict[str, Any]:
     """Return comparisons used, correlations and mean ranks; sets that lack an answer are left out and counted."""
     rows: list[tuple[float, float, float]] = []  # means over seeds: comparisons, Spearman's rho, Kendall's tau
@@ -155,7 +161,7 @@ def _by_method(
     }
 
 
-def _sorted(method: str, texts: list[int], answers: Answers, *, calibrate: bool) -> Sort:
+def _sorted(method: str, texts: list[int], answers: RankingAnswers, *, calibrate: bool) -> Sort:
     """Sort as far as the answers go."""
     sort = Sort(method, texts, calibrate=calibrate)
     while sort.ranking is None:
@@ -166,7 +172,7 @@ def _sorted(method: str, texts: list[int], answers: Answers, *, calibrate: bool)
     return sort
 
 
-def _answer(shown: Shown, answers: Answers, *, calibrate: bool) -> float | None:
+def _answer(shown: Shown, answers: RankingAnswers, *, calibrate: bool) -> float | None:
     found = answers.known.get(shown)
     if found is None and answers.turnable and not calibrate and shown[::-1] in answers.known:
         return 1 - answers.known[shown[::-1]]  # a judge that was asked in one order

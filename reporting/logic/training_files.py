@@ -41,7 +41,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Preference:
+class TrainingPreference:
     """Two texts of an instance, the better one first."""
 
     instance_id: str
@@ -89,7 +89,7 @@ def _parts(repaired: RepairedStudy, options: Options) -> tuple[IntArray, IntArra
     return kept, pairs[apart]
 
 
-def _preferences(given: Preferences, pairs: IntArray) -> Iterator[Preference]:
+def _preferences(given: Preferences, pairs: IntArray) -> Iterator[TrainingPreference]:
     """Yield the texts of pairs, which are sorted by instance."""
     instance = given.instance[pairs[:, 0]]
     for start in range(0, len(given.instances), CHUNK):
@@ -103,10 +103,10 @@ def _preferences(given: Preferences, pairs: IntArray) -> Iterator[Preference]:
         for better, worse in here.tolist():
             instance_id, dataset, source = known[int(given.instances[given.instance[better]])]
             one, other = (texts[int(given.generation[item])] for item in (better, worse))
-            yield Preference(instance_id, dataset, source, one, other)
+            yield TrainingPreference(instance_id, dataset, source, one, other)
 
 
-Rows = Callable[[Iterator[Preference]], Iterator[dict[str, Any]]]
+Rows = Callable[[Iterator[TrainingPreference]], Iterator[dict[str, Any]]]
 
 
 def _form(question: str, options: Options) -> tuple[Rows, tuple[str, ...]]:
@@ -117,13 +117,13 @@ def _form(question: str, options: Options) -> tuple[Rows, tuple[str, ...]]:
     return _chosen_and_rejected, ("prompt", "chosen", "rejected", *named)
 
 
-def _chosen_and_rejected(found: Iterator[Preference]) -> Iterator[dict[str, Any]]:
+def _chosen_and_rejected(found: Iterator[TrainingPreference]) -> Iterator[dict[str, Any]]:
     for one in found:
         named = {"instance_id": one.instance_id, "dataset": one.dataset}
         yield {"prompt": one.source, "chosen": one.better, "rejected": one.worse, **named}
 
 
-def _instructions(found: Iterator[Preference], question: str, *, negated: bool) -> Iterator[dict[str, Any]]:
+def _instructions(found: Iterator[TrainingPreference], question: str, *, negated: bool) -> Iterator[dict[str, Any]]:
     """Yield both orders of each pair, and with `negated` both orders of the question for the other text."""
     asked = [(PLAIN, 0), *([(NEGATED, 1)] if negated else [])]
     for one in found:

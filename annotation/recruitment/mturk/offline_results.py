@@ -27,7 +27,7 @@ from annotation.models.studies import FirstReason
 from annotation.quality.exclusion import reject_assignment
 from annotation.questions.questions import MAIN, Answer
 from annotation.recruitment.mturk.export import find_batch, rows_of, shown_on
-from annotation.recruitment.mturk.sheet import HIT, Asked, ResultRow, read_results
+from annotation.recruitment.mturk.sheet import HIT, AskedOfPair, ResultRow, read_results
 from annotation.studies.services import find_study, record_import
 
 CHANNEL = "MTurk, by file"
@@ -67,7 +67,7 @@ def import_results(*, data: bytes, file_name: str, slug: str, name: str, at: dat
     batch = find_batch(study, name)
     hits = {hit.key: hit for hit in batch.hits.select_related("batch__study")}
     expected = {row[HIT]: row for row in rows_of(batch).values()}
-    asked = Asked(
+    asked = AskedOfPair(
         pairs=batch.pairs_per_hit,
         questions=study.questions,
         least=study.first_reason_min_length if study.first_reason == FirstReason.REQUIRED else None,

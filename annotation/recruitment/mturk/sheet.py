@@ -27,7 +27,7 @@ _TIME = re.compile(r"\w{3} (\w{3} \d{1,2} \d{2}:\d{2}:\d{2}) (UTC|GMT|PST|PDT) (
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedOfPair:
     """What was asked of each pair of a HIT.
 
     least : characters that a reason must have at least; None where none is needed
@@ -107,7 +107,7 @@ def write_sheet(rows: Iterable[Mapping[str, str]], names: Sequence[str]) -> byte
 
 
 def read_results(
-    data: bytes, name: str, *, expected: Mapping[str, Mapping[str, str]], asked: Asked
+    data: bytes, name: str, *, expected: Mapping[str, Mapping[str, str]], asked: AskedOfPair
 ) -> tuple[list[ResultRow], list[BadLine]]:
     """Read a results CSV and compare it with what was exported; returns the good rows and the bad lines.
 
@@ -149,7 +149,7 @@ def _differences(
     return [f"{column} is not what was exported" for column in changed]
 
 
-def _row(number: int, record: Mapping[str, Any], asked: Asked, problems: list[str]) -> ResultRow:
+def _row(number: int, record: Mapping[str, Any], asked: AskedOfPair, problems: list[str]) -> ResultRow:
     worker, assignment_id = record["WorkerId"].strip(), record["AssignmentId"].strip()
     for column, value in (("WorkerId", worker), ("AssignmentId", assignment_id)):
         if not re.fullmatch(r"[A-Z0-9]{1,64}", value):
@@ -170,7 +170,7 @@ def _row(number: int, record: Mapping[str, Any], asked: Asked, problems: list[st
     )
 
 
-def _answers(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tuple[tuple[Answer, ...], ...]:
+def _answers(record: Mapping[str, str], asked: AskedOfPair, problems: list[str]) -> tuple[tuple[Answer, ...], ...]:
     meanings = [answers_of(question) for question in asked.questions]
     found = []
     for columns in asked.answer_columns:
@@ -189,7 +189,7 @@ def _answers(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tu
     return tuple(found)
 
 
-def _reasons(record: Mapping[str, str], asked: Asked, problems: list[str]) -> tuple[str, ...]:
+def _reasons(record: Mapping[str, str], asked: AskedOfPair, problems: list[str]) -> tuple[str, ...]:
     """Return what the worker wrote on each pair; MTurk leaves out the columns without any text."""
     found = tuple(record.get(column, "") for column in asked.reason_columns)
     for column, reason in zip(asked.reason_columns, found, strict=True):

@@ -13,7 +13,7 @@ MANY = 8  # columns, of which a cell has no room for n
 
 
 @dataclass(frozen=True)
-class Cell:
+class ShadedCell:
     """A share in its place.
 
     colours : from that of 0 to that of 1
@@ -29,7 +29,7 @@ class Cell:
 
 
 def cells_body(
-    cells: Sequence[Cell],
+    cells: Sequence[ShadedCell],
     *,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -106,7 +106,7 @@ def cells_body(
     }
 
 
-def _row(cell: Cell) -> dict[str, Any]:
+def _row(cell: ShadedCell) -> dict[str, Any]:
     fill = between(cell.colours, cell.share)
     return {
         "panel": cell.panel,

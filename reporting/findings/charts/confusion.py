@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from reporting.core.charts import Findings, Spec, shorten
 from reporting.core.themes import THEMES
 from reporting.core.words import rater_name
-from reporting.findings.charts.cells import Cell, cells_body
+from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     column_spec,
     configuration_notes,
@@ -31,7 +31,7 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
     shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
     names, said = rater_names(shown, 16), _names()
     cells = [
-        Cell(
+        ShadedCell(
             f"{names[one['rater']]} (n = {one['confusion']['n']})",
             said[given],
             said[verdict],
@@ -108,11 +108,11 @@ def people_confusion(found: Findings, theme: str) -> Spec:
 
 def _of_person(
     person: dict[str, Any], label: str, classes: tuple[str, str], share: float, said: dict[str, str], theme: str
-) -> Cell:
+) -> ShadedCell:
     true, given = classes
     data = {"rater": shorten(person["rater"]), "true": true, "vote": given, "n": person["rated"][true]}
     panel = _("model: %(verdict)s") % {"verdict": said[true]}
-    return Cell(panel, label, said[given], share, _scale(theme), data)
+    return ShadedCell(panel, label, said[given], share, _scale(theme), data)
 
 
 def _names() -> dict[str, str]:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
-from reporting.findings.charts.cells import Cell, cells_body
+from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     column_spec,
     first_of,
@@ -165,13 +165,13 @@ def length_adjusted(found: Findings, theme: str) -> Spec:
 
 def _meeting(
     matrix: dict[str, Any], panel: str, systems: tuple[str, str], places: tuple[str, str], theme: str
-) -> Cell | None:
+) -> ShadedCell | None:
     row, column = (matrix["systems"].index(name) for name in systems)
     n = matrix["comparisons"][row][column]
     if not n:
         return None
     wins = matrix["wins"][row][column]
-    return Cell(
+    return ShadedCell(
         panel,
         *places,
         wins / n,

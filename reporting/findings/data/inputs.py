@@ -9,7 +9,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.questions.questions import MAIN, Question
 from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import JudgeRater, Rater
-from reporting.findings.data.separability_bins import Measured, Separability
+from reporting.findings.data.separability_bins import Separability, SeparabilityMeasure
 
 DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.replacement`
 
@@ -166,7 +166,7 @@ class StudyAlignments:
     rows : for each configuration of `StudyData`, the row of each selected instance; -1 where it has none
     """
 
-    measured: Measured
+    measured: SeparabilityMeasure
     raw: FloatArray
     rows: tuple[IntArray, ...]
 

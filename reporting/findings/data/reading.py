@@ -39,7 +39,7 @@ from reporting.findings.data.inputs import (
     StudyAlignments,
     StudyData,
 )
-from reporting.findings.data.separability_bins import NOT_COMPUTED, Measured, Separability, separability_of
+from reporting.findings.data.separability_bins import NOT_COMPUTED, Separability, SeparabilityMeasure, separability_of
 
 Key = tuple[str, int, int]  # of a configuration
 
@@ -182,10 +182,10 @@ def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, fil
     return found
 
 
-def _measured(run: SeparabilityRun) -> Measured:
+def _measured(run: SeparabilityRun) -> SeparabilityMeasure:
     names = ("model", "model_fingerprint", "samples", "cross_pairs", "seed")
     settings = {name: value for name in names if (value := getattr(run, name)) not in (None, "")}
-    return Measured(run.similarity, settings, run.group, run.low, run.high)
+    return SeparabilityMeasure(run.similarity, settings, run.group, run.low, run.high)
 
 
 def _alignments(

@@ -30,7 +30,7 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SeparabilityMeasure:
     """The measure of a separability run.
 
     settings       : those that are set beyond the similarity: model, model_fingerprint, samples, cross_pairs, seed
@@ -48,14 +48,16 @@ class Measured:
 class Separability:
     """Separability of a selection; `measured` or `bins` are missing for the reason in `why`."""
 
-    measured: Measured | None
+    measured: SeparabilityMeasure | None
     values: FloatArray
     bins: Bins | None
     why: str = ""
     not_computed: int = 0
 
 
-def separability_of(values: FloatArray, measured: Measured | None, *, not_computed: int, bins: int) -> Separability:
+def separability_of(
+    values: FloatArray, measured: SeparabilityMeasure | None, *, not_computed: int, bins: int
+) -> Separability:
     """Bin the selection's instances.
 
     values       : of each instance, NaN where undefined

@@ -16,7 +16,7 @@ from reporting.findings.pooled.study_scale import StudyScale
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class RaterComparisons:
     """The verdicts that a rater gave, in an order that no database decides: by instance, systems, rater and pair.
 
     names    : the systems that `outcomes.a` and `outcomes.b` are codes of, ascending
@@ -74,7 +74,7 @@ class Comparisons:
         return found
 
 
-def comparisons_of_raters(everything: Sequence[ConfigurationData], scale: StudyScale) -> list[Comparisons]:
+def comparisons_of_raters(everything: Sequence[ConfigurationData], scale: StudyScale) -> list[RaterComparisons]:
     """Return the comparisons of every rater, people first."""
     names = tuple(sorted({name for data in everything for name in data.systems}))
     codes = instance_codes(everything)
@@ -97,7 +97,7 @@ def _comparisons(
     systems: Sequence[tuple[str, str]],
     codes: Sequence[IntArray],
     deltas: Sequence[FloatArray],
-) -> Comparisons:
+) -> RaterComparisons:
     """Join what one rater said on several configurations."""
     parts = [rater.rated.outcomes for rater in raters]
     persons = sorted({person for rater in raters for person in rater.rated.raters})
@@ -111,7 +111,7 @@ def _comparisons(
     lower, upper = np.minimum(a, b), np.maximum(a, b)
     order = np.lexsort((pair, rater, upper, lower, instance))
     rows = order[~np.isnan(verdict[order])]
-    return Comparisons(
+    return RaterComparisons(
         rater=raters[0].name,
         kind=raters[0].kind,
         names=names,

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.ranking import Differences, ranks
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Estimate, IntervalSettings
-from reporting.findings.rankings.comparisons import Comparisons
+from reporting.findings.rankings.comparisons import RaterComparisons
 
 NEVER_COMPARED = "never compared with another system"
 TESTS_PENDING = "whether by more than chance is being computed"
@@ -38,7 +38,7 @@ class Standing:
 
 
 def ranking(
-    about: Comparisons,
+    about: RaterComparisons,
     measure: str,
     tie_rule: str,
     estimates: Sequence[Estimate],
@@ -104,7 +104,7 @@ def _untold(system: str | None, why: str) -> dict[str, Any]:
     return {"system": system, "by_more_than_chance": None, "why": why}
 
 
-def opponents(comparisons: Comparisons) -> dict[str, dict[str, int]]:
+def opponents(comparisons: RaterComparisons) -> dict[str, dict[str, int]]:
     """Count each system's comparisons by opponent."""
     played = comparisons.matrix.played
     return {

@@ -30,7 +30,7 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import BEING_COMPUTED, Estimate, IntervalSettings, number, too_few
 from reporting.findings.data.inputs import Filters
-from reporting.findings.rankings.comparisons import Comparisons
+from reporting.findings.rankings.comparisons import RaterComparisons
 from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED, SEVERAL_GROUPS, Standing, ranking
 
 LEAST_ROUNDS = 100
@@ -64,7 +64,7 @@ class Strengths:
     covariance : of the strengths, over instances; weights : of the comparisons, None for equal ones
     """
 
-    comparisons: Comparisons
+    comparisons: RaterComparisons
     fit: Fits
     held: BoolArray
     covariance: FloatArray
@@ -72,7 +72,7 @@ class Strengths:
     weights: FloatArray | None
 
 
-def fit_strengths(about: Comparisons, filters: Filters, *, weights: FloatArray | None = None) -> Strengths:
+def fit_strengths(about: RaterComparisons, filters: Filters, *, weights: FloatArray | None = None) -> Strengths:
     """Fit strengths, and, for intervals, again without each instance, or groups of them where there are many."""
     n = len(about.names)
     if filters.estimates_only:
@@ -166,7 +166,7 @@ def _tie_parameter(tie: float, ties: str) -> dict[str, Any]:
 
 
 def elo_rankings(
-    about: Comparisons, filters: Filters, weights: Sequence[FloatArray | None] = (None,)
+    about: RaterComparisons, filters: Filters, weights: Sequence[FloatArray | None] = (None,)
 ) -> list[dict[str, Any]]:
     """Return the ranking by Elo for each of these weights: the mean of rounds that each take one comparison of every matchup, in random order.
 
@@ -210,7 +210,7 @@ def elo_rankings(
     return found
 
 
-def elo_and_weighted_rankings(about: Comparisons, filters: Filters, why: str) -> list[dict[str, Any]]:
+def elo_and_weighted_rankings(about: RaterComparisons, filters: Filters, why: str) -> list[dict[str, Any]]:
     """Return Elo, then SEP-Bradley-Terry and SEP-Elo over the instances with a separability; undefined for the reason `why`."""
     known = ~np.isnan(about.delta)
     if why or not known.any():
@@ -237,7 +237,7 @@ def elo_and_weighted_rankings(about: Comparisons, filters: Filters, why: str) ->
     return [elo, *({**one, "without_separability": left_out} for one in (sep_bradley_terry, sep_elo))]
 
 
-def _refused(about: Comparisons, measure: str, why: str, settings: IntervalSettings) -> dict[str, Any]:
+def _refused(about: RaterComparisons, measure: str, why: str, settings: IntervalSettings) -> dict[str, Any]:
     nothing, none = np.full(len(about.names), np.nan), np.zeros(len(about.names), dtype=np.int64)
     excluded = about.excluded + len(about.outcomes)
     estimates = _estimates(

@@ -26,7 +26,7 @@ from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.pooled import instance_codes, raters_by_name
 from reporting.findings.pooled.study_scale import StudyScale
-from reporting.findings.rankings.comparisons import Comparisons, comparisons_of_raters
+from reporting.findings.rankings.comparisons import RaterComparisons, comparisons_of_raters
 from reporting.findings.rankings.ranked import NEVER_COMPARED, Standing, ranking
 from reporting.findings.rankings.ranking_models import (
     bradley_terry_ranking,
@@ -69,7 +69,7 @@ def ranking_findings(
     return found
 
 
-def rate_rankings(about: Comparisons, filters: Filters) -> list[dict[str, Any]]:
+def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, Any]]:
     """Return the rankings by win rate and by win-loss rate, which has the same ranks: it is 2 (win rate) - 1."""
     codes = np.arange(len(about.names))
     value = win_rate(about.outcomes, codes).value
@@ -89,7 +89,7 @@ def rate_rankings(about: Comparisons, filters: Filters) -> list[dict[str, Any]]:
     return [{**one, **({"caution": OPPONENTS_CAUTION} if len(codes) > 2 else {})} for one in rankings]
 
 
-def _rates(about: Comparisons, measure: Measure, filters: Filters) -> list[dict[str, Any]]:
+def _rates(about: RaterComparisons, measure: Measure, filters: Filters) -> list[dict[str, Any]]:
     _, tie_rule, floor, rate, sums = measure
     outcomes, found = about.outcomes, []
     rates = rate(outcomes, np.arange(len(about.names)))
@@ -107,7 +107,7 @@ def _rates(about: Comparisons, measure: Measure, filters: Filters) -> list[dict[
 
 
 def _preference_test(
-    about: Comparisons, everything: Sequence[ConfigurationData], sources: list[tuple[int, Rater]], filters: Filters
+    about: RaterComparisons, everything: Sequence[ConfigurationData], sources: list[tuple[int, Rater]], filters: Filters
 ) -> dict[str, Any]:
     codes = instance_codes(everything)
     towards_b_is_first = [everything[place].systems[1] == about.names[0] for place, _ in sources]

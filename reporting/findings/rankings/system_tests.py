@@ -12,12 +12,12 @@ from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number
 from reporting.findings.configurations.rater_findings import TIE_IN_STRENGTH
 from reporting.findings.data.inputs import Filters
-from reporting.findings.rankings.comparisons import Comparisons
+from reporting.findings.rankings.comparisons import RaterComparisons
 from reporting.findings.rankings.ranked import NEVER_COMPARED, NOT_TESTED
 from reporting.findings.rankings.ranking_models import BY_PRIOR, TIES, Strengths
 
 
-def matrix_of_wins(about: Comparisons) -> dict[str, Any]:
+def matrix_of_wins(about: RaterComparisons) -> dict[str, Any]:
     """Return wins with ties as half, comparisons and ties of each system against each other one, and cycles."""
     matrix = about.matrix
     return {
@@ -63,7 +63,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
 
 
 def preference_test(
-    about: Comparisons, towards_first: FloatArray, instance: IntArray, left_out: int, filters: Filters
+    about: RaterComparisons, towards_first: FloatArray, instance: IntArray, left_out: int, filters: Filters
 ) -> dict[str, Any]:
     """Return the test of the mean preference strength of rating sets against 0, where there are only two systems.
 
@@ -79,7 +79,7 @@ def preference_test(
 
 
 def _test(
-    about: Comparisons,
+    about: RaterComparisons,
     measure: str,
     systems: tuple[int, int],
     difference: Estimate,

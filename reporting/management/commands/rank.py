@@ -28,8 +28,8 @@ from reporting.logic.live_ranking import Asking, ask_rankings, estimate_rankings
 from reporting.logic.presentations import judge_presentations, targets
 from reporting.logic.ranking import (
     METHODS,
-    Answers,
     Known,
+    RankingAnswers,
     as_text,
     probabilities,
     rank_sets,
@@ -109,7 +109,7 @@ class Command(RunJudge):
             answered = {text for shown in known for text in shown}
             sets = [one for one in sets if not answered.isdisjoint(one.texts)]
         names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
-        answers = Answers(known, reference_scores(target), names, turnable=not live)
+        answers = RankingAnswers(known, reference_scores(target), names, turnable=not live)
         found = {
             "study": study.slug,
             "rater": f"judge:{judge.name}",

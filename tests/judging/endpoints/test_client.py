@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from judging.core.errors import AccessDenied, BadSettings, EndpointRefused, RejectedCall, TransientFailure
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient, Secrets
 from judging.endpoints.credentials import check_headers
 from judging.models import Endpoint
@@ -38,7 +38,7 @@ def using(standin: StandInProcess, work: Callable[[OpenAIClient], Awaitable[T]],
     return asyncio.run(with_client())
 
 
-def complete(client: OpenAIClient) -> Awaitable[Answer]:
+def complete(client: OpenAIClient) -> Awaitable[ChatAnswer]:
     """Ask the usual question."""
     return client.complete(BODY)
 
@@ -126,7 +126,7 @@ def test_stored_headers_are_checked_again_before_they_are_sent(standin: StandInP
 def test_whole_answer_is_kept(standin: StandInProcess) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 
-    async def ask(client: OpenAIClient) -> tuple[Answer, Answer]:
+    async def ask(client: OpenAIClient) -> tuple[ChatAnswer, ChatAnswer]:
         return (
             await client.complete({**BODY, "logprobs": True, "top_logprobs": 2}),
             await client.complete({**BODY, "tools": [tool]}),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judging.core.errors import RejectedCall, RunStopped, TransientFailure
-from judging.endpoints.chat_answers import Answer, read_answer
+from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.rate_limiter import Clock, RateLimiter
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from tests.fakes import Body
@@ -54,7 +54,7 @@ class Endpoint:
         self.times: list[float] = []
         self.under_way = self.most = 0
 
-    async def complete(self, body: Body) -> Answer:
+    async def complete(self, body: Body) -> ChatAnswer:
         self.times.append(self.clock.now())
         failure = self.react(len(self.times), self.under_way + 1)
         self.under_way += 1
@@ -90,7 +90,7 @@ def play(
         client = RetryingClient(endpoint, rng=random.Random(1), policy=policy)
         client.clock = clock
 
-        async def one(number: int) -> Answer:
+        async def one(number: int) -> ChatAnswer:
             answer = await client.complete({"number": number}, limiter=limiter, tokens=tokens)
             limiter.release()
             return answer
@@ -182,7 +182,7 @@ def test_an_endpoint_that_comes_back_within_a_minute_costs_no_call_its_answer() 
 
 def test_one_question_that_always_fails_ends_alone() -> None:
     class Poisoned(Endpoint):
-        async def complete(self, body: Body) -> Answer:
+        async def complete(self, body: Body) -> ChatAnswer:
             self.react = (lambda *_: TransientFailure("HTTP 500")) if body["number"] == 3 else fine
             return await super().complete(body)
 
@@ -214,7 +214,7 @@ def test_a_call_that_is_given_up_half_way_leaves_its_place() -> None:
         limiter = RateLimiter(1)
 
         class Silent:
-            async def complete(self, body: Body) -> Answer:
+            async def complete(self, body: Body) -> ChatAnswer:
                 await asyncio.Event().wait()
                 raise AssertionError
 

@@ -14,7 +14,7 @@ from django.db import connection
 
 from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints import hosts, services
-from judging.endpoints.chat_answers import Answer, read_answer
+from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.client import OpenAIClient, retry_after
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from judging.jobs.stopping import StopFlag
@@ -37,11 +37,11 @@ def _allow_loopback(settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
 
 
-def ask(stand_in: StandIn, *, timeout: float = 20, key_env: str = "") -> Answer:
+def ask(stand_in: StandIn, *, timeout: float = 20, key_env: str = "") -> ChatAnswer:
     """Put one request to a stand-in."""
     endpoint = Endpoint(name="e", base_url=stand_in.base_url, model="small", timeout_seconds=timeout, key_env=key_env)
 
-    async def complete() -> Answer:
+    async def complete() -> ChatAnswer:
         client = OpenAIClient(endpoint)
         try:
             return await client.complete(BODY)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Pair, Study
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from judging.runs import views
 from judging.runs.estimates import estimate
@@ -30,7 +30,7 @@ POLLED = "hx-trigger"
 class Picky(ScriptedClient):
     """Says nothing that can be read of the first pair, declines the second one, and likes what it sees first."""
 
-    async def complete(self, body: Body) -> Answer:
+    async def complete(self, body: Body) -> ChatAnswer:
         """Answer by what is asked, in whatever order that comes."""
         asked = str(body["messages"])
         if "Heron 0 on talk 0" in asked:

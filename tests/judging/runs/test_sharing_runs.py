@@ -16,7 +16,7 @@ from judging.calls.requests import Request
 from judging.calls.results import parsed
 from judging.calls.store import PendingWrites, Result, Stamp, write, write_answers
 from judging.core.errors import BadSettings
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
@@ -100,7 +100,7 @@ def test_cells_that_were_taken_from_a_worker_are_not_written_by_it(monkeypatch: 
     class Asleep(ScriptedClient):
         """While its third call is under way, its worker is taken for dead and another one gets all cells."""
 
-        async def complete(self, body: Body) -> Answer:
+        async def complete(self, body: Body) -> ChatAnswer:
             answer = await super().complete(body)
             if len(self.bodies) == 3:
                 await sync_to_async(self.take_over)()
@@ -237,7 +237,7 @@ def test_worker_that_may_make_no_more_calls_releases_its_cells(monkeypatch: pyte
     class Crowded(ScriptedClient):
         """While its first call is under way, the run is narrowed to one call, which another worker has."""
 
-        async def complete(self, body: Body) -> Answer:
+        async def complete(self, body: Body) -> ChatAnswer:
             answer = await super().complete(body)
             if len(self.bodies) == 1:
                 await sync_to_async(self.crowd)()

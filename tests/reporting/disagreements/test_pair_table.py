@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.errors import UnknownName
-from reporting.disagreements.choosing import Asked, chosen, sizes
+from reporting.disagreements.choosing import PageFilters, chosen, sizes
 from reporting.disagreements.pair_table import (
     PairTable,
     before_and_after,
@@ -93,7 +93,7 @@ def test_the_largest_come_first_then_the_order_of_the_study() -> None:
     table = pair_table([one, other])
 
     def rows(**asked: object) -> list[tuple[str, int, int]]:
-        wanted = Asked(Filters(), **asked)  # type: ignore[arg-type]
+        wanted = PageFilters(Filters(), **asked)  # type: ignore[arg-type]
         return [
             (table.configurations[table.configuration[row]].dataset, int(table.instance[row]), int(table.index[row]))
             for row in chosen(table, wanted, sizes(table, wanted))
@@ -110,7 +110,7 @@ def test_the_largest_come_first_then_the_order_of_the_study() -> None:
         rows(bin=2)
     assert rows(kind="people", rater="c", dataset="news") == [("news", 0, 0), ("news", 1, 1), ("news", 2, 0)]
     assert rows(kind="people", rater="b", dataset="news")[0] == ("news", 2, 0)
-    wanted = Asked(replace(Filters(), judges=("old",)), kind="judge")
+    wanted = PageFilters(replace(Filters(), judges=("old",)), kind="judge")
     assert not len(chosen(table, wanted, sizes(table, wanted)))
 
 
@@ -119,4 +119,4 @@ def test_the_largest_come_first_then_the_order_of_the_study() -> None:
 )
 def test_nothing_is_no_disagreement(configurations: list) -> None:
     table = pair_table(configurations)
-    assert not len(chosen(table, Asked(Filters()), sizes(table, Asked(Filters()))))
+    assert not len(chosen(table, PageFilters(Filters()), sizes(table, PageFilters(Filters()))))

@@ -17,7 +17,7 @@ from annotation.models import Generation, HitPair, Study
 from annotation.questions.questions import MAIN
 from judging.audits.on_demand import start_on_demand
 from judging.core.errors import RejectedCall
-from judging.endpoints.chat_answers import Answer
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, Judgment
@@ -25,7 +25,7 @@ from judging.runs.services import run_again
 from judging.templatetags.judged import judged_pairs
 from reporting.core.estimates import IntervalSettings
 from reporting.logic.live_ranking import Asking, ask_rankings, most_comparisons
-from reporting.logic.ranking import METHODS, Answers, Known, rank_sets
+from reporting.logic.ranking import METHODS, Known, RankingAnswers, rank_sets
 from reporting.logic.text_sets import read_text_sets
 from tests.factories import ask_more
 from tests.fakes import Body, ScriptedClient
@@ -48,7 +48,7 @@ class InOrder(ScriptedClient):
         super().__init__()
         self.otherwise = otherwise or {}
 
-    async def complete(self, body: Body) -> Answer:
+    async def complete(self, body: Body) -> ChatAnswer:
         """Answer by the order in which the prompt shows the texts."""
         prompt = body["messages"][-1]["content"]
         shown = sorted(
@@ -90,7 +90,7 @@ def ask(
         make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep),
     )
     names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
-    ranked = rank_sets(sets, Answers(known, {}, names, turnable=False), IntervalSettings(), **wanted)
+    ranked = rank_sets(sets, RankingAnswers(known, {}, names, turnable=False), IntervalSettings(), **wanted)
     return found, ranked["methods"][0], run
 
 

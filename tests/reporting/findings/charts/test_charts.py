@@ -18,14 +18,14 @@ from reporting.core.words import rater_name
 from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
-from reporting.findings.data.separability_bins import Measured, separability_of
+from reporting.findings.data.separability_bins import SeparabilityMeasure, separability_of
 from reporting.findings.measures import confusions
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
 from tests.reporting.findings.arrays import configuration_data
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script>"
-MEASURED = Measured("rouge1")
+MEASURED = SeparabilityMeasure("rouge1")
 A, TIE, B = -1.0, 0.0, 1.0
 Found = dict[str, Any]
 
