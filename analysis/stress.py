@@ -1,0 +1,42 @@
+"""Stress tests of a judge: whether its verdict on a pair turns when one of the texts is changed, and towards what."""
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import ShapeError
+from analysis.types import FloatArray, IntArray
+
+TURNS = ("turned", "towards", "away", "to_tie")
+
+
+def turn_sums(before: npt.ArrayLike, after: npt.ArrayLike) -> dict[str, FloatArray]:
+    """Turned verdicts, and what they turned to, of pairs that have a verdict before and after a change.
+
+    before, after : (n,) +1 the changed text is preferred, -1 the other one, 0 neither, NaN no verdict
+    returns       : by name of `TURNS`, (n, 2) numerator and denominator of a share; (0, 0) where a verdict is missing.
+                    `towards` the changed text, `away` to the other one and `to_tie` add up to `turned`
+    raises        : ShapeError if the lengths differ
+    """
+    first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ShapeError(f"need two arrays of one length, got {first.shape}, {second.shape}")
+    both = ~(np.isnan(first) | np.isnan(second))
+    turned = both & (first != second)
+    found = {"turned": turned, "towards": turned & (second == 1), "away": turned & (second == -1)}
+    found["to_tie"] = turned & (second == 0)
+    return {name: np.column_stack([found[name], both]).astype(np.float64) for name in TURNS}
+
+
+def unanimity(unit: IntArray, verdict: npt.ArrayLike, n_units: int) -> FloatArray:
+    """Tell for each unit whether all who voted on it gave the same verdict.
+
+    unit, verdict : (n,) of each vote; NaN is no vote
+    returns       : (n_units,) 1 all alike, 0 not, NaN fewer than two votes
+    """
+    values = np.asarray(verdict, dtype=np.float64)
+    given = ~np.isnan(values)
+    least, most = np.full(n_units, np.inf), np.full(n_units, -np.inf)
+    np.minimum.at(least, unit[given], values[given])
+    np.maximum.at(most, unit[given], values[given])
+    votes = np.bincount(unit[given], minlength=n_units)
+    return np.where(votes < 2, np.nan, least == most)
