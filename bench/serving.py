@@ -135,9 +135,11 @@ async def compare(
             # Warm up: each process prepares queries and templates once.
             await together(browsers[:raters], "rate", 1.0, RequestTimes(), group)
             ours, baseline = RequestTimes(), RequestTimes()
-            for _ in range(TURNS):  # in turns, so that a slow moment of the machine slows both
-                await together(browsers[:raters], "rate", SECONDS / TURNS, ours, group)
-                await together(browsers[:raters], "insert", SECONDS / TURNS, baseline, group)
+            for turn in range(TURNS):  # in turns, so that a slow moment of the machine slows both
+                first = turn * raters % len(browsers)  # others each time, lest one of few rates all pairs
+                working = browsers[first : first + raters]
+                await together(working, "rate", SECONDS / TURNS, ours, group)
+                await together(working, "insert", SECONDS / TURNS, baseline, group)
             most[raters] = report(database, pairs, raters, ours, baseline)
         for browser in browsers:
             await browser.session.close()

@@ -151,6 +151,7 @@ def database() -> dict[str, object]:
     if engine.endswith("sqlite3"):
         if settings["NAME"] != ":memory:":
             Path(str(settings["NAME"])).parent.mkdir(parents=True, exist_ok=True)
+        settings["ENGINE"] = "config.sqlite"  # Django's own, and begins transactions in turn
         # Seconds. A new connection for each request costs a tenth of the request's time; an unlimited one would not
         # read refreshed planner statistics (annotation/core/database/sqlite_statistics.py).
         settings["CONN_MAX_AGE"] = 300
