@@ -12,9 +12,11 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.task_queue import ATTEMPTS, requeue_orphans
 from annotation.hits.slots import release_expired
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.separability.queue import requeue_separability
+from annotation.separability.tasks import compute_separability_of
 from judging.aspects.tasks import distil_aspects, requeue_distilling
 from judging.generation.tasks import generate_texts, requeue_generating
 from judging.jobs.stopping import WORKER_STOP
@@ -23,6 +25,8 @@ from judging.runs.tasks import REQUEUE_SECONDS, execute_run, requeue_runs
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
 STOPPABLE_TASKS = (execute_run.module_path, distil_aspects.module_path, generate_texts.module_path)
+OWN_RULES = (*STOPPABLE_TASKS, compute_separability_of.module_path)  # by heartbeats, for when a worker is dead
+LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
 
 class TandemWorker(Worker):
@@ -40,21 +44,29 @@ class TandemWorker(Worker):
         raise SystemExit(0)
 
     def run_task(self, db_task_result: DBTaskResult[Any, Any]) -> None:
-        """Run a task; one that was interrupted by the stop is requeued."""
+        """Run a task; one that the stop or a lost connection to the database interrupted is requeued."""
         self.current = db_task_result
         try:
             super().run_task(db_task_result)
         finally:
             self.current = None
         if not self.running and db_task_result.exception_class_path == "builtins.SystemExit":
-            DBTaskResult.objects.filter(pk=db_task_result.pk).update(
-                status=TaskResultStatus.READY,
-                started_at=None,
-                finished_at=None,
-                worker_ids=[],  # it has not died of the task
-                exception_class_path="",
-                traceback="",
-            )
+            requeue(db_task_result, worker_ids=[])  # the worker has not died of the task
+        elif db_task_result.exception_class_path in LOST_CONNECTION and len(db_task_result.worker_ids) < ATTEMPTS:
+            log.warning("task %s lost the database and goes back to the queue", db_task_result.task_path)
+            requeue(db_task_result, worker_ids=db_task_result.worker_ids)
+
+
+def requeue(task: DBTaskResult[Any, Any], *, worker_ids: list[str]) -> None:
+    """Put a task that has ended back into the queue."""
+    DBTaskResult.objects.filter(pk=task.pk).update(
+        status=TaskResultStatus.READY,
+        started_at=None,
+        finished_at=None,
+        worker_ids=worker_ids,
+        exception_class_path="",
+        traceback="",
+    )
 
 
 def requeue_and_release() -> None:
@@ -66,6 +78,7 @@ def requeue_and_release() -> None:
     requeue_runs()
     requeue_distilling()
     requeue_generating()
+    requeue_orphans(others_than=OWN_RULES)
     while release_expired(at=timezone.now()):
         pass
 

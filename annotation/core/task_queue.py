@@ -1,16 +1,21 @@
 """Tasks that take long: the status of one, and requeueing those whose worker is dead."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
+
+from annotation.core.processes import is_gone
 
 log = logging.getLogger(__name__)
 QueuedTask = DBTaskResult[Any, Any]
 ATTEMPTS = 5  # workers that may die of one task before it fails
+LONGEST = timedelta(hours=6)  # of a task that sends no heartbeats; its worker on another machine is dead then
 UNDER_WAY = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
 
 
@@ -76,3 +81,15 @@ def requeue_dead(
         count += same.update(status=TaskResultStatus.READY, started_at=None)
         log.info("task %s %s goes back to the queue", path, task.args_kwargs["args"])
     return count
+
+
+def requeue_orphans(*, others_than: Collection[str]) -> int:
+    """Requeue the running tasks of dead workers, of all paths but those that have rules of their own; returns how many."""
+    running = DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING).exclude(task_path__in=others_than)
+    return sum(requeue_dead(path, _is_orphan) for path in set(running.values_list("task_path", flat=True)))
+
+
+def _is_orphan(task: QueuedTask) -> bool:
+    if task.started_at is None or task.started_at < timezone.now() - LONGEST:
+        return True
+    return is_gone(task.worker_ids[-1])

@@ -8,10 +8,10 @@ starting waits instead of failing, and there is no moment at which something els
 
 import argparse
 import sys
-import tempfile
 
 from config import env
 from config.serving.check_port import PortRefused, listen, parse_port
+from config.serving.metrics_folder import metrics_folder
 from config.serving.supervise import Program, Supervisor, say
 
 
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
         return 1
     supervisor = Supervisor(with_parent=options.follow_parent)
     descriptor = listener.fileno()
-    with tempfile.TemporaryDirectory(prefix="tandem-metrics-") as metrics:
+    with metrics_folder() as metrics:
         own = env.for_programs(**SPARING, PROMETHEUS_MULTIPROC_DIR=metrics)
         web = Program("The web server", web_command(descriptor), (descriptor,), own)
         worker = Program("The worker", [sys.executable, "-m", "config", "worker"], (), env.for_programs())

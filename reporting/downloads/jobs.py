@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError
-from annotation.core.processes import is_gone, this_process
+from annotation.core.processes import this_process
 from annotation.models import Study
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents, Progress
@@ -28,7 +28,7 @@ Status = MadeFile.Status
 UNDER_WAY = (Status.QUEUED, Status.RUNNING)
 MOST_KEPT = 5  # of a study
 PROGRESS_SECONDS = 1.0
-DEAD_AFTER = timedelta(minutes=5)  # without a heartbeat of another machine's worker
+DEAD_AFTER = timedelta(minutes=5)  # without a heartbeat; before, a task of a dead worker is queued again
 ENDED = "the worker ended while it made this; please ask again"
 
 
@@ -122,7 +122,7 @@ def files_of(study: Study) -> list[MadeFile]:
 
 
 def _is_dead(made: MadeFile) -> bool:
-    return is_gone(made.executor) or (made.heartbeat_at or made.asked_at) < timezone.now() - DEAD_AFTER
+    return (made.heartbeat_at or made.asked_at) < timezone.now() - DEAD_AFTER
 
 
 def remove_file(made: MadeFile) -> None:

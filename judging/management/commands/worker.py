@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from django.utils.crypto import get_random_string
-
+from annotation.core.processes import this_process
 from annotation.core.system_checks import refuse_unready
 from annotation.management.commands._base import TandemCommand, argument
 from judging.worker import MaintenanceThread, TandemWorker
@@ -26,7 +25,7 @@ class Command(TandemCommand):
             backend_name="default",
             startup_delay=False,
             max_tasks=None,
-            worker_id=get_random_string(32),
+            worker_id=this_process(),
             excluded_queue_names=[],
         )
         worker.configure_signals()
