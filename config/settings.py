@@ -184,20 +184,23 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "annotation.api.negotiation.FirstRenderer",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
+    "DEFAULT_PAGINATION_CLASS": "annotation.api.pages.KeyPagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "EXCEPTION_HANDLER": "annotation.api.errors.exception_handler",
-    "PAGE_SIZE": 100,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Tandem",
     "DESCRIPTION": "Studies, batches, ratings, judgments and findings: to be read, and set up by study admins.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "ENUM_NAME_OVERRIDES": {  # both of a batch that is read and of one that was changed
+    "ENUM_NAME_OVERRIDES": {  # of fields whose name another one shares, and of those that are in several places
         "BatchStatusEnum": "annotation.models.Batch.Status",
         "BatchPurposeEnum": "annotation.models.Batch.Purpose",
+        "FileKindEnum": "reporting.models.MadeFile.Kind",
+        "OrderPolicyEnum": "judging.models.Judge.OrderPolicy",
+        "TaskKindEnum": "annotation.models.studies.TaskKind",
     },
 }
 

@@ -9,7 +9,8 @@ from reporting.health.metrics import metrics
 from reporting.health.status_views import readyz, status
 from reporting.health.views import healthz
 
-handler500 = "annotation.core.request_ids.server_error"
+handler404 = "annotation.api.errors.not_found"
+handler500 = "annotation.api.errors.failed"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),

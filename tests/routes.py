@@ -68,10 +68,10 @@ def _readable(pattern: str) -> str:
 
 def values_of(route: Route, whole: Whole) -> dict[str, Any]:
     """Return what stands in an address for this study."""
-    if model := _model_of(route):
-        row = in_study(_site_admin(), model._base_manager.order_by("pk"), whole.study.slug).first() if model else None
+    if (model := _model_of(route)) and route.arguments:
+        row: Any = in_study(_site_admin(), model._base_manager.order_by("pk"), whole.study.slug).first()
         field = route.callback.cls.lookup_field
-        return {field: getattr(row, field)} if field in route.arguments else {}
+        return {field: getattr(row, field)}
     known = {**_usual(whole), **_special(whole).get(route.name, {})}
     missing = [name for name in route.arguments if name not in known]
     assert not missing, f"say in tests/routes.py what stands for {missing} in {route.address} ({route.name})"
@@ -131,7 +131,12 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:export": {"kind": "ratings", "form": "csv"},
         "reporting:made-file": {"key": _made_file(whole).key},
         "api:judge-detail": {"name": whole.judge.name},
-        "api:endpoint-detail": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""},
+        "api:study-exports": {"kind": "ratings"},
+        **{f"api:study-{name}": {"key": _made_file(whole).key} for name in ("file", "file-content")},
+        **{
+            f"api:endpoint-{name}": {"name": whole.judge.endpoint.name if whole.judge.endpoint else ""}
+            for name in ("detail", "test")
+        },
     }
 
 

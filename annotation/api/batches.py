@@ -3,7 +3,6 @@
 from decimal import Decimal
 from typing import Any, cast
 
-from django.core.exceptions import PermissionDenied
 from django.urls import reverse
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import status
@@ -22,7 +21,7 @@ from annotation.api.batch_serializers import (
     NewBatchSerializer,
     StatusSerializer,
 )
-from annotation.api.bodies import read, user_of
+from annotation.api.bodies import read, require_manager, user_of
 from annotation.api.study_serializers import refusals
 from annotation.batches.changes import copy_batch, extend_batch
 from annotation.batches.designs import create_design, design_forecast
@@ -31,7 +30,7 @@ from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import BadFields
 from annotation.core.keys import new_seed
-from annotation.members.permissions import READERS, find_study, may_manage
+from annotation.members.permissions import READERS, find_study
 from annotation.models import Batch, Study
 from annotation.studies.configurations import configuration, configuration_of_dataset
 from annotation.studies.presets import batch_defaults
@@ -54,14 +53,12 @@ class BatchSetup(GenericViewSet[Any]):
     def _managed(self) -> Batch:
         """Return the batch to a study admin; 403 for readers, 404 for others."""
         batch: Batch = self.get_object()
-        if not may_manage(self.request.user, batch.study):
-            raise PermissionDenied("only study admins may change batches")
+        require_manager(self.request.user, batch.study)
         return batch
 
     def _managed_study(self, slug: str) -> Study:
         study = find_study(self.request.user, slug, *READERS)
-        if not may_manage(self.request.user, study):
-            raise PermissionDenied("only study admins may make batches")
+        require_manager(self.request.user, study)
         return study
 
     def _response(self, batch: Batch, code: int = status.HTTP_200_OK) -> Response:

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import QueryDict
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
@@ -12,6 +13,8 @@ from rest_framework.request import Request
 
 from annotation.core.errors import BadFields
 from annotation.core.files.lines import unstorable_key
+from annotation.members.permissions import may_manage
+from annotation.models import Study
 
 
 def user_of(request: Request) -> User:
@@ -19,6 +22,15 @@ def user_of(request: Request) -> User:
     if not isinstance(request.user, User):
         raise NotAuthenticated
     return request.user
+
+
+def require_manager(user: Any, study: Study) -> None:
+    """Refuse a user who reads a study and is no study admin of it.
+
+    Raises: PermissionDenied.
+    """
+    if not may_manage(user, study):
+        raise PermissionDenied("only study admins of the study may do this")
 
 
 class TooLarge(APIException):

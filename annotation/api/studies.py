@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -12,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, checked, texts_of, user_of
+from annotation.api.bodies import body_of, checked, require_manager, texts_of, user_of
 from annotation.api.study_serializers import (
     ChangedStudySerializer,
     CopySerializer,
@@ -28,7 +27,7 @@ from annotation.core.errors import BadFields
 from annotation.importing.forms import CopyStudyForm, NewStudyForm, UploadForm, file_of
 from annotation.importing.new_studies import copy_study, create_study, settings_of
 from annotation.importing.uploads import read_upload
-from annotation.members.permissions import group_of_copy, groups_of_new_study, may_manage
+from annotation.members.permissions import group_of_copy, groups_of_new_study
 from annotation.models import Study
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.log import events_of
@@ -42,8 +41,7 @@ class StudySetup(GenericViewSet[Any]):
     def _managed(self) -> Study:
         """Return the study to its study admins; 403 for readers, 404 for others."""
         study: Study = self.get_object()
-        if not may_manage(self.request.user, study):
-            raise PermissionDenied("only study admins may change a study")
+        require_manager(self.request.user, study)
         return study
 
     def _response(self, study: Study, code: int = status.HTTP_200_OK) -> Response:

@@ -150,13 +150,16 @@ class EventSerializer(serializers.ModelSerializer[Event]):
 def refusals(*codes: int) -> dict[int, Any]:
     """Return the schema's error responses: these status codes, and those of every endpoint."""
     descriptions = {
-        400: "Not readable: no JSON, no object, or text that can't be stored.",
+        400: "Not readable: no JSON, no object, text that can't be stored; an unknown parameter, or one with a wrong value.",
         401: "No token, or not a valid one.",
-        403: "Not a study admin of this study; or of a session, without its CSRF token.",
-        404: "There is no such study for this user.",
-        409: "Votes or draws fix it, or a name is taken.",
+        403: "The user, or the token, may not do this; or a session's request lacks its CSRF token.",
+        404: "There is no such study, row or name for this user.",
+        409: "Votes or draws fix it, a name is taken, settings don't fit together, or it can't be done in this state.",
         413: "Too large.",
         415: "A media type that is not taken.",
         422: "Values that can't be taken, or lines of a file; nothing was stored.",
+        503: "The database is busy, or findings are being computed: repeat the request after `Retry-After` seconds.",
     }
-    return {code: OpenApiResponse(RefusalSerializer, descriptions[code]) for code in (400, 401, 403, 404, 415, *codes)}
+    return {
+        code: OpenApiResponse(RefusalSerializer, descriptions[code]) for code in (400, 401, 403, 404, 415, 503, *codes)
+    }

@@ -31,5 +31,5 @@ request_finished.connect(forget_request_id)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer a request that failed, with its id (the project's `handler500`)."""
+    """Answer a request that failed, with its id."""
     return HttpResponse(render_to_string("500.html", {"request_id": current.get()}), status=500)

@@ -29,3 +29,9 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
 def prompt_files_of(group: ResearchGroup) -> QuerySet[PromptFile]:
     """Return the prompt files that judges of a group's studies may use: its own, and those for all groups."""
     return PromptFile.objects.filter(Q(group=group) | Q(group=None))
+
+
+def prompt_files_seen_by(user: Any) -> QuerySet[PromptFile]:
+    """Return the prompt files of the groups of which `user` reads a study, and those for all groups."""
+    groups = Study.objects.visible_to(user, *READERS).order_by().values("group")
+    return PromptFile.objects.filter(Q(group__in=groups) | Q(group=None))

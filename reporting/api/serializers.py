@@ -25,12 +25,6 @@ from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunW
 from judging.tables.checked_tables import check_pair
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
-    """Why a request was refused."""
-
-    detail = serializers.CharField()
-
-
 class InStudySerializer(serializers.ModelSerializer[Any]):
     """A row that belongs to a study directly."""
 

@@ -4,11 +4,12 @@ from django.urls import path
 from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
+from reporting.api.study_views import StudyViewSet
 
 app_name = "api"
 router = DefaultRouter()
 router.include_format_suffixes = False
-router.register("studies", views.StudyViewSet)
+router.register("studies", StudyViewSet)
 router.register("systems", views.SystemViewSet)
 router.register("instances", views.InstanceViewSet)
 router.register("generations", views.GenerationViewSet)
@@ -23,6 +24,7 @@ router.register("ratings", views.RatingViewSet)
 router.register("history", views.HistoryViewSet)
 router.register("flags", views.FlagViewSet)
 router.register("annotators", views.AnnotatorViewSet)
+router.register("channels", views.ChannelViewSet)
 router.register("tables", views.ComparisonTableViewSet)
 router.register("judges", views.JudgeViewSet)
 router.register("endpoints", views.EndpointViewSet)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -57,13 +57,25 @@ def _queue(request: HttpRequest, study: Study, kind: str, options: dict[str, Any
 
 
 @study_view(*READERS)
-def download(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
+def download(request: HttpRequest, study: Study, *, key: str) -> Any:
     """Send a file that was made."""
-    made = get_object_or_404(MadeFile, study=study, key=key)
-    if made not in files_of(study) or made.status != MadeFile.Status.DONE:
+    return packed(study, find_file(study, key))
+
+
+def find_file(study: Study, key: str) -> MadeFile:
+    """Return one of the files that a study has; else raise Http404."""
+    made = next((one for one in files_of(study) if one.key == key), None)
+    if made is None:
         raise Http404(f"file {key} is not there")
+    return made
+
+
+def packed(study: Study, made: MadeFile) -> HttpResponseBase:
+    """Return a file that is done, to be saved; else raise Http404."""
     try:
+        if made.status != MadeFile.Status.DONE:
+            raise FileNotFoundError
         file = path_of(made).open("rb")
     except OSError:
-        raise Http404(f"file {key} is not there any more") from None
-    return as_download(FileResponse(file, content_type="application/zip"), f"{study.slug}-{made.kind}.zip")  # type: ignore[return-value]
+        raise Http404(f"file {made.key} is not there") from None
+    return as_download(FileResponse(file, content_type="application/zip"), f"{study.slug}-{made.kind}.zip")

@@ -23,6 +23,11 @@ CHUNK_CHARACTERS = 64 * 1024
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, kind: str, form: str) -> Any:
     """Stream the rows of one kind."""
+    return rows_response(study, kind, form)
+
+
+def rows_response(study: Study, kind: str, form: str) -> Any:
+    """Return the rows of one kind as a file to be saved."""
     response: StreamingHttpResponse
     if form == PARQUET:
         response = FileResponse(_parquet(study, kind), content_type=CONTENT_TYPES[form])

@@ -9,6 +9,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteChange
+from annotation.recruitment.channels import invitation_channel
 from judging.models import Completion, Endpoint, Judge, Judgment, TableCheck, TableMaking
 from reporting.api import tokens
 from reporting.exports.files import export_lines
@@ -18,11 +19,18 @@ from tests.reporting.builders import Built, build_configuration, build_study, bu
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 OF_STUDIES = [
     *("studies", "systems", "instances", "generations", "matchups", "pairs", "batches", "hits", "assignments"),
-    *("ratings", "history", "flags", "annotators", "tables", "runs", "judgments", "completions"),
+    *("ratings", "history", "flags", "annotators", "channels", "tables", "runs", "judgments", "completions"),
 ]
 ALL = [*OF_STUDIES, "judges", "endpoints"]
-MADE = {"studies", "batches"}  # by POST on their list
-KEYS = {"studies": "slug", "pairs": "key", "hits": "key", "assignments": "key", "completions": "cache_key"}
+MADE = {"studies", "batches", "channels", "judges", "endpoints", "runs"}  # by POST on their list
+KEYS = {
+    "studies": "slug",
+    "channels": "key",
+    "pairs": "key",
+    "hits": "key",
+    "assignments": "key",
+    "completions": "cache_key",
+}
 
 
 def build_everything(slug: str) -> Built:
@@ -38,6 +46,7 @@ def build_everything(slug: str) -> Built:
     display = Display.objects.filter(assignment__hit__batch__study=built.study).earliest("pk")
     VoteChange.objects.create(display=display, stage="first", verdict=-1, received_at=timezone.now())
     Flag.objects.create(display=display, kind="empty", flagged_at=timezone.now())
+    invitation_channel(study=built.study)
     return built
 
 
@@ -197,7 +206,61 @@ def test_lists_come_in_pages_that_do_not_overlap(reader: APIClient, mine: Built)
     second = reader.get(first["next"]).json()
     ids = [row["id"] for page in (first, second) for row in page["results"]]
     assert len(ids) == len(set(ids)) == first["count"] == 122
-    assert reader.get("/api/v1/instances/", {"page": "99"}).status_code == 404
+    assert (second["count"], second["next"]) == (None, None)
+    assert reader.get(second["previous"]).json()["results"] == first["results"]
+    pages = [reader.get("/api/v1/instances/", {"page_size": "50"}).json()]
+    while pages[-1]["next"]:
+        pages.append(reader.get(pages[-1]["next"]).json())
+    assert [len(page["results"]) for page in pages] == [50, 50, 22]
+    assert [row["id"] for page in pages for row in page["results"]] == ids
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        pytest.param({"page_size": "0"}, 400, "page_size", id="no rows"),
+        pytest.param({"page_size": "9999"}, 400, "page_size", id="too many rows"),
+        pytest.param({"page_size": "ten"}, 400, "page_size", id="no number"),
+        pytest.param({"cursor": "cD1hYmM="}, 404, "cursor", id="cursor of another list"),
+        pytest.param({"cursor": "xyz"}, 404, "cursor", id="no cursor"),
+        pytest.param(
+            {"datset": "news"}, 400, "there is no parameter datset here; there are: cursor, dataset", id="typo"
+        ),
+        pytest.param({"page": "2"}, 400, "there is no parameter page", id="page"),
+    ],
+)
+def test_what_a_list_does_not_take_is_refused_in_json(
+    reader: APIClient, query: dict[str, str], status: int, said: str
+) -> None:
+    answer = reader.get("/api/v1/instances/", query)
+    assert answer.status_code == status
+    assert said in answer.json()["detail"]
+
+
+def test_unknown_addresses_and_parameters_are_refused_in_json(reader: APIClient) -> None:
+    for path in ("nothing/", "studies/mine/nothing/", "instances/1/2/"):
+        missing = reader.get(f"/api/v1/{path}")
+        assert (missing.status_code, missing.json()["detail"]) == (404, f"there is no address /api/v1/{path}")
+    for path in ("studies/mine/", "studies/mine/findings/", "studies/mine/files/"):
+        assert reader.get(f"/api/v1/{path}", {"judgee": "x"}).status_code == 400, path
+    assert "<title>" in reader.get("/nothing/").content.decode()
+    wrong = reader.get("/api/v1/judgments/", {"run": "first"})
+    assert (wrong.status_code, list(wrong.json()["fields"])) == (400, ["run"])
+    for accept in ("text/html", "application/xml"):
+        answer = reader.get("/api/v1/studies/", headers={"accept": accept})
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
+
+
+def test_findings_that_a_client_has_are_not_sent_again(reader: APIClient, mine: Built) -> None:
+    for name in ("findings", "leaderboard"):
+        first = reader.get(f"/api/v1/studies/mine/{name}/")
+        tag = first.headers["ETag"]
+        again = reader.get(f"/api/v1/studies/mine/{name}/", headers={"if-none-match": tag})
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+        other = reader.get(f"/api/v1/studies/mine/{name}/", {"drop_incomplete": "1"}, headers={"if-none-match": tag})
+        assert other.status_code == 200
+    rate(mine, 1, "ann", [1, 1])
+    assert reader.get("/api/v1/studies/mine/findings/", headers={"if-none-match": tag}).status_code == 200
 
 
 def test_filters_narrow_lists(reader: APIClient, mine: Built) -> None:
@@ -260,7 +323,7 @@ def test_schema_is_valid_and_declares_refusals(tmp_path: Any) -> None:
     paths = answer.data["paths"]
     for path, operations in paths.items():
         if path != "/api/v1/schema/":
-            assert set(operations) <= {"get", "post", "patch"}
+            assert set(operations) <= {"get", "post", "patch", "delete"}
             for operation in operations.values():
                 assert {"401", "403", "404"} <= set(operation["responses"])
     rows = answer.data["components"]["schemas"]

@@ -1,0 +1,217 @@
+"""Channels and invitations in the API: making, changing, opening and shutting channels, and their one-time links."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.study_serializers import refusals
+from annotation.core.errors import BadFields
+from annotation.members.permissions import READERS, find_study
+from annotation.models import Batch, Channel, Study
+from annotation.recruitment.channels import (
+    change_channel,
+    invitation_channel,
+    kinds,
+    make_channel,
+    options_form_of,
+    set_open,
+)
+from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS, Link, invite, open_links, reissue
+
+
+class ChannelSerializer(serializers.ModelSerializer[Channel]):
+    """A way into a study, with the settings of its kind; what its adapter keeps besides is left out."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    batch = serializers.CharField(source="batch.name", default=None, read_only=True)
+    kind = serializers.CharField(read_only=True)
+    options = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Channel
+        fields = ["key", "study", "kind", "name", "batch", "is_open", "options", "created_at"]
+
+    def get_options(self, channel: Channel) -> dict[str, Any]:
+        """Return the settings that its form has."""
+        fields = options_form_of(channel.kind).base_fields
+        return {name: channel.options.get(name) for name in fields}
+
+
+class ChannelChangeSerializer(serializers.Serializer[Any]):
+    """Settings of a channel; those that are left out keep their values."""
+
+    name = serializers.CharField(required=False, max_length=100)
+    batch = serializers.CharField(required=False, allow_null=True, max_length=200, help_text="Null: any batch.")
+    is_open = serializers.BooleanField(required=False, help_text="Whether newcomers get in.")
+    options: Any = serializers.DictField(required=False, help_text="Settings of its kind, as on the channel's page.")
+
+
+class NewChannelSerializer(ChannelChangeSerializer):
+    """A channel to be made; shut unless `is_open`."""
+
+    study = serializers.CharField(max_length=80)
+    kind = serializers.CharField(max_length=12, help_text="accounts, anonymous, prolific or mturk.")
+    name = serializers.CharField(max_length=100)
+
+
+class LinkSerializer(serializers.Serializer[Any]):
+    """A one-time link, and the code of the rater that it makes of its holder."""
+
+    rater = serializers.CharField()
+    link = serializers.CharField()
+    valid_until = serializers.DateTimeField()
+
+
+class InviteSerializer(serializers.Serializer[Any]):
+    """How many new raters are invited, and for how long."""
+
+    count = serializers.IntegerField(min_value=1, max_value=MOST_LINKS)
+    days = serializers.IntegerField(required=False, default=VALID_DAYS, min_value=1, max_value=LONGEST_DAYS)
+
+
+class StudyInviteSerializer(InviteSerializer):
+    """How many are invited into a study, or into one batch of it."""
+
+    batch = serializers.CharField(required=False, max_length=200)
+
+
+class ReissueSerializer(serializers.Serializer[Any]):
+    """A rater of the channel who has lost the old way in."""
+
+    rater = serializers.CharField(max_length=100, help_text="Their code.")
+
+
+class ChannelSetup(GenericViewSet[Any]):
+    """Endpoints of channels: readers see them, study admins set them up."""
+
+    def _managed(self) -> Channel:
+        channel: Channel = self.get_object()
+        require_manager(self.request.user, channel.study)
+        return channel
+
+    def _told(self, channel: Channel) -> dict[str, Any]:
+        return ChannelSerializer(Channel.objects.select_related("study", "batch").get(pk=channel.pk)).data
+
+    @extend_schema(request=NewChannelSerializer, responses={201: ChannelSerializer, **refusals(409, 413, 422)})
+    def create(self, request: Request) -> Response:
+        """Make a channel into a study, or into one of its batches."""
+        data = read(NewChannelSerializer, request)
+        study = find_study(request.user, data["study"], *READERS)
+        require_manager(request.user, study)
+        if data["kind"] not in [one.value for one in kinds()]:
+            raise BadFields({"kind": [f"This must be one of {', '.join(one.value for one in kinds())}."]})
+        channel = make_channel(
+            study=study,
+            kind=data["kind"],
+            name=data["name"],
+            options=_options(data["kind"], {}, data),
+            batch=_batch(study, data.get("batch")),
+            is_open=data.get("is_open", False),
+        )
+        where = {"Location": reverse("api:channel-detail", args=[channel.key])}
+        return Response(self._told(channel), status=status.HTTP_201_CREATED, headers=where)
+
+    @extend_schema(request=ChannelChangeSerializer, responses={200: ChannelSerializer, **refusals(409, 413, 422)})
+    @transaction.atomic
+    def partial_update(self, request: Request, key: str) -> Response:
+        """Change a channel's settings, open it or shut it."""
+        channel = self._managed()
+        data = read(ChannelChangeSerializer, request)
+        if data.keys() - {"is_open"}:
+            change_channel(
+                channel=channel,
+                name=data.get("name", channel.name),
+                options=_options(channel.kind, channel.options, data),
+                batch=_batch(channel.study, data["batch"]) if "batch" in data else channel.batch,
+            )
+        if "is_open" in data:
+            set_open(channel=channel, is_open=data["is_open"])
+        return Response(self._told(channel))
+
+    @extend_schema(responses={200: LinkSerializer(many=True), **refusals()}, filters=False)
+    @action(detail=True, pagination_class=None, filter_backends=[])
+    def links(self, request: Request, key: str) -> Response:
+        """List the links that can still be used."""
+        return _links(open_links(channel=self._managed(), base_url=_base(request), at=timezone.now()))
+
+    @extend_schema(request=InviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
+    @links.mapping.post
+    def invite(self, request: Request, key: str) -> Response:
+        """Make nameless raters of an accounts channel, and a one-time link for each."""
+        channel, asked = self._managed(), read(InviteSerializer, request)
+        made = invite(
+            channel=channel,
+            count=asked["count"],
+            valid_days=asked["days"],
+            base_url=_base(request),
+            at=timezone.now(),
+        )
+        return _links(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=ReissueSerializer, responses={201: LinkSerializer, **refusals(409, 413, 422)})
+    @action(detail=True, methods=["post"])
+    def reissue(self, request: Request, key: str) -> Response:
+        """Make a new link, good for one day, for a rater who has lost the old way in."""
+        channel, code = self._managed(), read(ReissueSerializer, request)["rater"]
+        made = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
+        return Response(asdict(made), status=status.HTTP_201_CREATED)
+
+
+class StudyInvitations(GenericViewSet[Any]):
+    """Inviting raters without making a channel first."""
+
+    @extend_schema(request=StudyInviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
+    @action(detail=True, methods=["post"])
+    @transaction.atomic  # a refused request leaves no channel behind
+    def invitations(self, request: Request, slug: str) -> Response:
+        """Make nameless raters, and a one-time link for each, as `manage.py invite` does."""
+        study: Study = self.get_object()
+        require_manager(request.user, study)
+        asked = read(StudyInviteSerializer, request)
+        channel = invitation_channel(study=study, batch=_batch(study, asked.get("batch")))
+        made = invite(
+            channel=channel,
+            count=asked["count"],
+            valid_days=asked["days"],
+            base_url=_base(request),
+            at=timezone.now(),
+        )
+        return _links(made, status.HTTP_201_CREATED)
+
+
+def _links(links: list[Link], code: int = status.HTTP_200_OK) -> Response:
+    return Response(LinkSerializer([asdict(one) for one in links], many=True).data, status=code)
+
+
+def _base(request: Request) -> str:
+    return request.build_absolute_uri("/")
+
+
+def _batch(study: Study, name: str | None) -> Batch | None:
+    if name is None:
+        return None
+    batch = study.batches.filter(purpose=Batch.Purpose.RATING, name=name, origin=Batch.Origin.COLLECTED).first()
+    if batch is None:
+        raise BadFields({"batch": [f"The study has no batch {name} for rating."]})
+    return batch
+
+
+def _options(kind: str, kept: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a kind: those that are stored, under those that are sent.
+
+    Raises: BadFields for one that the kind doesn't have.
+    """
+    fields, sent = options_form_of(kind).base_fields, data.get("options", {})
+    if strange := [name for name in sent if name not in fields]:
+        raise BadFields({name: [f"Channels of kind {kind} have no such setting."] for name in strange})
+    return {**{name: kept[name] for name in fields if name in kept}, **sent}

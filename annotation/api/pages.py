@@ -1,0 +1,77 @@
+"""Pages of the API's lists, by key: the next page begins after the last row, whatever comes or goes before it."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from rest_framework.exceptions import NotFound, ParseError
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+PAGE_SIZE, LARGEST_PAGE = 100, 1000
+
+
+class KeyPagination(CursorPagination):
+    """Rows after a key, in the order of the queryset; the first page tells how many there are in all."""
+
+    page_size = PAGE_SIZE
+    max_page_size = LARGEST_PAGE
+    page_size_query_param = "page_size"
+    page_size_query_description = f"Rows on a page, at most {LARGEST_PAGE}."
+    count: int | None = None
+
+    def get_page_size(self, request: Request) -> int:
+        """Return the page size that is asked for.
+
+        Raises: ParseError for one that can't be had.
+        """
+        asked = request.query_params.get("page_size", str(PAGE_SIZE))
+        if not (asked.isascii() and asked.isdecimal() and len(asked) <= 4 and 1 <= int(asked) <= LARGEST_PAGE):
+            raise ParseError(f"page_size must be from 1 to {LARGEST_PAGE}")
+        return int(asked)
+
+    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> tuple[str, ...]:
+        """Return the order of the rows."""
+        return tuple(str(field) for field in queryset.query.order_by)
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        """Return the rows of a page.
+
+        Raises: NotFound for a cursor that no page has named.
+        """
+        if "cursor" not in request.query_params:
+            self.count = queryset.order_by().count()
+        try:
+            return super().paginate_queryset(queryset, request, view)
+        except (ValueError, OverflowError, TypeError):
+            raise NotFound(self.invalid_cursor_message) from None
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """Return a page with the addresses of its neighbours."""
+        links = {"next": self.get_next_link(), "previous": self.get_previous_link()}
+        return Response({"count": self.count, **links, "results": data})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Describe a page."""
+        address = {"type": "string", "nullable": True, "format": "uri"}
+        count = {"type": "integer", "nullable": True, "description": "Of all rows; on the first page only."}
+        return {
+            "type": "object",
+            "required": ["count", "next", "previous", "results"],
+            "properties": {"count": count, "next": address, "previous": address, "results": schema},
+        }
+
+
+PAGED = ("cursor", "page_size")
+
+
+def refuse_unknown(request: Request | HttpRequest, known: Collection[str]) -> None:
+    """Refuse a query that names something else than these parameters: a mistyped filter would let all rows through.
+
+    Raises: ParseError.
+    """
+    if unknown := sorted(set(request.GET) - set(known)):
+        there_are = ", ".join(sorted(known)) or "none"
+        raise ParseError(f"there is no parameter {', '.join(unknown)} here; there are: {there_are}")

@@ -1,0 +1,207 @@
+"""Decisions about raters and their HITs in the API, messages to raters, payments, and a rater's own data."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.annotators.messages import LONGEST_MESSAGE, send_message
+from annotation.annotators.payments import payment_rows, payments_of
+from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.study_serializers import refusals
+from annotation.models import Annotator, Assignment, Study
+from annotation.privacy.erasing import erase_rater
+from annotation.privacy.own_data import data_of
+from annotation.quality import exclusion
+
+F = TypeVar("F", bound=Callable[..., Response])
+
+
+class OptionalReasonSerializer(serializers.Serializer[Any]):
+    """The reason of a decision, kept in the study's log; may be empty."""
+
+    reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=exclusion.LONGEST_REASON)
+
+
+class LeaveOutSerializer(serializers.Serializer[Any]):
+    """Why work is excluded, and whether its slots are open for others again."""
+
+    reason = serializers.CharField(max_length=exclusion.LONGEST_REASON, help_text="Shown with the results.")
+    reopen = serializers.BooleanField(required=False, default=False)
+
+
+class NothingSerializer(serializers.Serializer[Any]):
+    """Nothing is to be said."""
+
+
+class EffectSerializer(serializers.Serializer[Any]):
+    """The result of a decision, in numbers and as a message."""
+
+    changed = serializers.BooleanField(help_text="False when it had been taken before.")
+    reopened = serializers.IntegerField(help_text="Slots that are open again.")
+    ended = serializers.IntegerField(help_text="Claims that were ended.")
+    counted = serializers.IntegerField(help_text="HITs that count again.")
+    surplus = serializers.IntegerField(help_text="HITs that stay uncounted: others have their places.")
+    message = serializers.CharField()
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    """A message to a rater, as plain text."""
+
+    text = serializers.CharField(max_length=LONGEST_MESSAGE)
+
+
+class EraseSerializer(serializers.Serializer[Any]):
+    """Which of a rater's data are deleted; this can't be undone."""
+
+    keep_ratings = serializers.BooleanField(
+        help_text="Keep their ratings, under a code that identifies no person; else the rater withdraws."
+    )
+
+
+def _decision(request: Any, about: str) -> Callable[[F], F]:
+    """Describe a decision for the schema."""
+    described: Callable[[F], F] = extend_schema(
+        request=request, responses={200: EffectSerializer, **refusals(409, 413, 422)}, description=about
+    )
+    return described
+
+
+class _Decisions(GenericViewSet[Any]):
+    """Decisions of study admins; `kind` is what a service calls the row that it decides about."""
+
+    kind = ""
+
+    def study_of(self, row: Any) -> Study:
+        """Return the study of a row."""
+        raise NotImplementedError
+
+    def managed(self) -> Any:
+        """Return the row to a study admin; 403 for readers, 404 for others."""
+        row = self.get_object()
+        require_manager(self.request.user, self.study_of(row))
+        return row
+
+    def decide(
+        self, request: Request, body: type[serializers.Serializer[Any]], decision: Callable[..., exclusion.Effect]
+    ) -> Response:
+        """Take a decision about the row of the address."""
+        row = self.managed()
+        effect = decision(**{self.kind: row}, **read(body, request), by=user_of(request), at=timezone.now())
+        return Response(EffectSerializer(effect).data)
+
+
+class RaterDecisions(_Decisions):
+    """What a study admin does about a rater."""
+
+    kind = "annotator"
+
+    def study_of(self, row: Annotator) -> Study:
+        """Return the rater's study."""
+        return row.study
+
+    @_decision(LeaveOutSerializer, "Exclude a rater and all their ratings from results; nothing is deleted.")
+    @action(detail=True, methods=["post"])
+    def exclude(self, request: Request, pk: str) -> Response:
+        """Exclude a rater."""
+        return self.decide(request, LeaveOutSerializer, exclusion.exclude_annotator)
+
+    @_decision(OptionalReasonSerializer, "Take an exclusion back.")
+    @action(detail=True, methods=["post"])
+    def include(self, request: Request, pk: str) -> Response:
+        """Include a rater again."""
+        return self.decide(request, OptionalReasonSerializer, exclusion.include_annotator)
+
+    @_decision(NothingSerializer, "Let a rater continue whom the checks have blocked.")
+    @action(detail=True, methods=["post"])
+    def unblock(self, request: Request, pk: str) -> Response:
+        """Unblock a rater."""
+        return self.decide(request, NothingSerializer, exclusion.unblock_annotator)
+
+    @extend_schema(request=MessageSerializer, responses={204: None, **refusals(409, 413, 422)})
+    @action(detail=True, methods=["post"])
+    def message(self, request: Request, pk: str) -> Response:
+        """Send a message, which the rater sees on their next page."""
+        annotator = self.managed()
+        text = read(MessageSerializer, request)["text"]
+        send_message(annotator=annotator, text=text, by=user_of(request), at=timezone.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=EraseSerializer, responses={204: None, **refusals(409, 413, 422)})
+    @action(detail=True, methods=["post"])
+    def erase(self, request: Request, pk: str) -> Response:
+        """Delete what is held about a rater in this study, as their page does."""
+        annotator = self.managed()
+        kept = read(EraseSerializer, request)["keep_ratings"]
+        erase_rater(annotator=annotator, by=user_of(request), at=timezone.now(), keep_ratings=kept)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
+    @action(detail=True, pagination_class=None)
+    def data(self, request: Request, pk: str) -> Response:
+        """Return all that is held about a rater in this study, to be handed to them, as `manage.py export_rater` does."""
+        return Response(data_of([self.managed()], None))
+
+
+class AssignmentDecisions(_Decisions):
+    """What a study admin does about one HIT of a rater."""
+
+    kind = "assignment"
+
+    def study_of(self, row: Assignment) -> Study:
+        """Return the HIT's study."""
+        return row.hit.batch.study
+
+    @_decision(LeaveOutSerializer, "Exclude one submitted HIT from results.")
+    @action(detail=True, methods=["post"])
+    def reject(self, request: Request, key: str) -> Response:
+        """Reject a submitted HIT."""
+        return self.decide(request, LeaveOutSerializer, exclusion.reject_assignment)
+
+    @_decision(OptionalReasonSerializer, "Take a rejection back.")
+    @action(detail=True, methods=["post"])
+    def accept(self, request: Request, key: str) -> Response:
+        """Accept a rejected HIT."""
+        return self.decide(request, OptionalReasonSerializer, exclusion.accept_assignment)
+
+    @_decision(OptionalReasonSerializer, "End a claim: others may claim the HIT.")
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, key: str) -> Response:
+        """Release a claim."""
+        return self.decide(request, OptionalReasonSerializer, exclusion.release_claim)
+
+
+class PaymentSerializer(serializers.Serializer[Any]):
+    """The pay due to one rater, in submitted HITs; amounts are text, null where the study has no pay."""
+
+    code = serializers.CharField()
+    name = serializers.CharField(help_text="Of the account, if it has one.")
+    channel = serializers.CharField()
+    withdrawn = serializers.BooleanField()
+    hits = serializers.IntegerField(allow_null=True)
+    counted = serializers.IntegerField(allow_null=True)
+    late = serializers.IntegerField(allow_null=True)
+    rejected = serializers.IntegerField(allow_null=True)
+    pay_due = serializers.CharField(allow_null=True)
+    pay_rejected = serializers.CharField(allow_null=True)
+    currency = serializers.CharField()
+    minutes = serializers.FloatField(allow_null=True)
+
+
+class StudyPayments(GenericViewSet[Any]):
+    """What the raters of a study are owed; names of accounts are personal data."""
+
+    @extend_schema(responses={200: PaymentSerializer(many=True), **refusals()}, filters=False)
+    @action(detail=True, pagination_class=None, filter_backends=[])
+    def payments(self, request: Request, slug: str) -> Response:
+        """Return the pay due to each rater, those whom a platform pays included."""
+        study: Study = self.get_object()
+        require_manager(request.user, study)
+        return Response(PaymentSerializer(payment_rows(payments_of(study, platforms=True)), many=True).data)

@@ -1,0 +1,59 @@
+"""What all lists of the API have in common: who may read them, their parameters, and what the schema says of them."""
+
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework.request import Request
+from rest_framework.viewsets import ReadOnlyModelViewSet
+
+from annotation.api.pages import PAGED, refuse_unknown
+from annotation.api.study_serializers import refusals
+from reporting.api import filters
+from reporting.api.access import IsReader, visible_to
+
+View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
+KEY = r"[A-Za-z0-9_-]+"
+REFUSALS = refusals()
+COMPUTED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409)}
+
+
+def documented(view: View) -> View:
+    """Add a viewset's responses, errors included, to the schema."""
+    serializer: Any = view.serializer_class  # type: ignore[misc]
+    return extend_schema_view(
+        list=extend_schema(responses={200: serializer(many=True), **REFUSALS}),
+        retrieve=extend_schema(responses={200: serializer, **REFUSALS}),
+    )(view)
+
+
+class Rows(ReadOnlyModelViewSet[Any]):
+    """Rows as JSON; refuses parameters that an address does not take."""
+
+    permission_classes: list[Any] = [IsReader]
+    filterset_class: Any = None
+    parameters: Collection[OpenApiParameter] = ()  # of an action
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.serializer_class is not None:
+            documented(cls)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse unknown parameters of those who may ask."""
+        super().initial(request, *args, **kwargs)
+        listed = self.action == "list" and self.filterset_class is not None
+        known = [*self.filterset_class.base_filters] if listed else [one.name for one in self.parameters]
+        refuse_unknown(request, [*known, *(PAGED if self.action in ("list", "log") else ())])
+
+
+class StudyRows(Rows):
+    """Rows of the studies that the user may read."""
+
+    filterset_class: Any = filters.StudyFilter
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the rows that this user may see, in a fixed order for pagination."""
+        return visible_to(self.request.user, super().get_queryset()).order_by("pk")

@@ -1,0 +1,221 @@
+"""Judges and runs in the API: adding judges, estimating, starting and steering runs, and their progress."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read
+from annotation.api.study_serializers import refusals
+from annotation.core.errors import BadFields
+from annotation.members.permissions import READERS, find_study
+from annotation.models.studies import TaskKind
+from annotation.questions.questions import MAIN
+from annotation.studies.questions import find_question
+from judging.core.constants import MAX_IN_FLIGHT
+from judging.core.visibility import judges_seen_by, prompt_files_seen_by
+from judging.endpoints.services import find_endpoint
+from judging.models import Judge, JudgeRun
+from judging.runs.estimates import estimate
+from judging.runs.judges import MOST_REPEATS, add_judge
+from judging.runs.pair_filters import PairFilter
+from judging.runs.services import cancel_run, find_batch, pause_run, queue_run, resume_run, run_again
+from judging.runs.status import report_on
+from judging.wordings.prompt_files import VERSIONED
+from reporting.api.serializers import JudgeRunSerializer, JudgeSerializer
+
+MOST_SEED = 2**31 - 1
+
+
+class NewJudgeSerializer(serializers.Serializer[Any]):
+    """A judge to be added."""
+
+    name = serializers.SlugField(max_length=80)
+    method = serializers.CharField(max_length=40, help_text="A judging method, as `run_judge` names it.")
+    endpoint = serializers.CharField(required=False, max_length=80, help_text="Not for baselines, which ask no model.")
+    order = serializers.ChoiceField(choices=Judge.OrderPolicy.choices, required=False)
+    combine = serializers.ChoiceField(choices=Judge.Combine.choices, required=False)
+    repeats = serializers.IntegerField(required=False, min_value=1, max_value=MOST_REPEATS)
+    negated = serializers.BooleanField(required=False)
+    task = serializers.ChoiceField(choices=TaskKind.choices, required=False, help_text="The study's own when left out.")
+    prompt_file = serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION of an own wording.")
+    family = serializers.CharField(required=False, max_length=100)
+    params: Any = serializers.DictField(required=False, help_text="Parameters and options of the method.")
+    seed = serializers.IntegerField(required=False, min_value=0, max_value=MOST_SEED)
+
+
+class JudgeSetup(GenericViewSet[Any]):
+    """Adding judges, for researchers too."""
+
+    @extend_schema(
+        request=NewJudgeSerializer,
+        responses={200: JudgeSerializer, 201: JudgeSerializer, **refusals(409, 413, 422)},
+    )
+    def create(self, request: Request) -> Response:
+        """Add a judge; adding the same again changes nothing."""
+        data = read(NewJudgeSerializer, request)
+        seen = judges_seen_by(request.user)
+        if Judge.objects.filter(name=data["name"]).exists() and not seen.filter(name=data["name"]).exists():
+            raise BadFields({"name": ["This name is taken."]})
+        if "endpoint" in data:
+            data["endpoint"] = find_endpoint(data["endpoint"])
+        if "prompt_file" in data:
+            data["prompt_file"] = _find_prompt(request.user, data["prompt_file"])
+        judge, is_new = add_judge(**data)
+        return Response(JudgeSerializer(judge).data, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+
+def _find_prompt(user: Any, named: str) -> Any:
+    found = VERSIONED.fullmatch(named)
+    seen = prompt_files_seen_by(user)
+    prompt = seen.filter(name=found["name"], version=int(found["version"])).first() if found else None
+    if prompt is None:
+        raise BadFields({"prompt_file": [f"There is no prompt file {named}."]})
+    return prompt
+
+
+class PairsSerializer(serializers.Serializer[Any]):
+    """A judge on the pairs of a study, of one batch, or of a part of either."""
+
+    study = serializers.CharField(max_length=80)
+    judge = serializers.CharField(max_length=80)
+    batch = serializers.CharField(required=False, max_length=200)
+    dataset = serializers.CharField(required=False, default="", max_length=100)
+    systems: Any = serializers.ListField(
+        child=serializers.CharField(max_length=200), min_length=2, max_length=2, required=False
+    )
+    tags: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
+    instances: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
+    off_hits = serializers.BooleanField(required=False, default=False, help_text="Pairs that are on no HIT too.")
+    questions: Any = serializers.ListField(
+        child=serializers.CharField(max_length=80), required=False, min_length=1, help_text="Their keys; the main one."
+    )
+    way = serializers.ChoiceField(choices=JudgeRun.Way.choices, required=False, default=JudgeRun.Way.CALLS.value)
+    limit = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_SEED, help_text="Most presentations in this start."
+    )
+
+
+class NewRunSerializer(PairsSerializer):
+    """A run to be started."""
+
+    in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
+    max_cost = serializers.DecimalField(
+        required=False, max_digits=12, decimal_places=6, min_value=Decimal(0), help_text="In the endpoint's currency."
+    )
+
+
+class CallKindSerializer(serializers.Serializer[Any]):
+    """Calls of one kind in an estimate."""
+
+    kind = serializers.CharField()
+    calls = serializers.IntegerField()
+    cached = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+
+
+class EstimateSerializer(serializers.Serializer[Any]):
+    """What a run would take, as `manage.py estimate_run` prints it; `cost` is null where the endpoint has no prices."""
+
+    presentations = serializers.IntegerField()
+    pending = serializers.IntegerField()
+    calls = serializers.IntegerField()
+    cached = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost = serializers.FloatField(allow_null=True)
+    currency = serializers.CharField(allow_blank=True)
+    sampled = serializers.IntegerField()
+    learned_from = serializers.IntegerField()
+    tokens_by = serializers.CharField()
+    spent = serializers.FloatField()
+    kinds = CallKindSerializer(many=True)
+
+
+_STEERED = {200: JudgeRunSerializer, **refusals(409)}
+
+
+class RunSetup(GenericViewSet[Any]):
+    """Estimating, starting and steering runs, for researchers too."""
+
+    @extend_schema(request=NewRunSerializer, responses={202: JudgeRunSerializer, **refusals(409, 413, 422)})
+    def create(self, request: Request) -> Response:
+        """Queue a run, new or again; a worker makes its calls."""
+        run = queue_run(**_arguments(request.user, read(NewRunSerializer, request)))
+        where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
+        return Response(self._told(run.pk), status=status.HTTP_202_ACCEPTED, headers=where)
+
+    @extend_schema(
+        request=PairsSerializer, responses={200: EstimateSerializer, **refusals(409, 413, 422)}, filters=False
+    )
+    @action(detail=False, methods=["post"], pagination_class=None, filter_backends=[])
+    def estimate(self, request: Request) -> Response:
+        """Estimate a run's calls, tokens and cost; no call is made."""
+        return Response(estimate(**_arguments(request.user, read(PairsSerializer, request))).as_dict())
+
+    @extend_schema(request=None, responses=_STEERED)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Pause a run: calls under way end, no new one begins."""
+        return Response(self._told(pause_run(run=self.get_object()).pk))
+
+    @extend_schema(request=None, responses=_STEERED)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Queue a run that was paused or stopped by an error."""
+        return Response(self._told(resume_run(run=self.get_object()).pk))
+
+    @extend_schema(request=None, responses=_STEERED)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Cancel a run; what was answered is kept."""
+        return Response(self._told(cancel_run(run=self.get_object()).pk))
+
+    @extend_schema(request=None, responses=_STEERED)
+    @action(detail=True, methods=["post"])
+    def again(self, request: Request, pk: str) -> Response:
+        """Start a run again with the same settings, for new pairs and for those that ended in an error."""
+        return Response(self._told(run_again(run=self.get_object()).pk))
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
+    @action(detail=True, pagination_class=None)
+    def progress(self, request: Request, pk: str) -> Response:
+        """Return outcomes, tokens and cost of a run, as `manage.py run_status --format json` prints them."""
+        return Response(report_on([self.get_object()]))
+
+    def _told(self, run_id: int) -> dict[str, Any]:
+        return JudgeRunSerializer(self.get_queryset().get(pk=run_id)).data
+
+
+def _arguments(user: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a request's values as arguments of the services.
+
+    Raises: Http404 for a study or a judge that the user may not see; UnknownName.
+    """
+    study = find_study(user, data.pop("study"), *READERS)
+    judge = judges_seen_by(user).select_related("prompt_file").filter(name=data["judge"]).first()
+    if judge is None:
+        raise Http404(f"no judge {data['judge']}")
+    batch = data.pop("batch", None)
+    narrowing: dict[str, Any] = {name: tuple(data.pop(name, ())) for name in ("systems", "tags", "instances")}
+    only = PairFilter(dataset=data.pop("dataset"), off_hits=data.pop("off_hits"), **narrowing)
+    if only.off_hits and batch:
+        raise BadFields({"off_hits": ["The pairs of a batch are all on its HITs: choose either."]})
+    keys = data.pop("questions", ())
+    return {
+        **data,
+        "study": study,
+        "judge": judge,
+        "batch": find_batch(study, batch) if batch else None,
+        "only": only,
+        "questions": [find_question(study, key).number for key in keys] or [MAIN],
+    }

@@ -1,0 +1,124 @@
+"""Studies in the API, with all that is computed of them."""
+
+import hashlib
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from django.utils.cache import get_conditional_response
+from django.utils.http import http_date, quote_etag
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.channels import StudyInvitations
+from annotation.api.raters import StudyPayments
+from annotation.api.separability import SeparabilitySetup
+from annotation.api.studies import StudySetup
+from annotation.api.study_serializers import StudySerializer
+from annotation.members.permissions import READERS
+from annotation.models import Rating, Study
+from reporting.api.files import StudyFiles
+from reporting.api.rows import COMPUTED, Rows
+from reporting.findings.data.asked import filters_of
+from reporting.findings.data.inputs import Filters
+from reporting.findings.snapshots import Snapshot, snapshot_of
+from reporting.findings.views import BEING_COMPUTED, RETRY
+from reporting.leaderboard.board import leaderboard
+from reporting.separability.arrays import THRESHOLDS
+from reporting.separability.distributions import distinguishable
+from reporting.separability.views import filters_of as separability_filters
+from reporting.table_effect.effects import table_effect
+from reporting.table_effect.views import filters_of as table_effect_filters
+
+UNCHANGED = OpenApiResponse(description="As at the `ETag` that was sent.")
+FINDINGS_PARAMETERS = [
+    OpenApiParameter("similarity", str, description="Whose separability to bin by; computed last when left out."),
+    OpenApiParameter("batch", str, many=True, description="Only these batches."),
+    OpenApiParameter("dataset", str, many=True, description="Only these data sets."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("judge", str, many=True, description="Only these judges."),
+    OpenApiParameter("rater", str, many=True, description="Only these people, by their codes."),
+    OpenApiParameter("stage", str, enum=Rating.Stage.values, description="People's votes of this stage."),
+    OpenApiParameter("arm", str, many=True, description="Only people's HITs of these arms."),
+    OpenApiParameter("with_excluded", bool, description="Count people's ratings that were excluded manually too."),
+    OpenApiParameter("drop_incomplete", bool, description="Leave out rating sets that lack a rating."),
+    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
+    OpenApiParameter(
+        "two_way", bool, description="Intervals over instances and raters, where a number has several raters."
+    ),
+]
+EFFECT_PARAMETERS = [
+    OpenApiParameter("dataset", str, description="Only this data set."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("batch", str, many=True, description="Only these batches."),
+]
+
+SEPARABILITY_PARAMETERS = [
+    OpenApiParameter("dataset", str, description="Only this data set."),
+    OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
+    OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
+    OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where on an alignment is high."),
+    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
+]
+
+
+class StudyViewSet(StudySetup, SeparabilitySetup, StudyInvitations, StudyPayments, StudyFiles, Rows):
+    """Studies, by slug."""
+
+    queryset = Study.objects.all()
+    serializer_class = StudySerializer
+    lookup_field = "slug"
+    lookup_value_regex = r"[-\w]+"
+
+    def get_queryset(self) -> QuerySet[Study]:
+        """Return the studies that this user may read."""
+        return Study.objects.visible_to(self.request.user, *READERS).select_related("group").order_by("slug")
+
+    @extend_schema(parameters=FINDINGS_PARAMETERS, responses={**COMPUTED, 304: UNCHANGED}, filters=False)
+    @action(detail=True, pagination_class=None, parameters=FINDINGS_PARAMETERS)
+    def findings(self, request: Request, slug: str) -> HttpResponseBase:
+        """Return the findings of the study, as `manage.py findings --format json` prints them.
+
+        Of a large study they are those that were computed last, at the time in `Last-Modified`; 503 before the first time.
+        """
+        _study, _filters, snapshot = self._snapshot(request)
+        return _conditional(request, snapshot, snapshot.numbers)
+
+    @extend_schema(parameters=FINDINGS_PARAMETERS, responses={**COMPUTED, 304: UNCHANGED}, filters=False)
+    @action(detail=True, pagination_class=None, parameters=FINDINGS_PARAMETERS)
+    def leaderboard(self, request: Request, slug: str) -> HttpResponseBase:
+        """Return the ranks of the study's systems by rater and data set, and what would settle the next place; 503 as `findings`."""
+        study, filters, snapshot = self._snapshot(request)
+        found = leaderboard(study, filters, snapshot.numbers) if snapshot.numbers is not None else None
+        return _conditional(request, snapshot, found)
+
+    def _snapshot(self, request: Request) -> tuple[Study, Filters, Snapshot]:
+        study: Study = self.get_object()
+        filters = filters_of(study, request.query_params)
+        return study, filters, snapshot_of(study, filters)
+
+    @extend_schema(parameters=EFFECT_PARAMETERS, responses=COMPUTED, filters=False)
+    @action(detail=True, pagination_class=None, parameters=EFFECT_PARAMETERS, url_path="table-effect")
+    def table_effect(self, request: Request, slug: str) -> Response:
+        """Return what comparison tables change, as `manage.py table_effect --format json` prints it."""
+        study = self.get_object()
+        return Response(table_effect(study, table_effect_filters(study, request.query_params)))
+
+    @extend_schema(parameters=SEPARABILITY_PARAMETERS, responses=COMPUTED, filters=False)
+    @action(detail=True, pagination_class=None, parameters=SEPARABILITY_PARAMETERS)
+    def distinguishable(self, request: Request, slug: str) -> Response:
+        """Return separability with scenarios and advice, as `manage.py separability_advice --format json` prints it."""
+        study = self.get_object()
+        return Response(distinguishable(study, separability_filters(study, request.query_params)))
+
+
+def _conditional(request: Request, snapshot: Snapshot, numbers: dict[str, Any] | None) -> HttpResponseBase:
+    """Return what was computed with its `ETag`: 304 where the client has it, 503 where there is nothing yet."""
+    if numbers is None or snapshot.read_at is None:
+        return Response({"detail": BEING_COMPUTED}, status=503, headers=RETRY)
+    asked = f"{snapshot.version} {request.get_full_path()}"
+    etag, read_at = quote_etag(hashlib.sha256(asked.encode()).hexdigest()[:32]), int(snapshot.read_at.timestamp())
+    response = Response(numbers, headers={"ETag": etag, "Last-Modified": http_date(read_at)})
+    return get_conditional_response(request, etag=etag, response=response) or response

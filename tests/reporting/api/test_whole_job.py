@@ -1,0 +1,209 @@
+"""What the API does beside reading: judges and their runs, files, channels, invitations, raters and their HITs."""
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from annotation.models import Annotator, Assignment, Channel, Message
+from annotation.models.members import Role
+from judging.models import Endpoint, Judge, JudgeRun
+from reporting.api import tokens
+from reporting.downloads.jobs import make_file
+from reporting.exports.files import export_lines
+from reporting.models import MadeFile
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.judging.builders import make_endpoint
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+class Client:
+    """A person's program: posts and gets JSON below `/api/v1/`."""
+
+    def __init__(self, user: Any) -> None:
+        self.api = APIClient()
+        self.api.credentials(HTTP_AUTHORIZATION=f"Token {tokens.rotate_token(user=user, read_only=False)}")
+
+    def get(self, path: str, **query: str) -> Any:
+        return self.api.get(f"/api/v1/{path}", query)
+
+    def post(self, path: str, **values: Any) -> Any:
+        return self.api.post(f"/api/v1/{path}", values, format="json")
+
+    def patch(self, path: str, **values: Any) -> Any:
+        return self.api.patch(f"/api/v1/{path}", values, format="json")
+
+
+@pytest.fixture
+def study() -> Any:
+    study = make_study(instances=2, k=2)
+    make_batch(study)
+    return study
+
+
+@pytest.fixture
+def researcher(study: Any) -> Client:
+    return Client(make_user("rea", Role.RESEARCHER, study=study))
+
+
+@pytest.fixture
+def admin(study: Any) -> Client:
+    return Client(make_user("boss", Role.STUDY_ADMIN, study=study))
+
+
+def test_a_judge_is_added_estimated_and_run(researcher: Client) -> None:
+    assert make_endpoint(name="local", price_prompt="1", price_completion="2")
+    made = researcher.post("judges/", name="fair", method="direct", endpoint="local", order="both", params={"seed": 3})
+    assert (made.status_code, made.json()["order"], made.json()["params"]) == (201, "both", {"seed": 3})
+    assert researcher.post("judges/", name="fair", method="direct", endpoint="local", order="both").status_code == 409
+
+    asked = {"study": "study", "judge": "fair", "batch": "batch", "instances": ["news-1"], "max_cost": "0.5"}
+    few = {name: value for name, value in asked.items() if name != "max_cost"}
+    estimate = researcher.post("runs/estimate/", **few).json()
+    assert (estimate["presentations"], estimate["calls"], estimate["currency"]) == (4, 4, "USD")
+    assert estimate["cost"] > 0
+    assert JudgeRun.objects.count() == 0
+
+    started = researcher.post("runs/", **asked)
+    run = JudgeRun.objects.get()
+    assert (started.status_code, started.json()["status"], started.headers["Location"]) == (
+        *(202, "queued"),
+        f"/api/v1/runs/{run.pk}/",
+    )
+    assert (str(run.max_cost), run.pair_filter) == ("0.500000", {"instances": ["news-1"]})
+    told = [
+        researcher.post(f"runs/{run.pk}/{what}/").json()["status"] for what in ("pause", "resume", "cancel", "again")
+    ]
+    assert told == ["paused", "queued", "cancelled", "queued"]
+    assert researcher.post(f"runs/{run.pk}/resume/").status_code == 409
+    progress = researcher.get(f"runs/{run.pk}/progress/").json()
+    assert (progress["asked"], progress["pending"], progress["status"]) == (0, 4, ["queued"])
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        pytest.param({"judge": "nobody"}, 404, None, id="unknown judge"),
+        pytest.param({"study": "other"}, 404, None, id="unknown study"),
+        pytest.param({"batch": "none"}, 404, None, id="unknown batch"),
+        pytest.param({"instances": ["x"]}, 404, None, id="unknown instance"),
+        pytest.param({"questions": ["x"]}, 404, None, id="unknown question"),
+        pytest.param({"systems": ["alpha"]}, 422, "systems", id="one system"),
+        pytest.param({"batch": "batch", "off_hits": True}, 422, "off_hits", id="off the HITs of a batch"),
+        pytest.param({"way": "letter"}, 422, "way", id="no way"),
+        pytest.param({"in_flight": 0}, 422, "in_flight", id="no call in flight"),
+        pytest.param({"in_fligth": 3}, 422, "in_fligth", id="typo"),
+    ],
+)
+def test_a_run_that_cannot_be_started_says_why(
+    researcher: Client, change: dict[str, Any], status: int, field: str | None
+) -> None:
+    researcher.post("judges/", name="long", method="longer")
+    answer = researcher.post("runs/", **{"study": "study", "judge": "long", **change})
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+    assert list(answer.json().get("fields", {})) == ([field] if field else [])
+    assert JudgeRun.objects.count() == 0
+
+
+def test_site_admins_set_up_endpoints(researcher: Client, django_user_model: Any) -> None:
+    root = Client(django_user_model.objects.create_superuser("root"))
+    new = {"name": "far", "base_url": "https://93.184.216.34/v1", "model": "m", "key_env": "FAR_KEY"}
+    assert researcher.post("endpoints/", **new).status_code == 403
+    made = root.post("endpoints/", **new, headers={"X-Team": "nlp"}, price_prompt="0.25")
+    assert (made.status_code, made.json()["headers"]) == (201, ["X-Team"])
+    changed = root.patch("endpoints/far/", requests_per_minute=30, price_prompt=None)
+    assert (changed.json()["requests_per_minute"], changed.json()["price_prompt"]) == (30, None)
+    assert root.patch("endpoints/far/", base_url="https://elsewhere.example").status_code == 422
+    assert root.post("endpoints/far/test/").json() == {"pending": True}
+    assert Endpoint.objects.get().base_url == "https://93.184.216.34/v1"
+    assert researcher.post("judges/", name="far", method="direct", endpoint="far").status_code == 201
+    assert Judge.objects.get().endpoint == Endpoint.objects.get()
+
+
+def test_rows_and_made_files_are_had(
+    researcher: Client, admin: Client, study: Any, settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    rate(claim(make_annotator(study)), ["left", "right"])
+    for form in ("csv", "jsonl"):
+        sent = researcher.get("studies/study/exports/ratings/", format=form)
+        assert b"".join(sent.streaming_content).decode() == "".join(export_lines(study, "ratings", form))
+    assert researcher.get("studies/study/exports/ratings/", format="xlsx").status_code == 422
+    assert researcher.get("studies/study/exports/everything/").status_code == 404
+
+    assert researcher.post("studies/study/files/", kind="report", texts=False).status_code == 422
+    asked = researcher.post("studies/study/files/", kind="bundle", reasons=False)
+    key = asked.json()["key"]
+    assert (asked.status_code, asked.json()["status"], asked.json()["content"]) == (202, "queued", None)
+    assert asked.json()["options"] == {"texts": True, "completions": True, "reasons": False}
+    assert researcher.post("studies/study/files/", kind="bundle", reasons=False).json()["key"] == key
+    assert researcher.get(f"studies/study/files/{key}/content/").status_code == 404
+    make_file.func(MadeFile.objects.get().pk)
+    [listed] = researcher.get("studies/study/files/").json()
+    assert listed == researcher.get(f"studies/study/files/{key}/").json()
+    assert (listed["status"], listed["done"]) == ("done", listed["total"])
+    packed: Any = researcher.api.get(listed["content"])
+    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
+        manifest = json.loads(file.read("study-bundle/manifest.json"))
+    assert manifest["contents"]["reasons"] is False
+    assert researcher.api.delete(f"/api/v1/studies/study/files/{key}/").status_code == 403
+    assert admin.api.delete(f"/api/v1/studies/study/files/{key}/").status_code == 204
+    assert admin.get("studies/study/files/").json() == []
+
+
+def test_channels_are_set_up_and_raters_invited(researcher: Client, admin: Client, study: Any) -> None:
+    assert researcher.post("channels/", study="study", kind="anonymous", name="class").status_code == 403
+    made = admin.post("channels/", study="study", kind="anonymous", name="class", options={"most_raters": 7})
+    assert (made.status_code, made.json()["is_open"], made.json()["options"]["most_raters"]) == (201, False, 7)
+    key = made.json()["key"]
+    changed = admin.patch(f"channels/{key}/", is_open=True, options={"most_hits": 2}, batch="batch").json()
+    assert (changed["is_open"], changed["name"], changed["batch"]) == (True, "class", "batch")
+    assert (changed["options"]["most_raters"], changed["options"]["most_hits"]) == (7, 2)
+    assert admin.patch(f"channels/{key}/", batch=None).json()["batch"] is None
+    for wrong in ({"kind": "pigeon"}, {"options": {"colour": "red"}}, {"options": {"most_raters": 0}}, {"batch": "x"}):
+        refused = admin.post("channels/", **{"study": "study", "kind": "anonymous", "name": "other", **wrong})
+        assert refused.status_code == 422, wrong
+    assert Channel.objects.count() == 1
+
+    invited = admin.post("studies/study/invitations/", count=2, days=3)
+    assert (invited.status_code, len(invited.json())) == (201, 2)
+    channel = Channel.objects.get(kind="accounts")
+    assert admin.get(f"channels/{channel.key}/links/").json() == invited.json()
+    assert invited.json()[0]["link"].startswith("http://testserver/join/")
+    assert researcher.get(f"channels/{channel.key}/links/").status_code == 403
+    assert len(admin.post(f"channels/{channel.key}/links/", count=1).json()) == 1
+    again = admin.post(f"channels/{channel.key}/reissue/", rater=invited.json()[0]["rater"]).json()
+    assert again["link"] not in [one["link"] for one in invited.json()]
+    assert admin.post(f"channels/{channel.key}/reissue/", rater="nobody").status_code == 404
+    assert admin.post("studies/study/invitations/", count=0).status_code == 422
+
+
+def test_raters_and_their_hits_are_decided_about(researcher: Client, admin: Client, study: Any) -> None:
+    annotator = make_annotator(study)
+    hit = rate(claim(annotator), ["left", "right"])
+    rater, work = f"annotators/{annotator.pk}/", f"assignments/{hit.key}/"
+    assert researcher.post(f"{rater}exclude/", reason="hasty").status_code == 403
+    assert admin.post(f"{rater}exclude/").status_code == 422
+    effect = admin.post(f"{rater}exclude/", reason="hasty", reopen=True).json()
+    assert (effect["changed"], effect["reopened"]) == (True, 1)
+    assert Annotator.objects.get().exclusion_reason == "hasty"
+    assert admin.post(f"{rater}include/").json()["counted"] == 1
+    assert admin.post(f"{rater}unblock/").json()["changed"] is False
+    assert admin.post(f"{work}reject/", reason="one side").json()["changed"] is True
+    assert Assignment.objects.get().excluded
+    assert admin.post(f"{work}accept/").json()["counted"] == 1
+    assert admin.post(f"{work}release/").status_code == 409
+    assert admin.post(f"{rater}message/", text="Thank you").status_code == 204
+    assert Message.objects.get().text == "Thank you"
+    [due] = admin.get("studies/study/payments/").json()
+    assert (due["code"], due["hits"], due["counted"]) == (annotator.code, 1, 1)
+    assert admin.get(f"{rater}data/").json()["studies"]
+    assert researcher.get(f"{rater}data/").status_code == 403
+    assert admin.post(f"{rater}erase/").status_code == 422
+    assert admin.post(f"{rater}erase/", keep_ratings=False).status_code == 204
+    assert admin.get(rater).status_code == 404
