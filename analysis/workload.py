@@ -1,6 +1,7 @@
 """What a selection of instances amounts to: its distribution over a scale, and the ratings, time and pay it takes."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
@@ -125,4 +126,19 @@ def workload(
         hours=None if minutes_per_hit is None else (rated + checks) * minutes_per_hit / 60,
         pay=pay,
         fee=None if pay is None else (pay * fee_percent / 100).quantize(CENT, ROUND_HALF_UP),
+    )
+
+
+def combined(works: Sequence[Workload], *, most_in_study: int | None = None) -> Workload:
+    """Add the works of several batches, in all of which a rater may take HITs; `most_in_study` as for `workload`."""
+    assignments = sum(one.assignments for one in works)
+    most = math.ceil(assignments / most_in_study) if most_in_study else 0
+    hours, pay, fee = ([getattr(one, name) for one in works] for name in ("hours", "pay", "fee"))
+    return Workload(
+        **{name: sum(getattr(one, name) for one in works) for name in ("hits", "pairs", "ratings", "checks")},
+        assignments=assignments,
+        raters=max([most, *(one.raters for one in works)]),
+        hours=None if None in hours else sum(hours),
+        pay=None if None in pay else sum(pay, Decimal(0)),
+        fee=None if None in fee else sum(fee, Decimal(0)),
     )

@@ -99,10 +99,11 @@ class DesignSerializer(serializers.Serializer[Any]):
 
 
 class StatusSerializer(serializers.Serializer[Any]):
-    """The new status of a batch."""
+    """The new status of a batch, or of all batches of its design."""
 
     status = _one_of(Batch.Status.OPEN.value, Batch.Status.PAUSED.value, Batch.Status.CLOSED.value)
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=LONGEST_REASON)
+    design = serializers.BooleanField(default=False, help_text="All batches of the design that can take the status.")
 
 
 class ExtensionSerializer(ChoiceSerializer):

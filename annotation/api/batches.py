@@ -24,7 +24,7 @@ from annotation.api.batch_serializers import (
 from annotation.api.bodies import read, require_manager, user_of
 from annotation.api.study_serializers import refusals
 from annotation.batches.changes import copy_batch, extend_batch
-from annotation.batches.designs import create_design, design_forecast
+from annotation.batches.designs import create_design, design_forecast, design_of, set_design_status
 from annotation.batches.forecast import extension_forecast, forecast
 from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
@@ -38,6 +38,11 @@ from annotation.studies.presets import batch_defaults
 _MADE = PolymorphicProxySerializer(
     component_name="BatchOrForecast",
     serializers=[ChangedBatchSerializer, DesignSerializer, ForecastSerializer],
+    resource_type_field_name=None,
+)
+_CHANGED = PolymorphicProxySerializer(
+    component_name="BatchOrDesign",
+    serializers=[ChangedBatchSerializer, DesignSerializer],
     resource_type_field_name=None,
 )
 _EXTENDED = PolymorphicProxySerializer(
@@ -107,12 +112,15 @@ class BatchSetup(GenericViewSet[Any]):
         )
         return self._response(batch, status.HTTP_201_CREATED if made else status.HTTP_200_OK)
 
-    @extend_schema(request=StatusSerializer, responses={200: ChangedBatchSerializer, **refusals(409, 413, 422)})
+    @extend_schema(request=StatusSerializer, responses={200: _CHANGED, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], url_path="status")
     def set_status(self, request: Request, pk: str) -> Response:
-        """Launch a batch, pause it, close it, or open it again."""
-        batch = self._managed()
-        set_batch_status(batch=batch, by=user_of(request), **read(StatusSerializer, request))
+        """Launch a batch, pause it, close it, or open it again; with `design`, all of its design."""
+        batch, data = self._managed(), read(StatusSerializer, request)
+        if data.pop("design"):
+            batches = set_design_status(study=batch.study, name=design_of(batch), by=user_of(request), **data)
+            return Response(DesignSerializer({"batches": batches}).data)
+        set_batch_status(batch=batch, by=user_of(request), **data)
         return self._response(batch)
 
     @extend_schema(request=ExtensionSerializer, responses={200: _EXTENDED, **refusals(409, 413, 422)})

@@ -15,6 +15,7 @@ from analysis.errors import AnalysisError
 from analysis.ranking import bradley_terry
 from analysis.selection import choose_random
 from analysis.types import BoolArray, IntArray
+from analysis.workload import combined
 from annotation.batches.forecast import NO_FEE, BatchForecast, work_of
 from annotation.batches.sampling import (
     BatchSpec,
@@ -28,8 +29,8 @@ from annotation.batches.sampling import (
     pool_of,
     validate_spec,
 )
-from annotation.batches.services import refuse_new, refuse_slots, store_batch
-from annotation.core.errors import InvalidSelection
+from annotation.batches.services import may_become, refuse_new, refuse_slots, set_batch_status, store_batch
+from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.models import Batch, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.outcomes import human_answers_on_each, select_each
@@ -169,6 +170,7 @@ def design_forecast(spec: BatchSpec, design: str, *, fee_percent: Decimal = NO_F
     Raises: InvalidSelection saying why they can't be made
     """
     layout = lay_out(spec, design)
+    works = [work for part in layout.parts if (work := work_of(spec, len(part.plans), spec.raters, fee_percent))]
     return BatchForecast(
         seed=spec.seed,
         pool=layout.available,
@@ -177,7 +179,7 @@ def design_forecast(spec: BatchSpec, design: str, *, fee_percent: Decimal = NO_F
         instance_ids=layout.instance_ids,
         hits=layout.hits,
         pairs=layout.hits * spec.pairs,
-        work=work_of(spec, layout.hits, spec.raters, fee_percent),
+        work=combined(works, most_in_study=spec.configuration.study.most_hits_per_rater),
         currency=spec.configuration.study.currency,
         similarity=None,
         bars=(),
@@ -203,7 +205,7 @@ def create_design(
     """
     study = Study.objects.select_for_update().get(pk=spec.configuration.study.pk)
     asked = {**_asked(spec), "design": design, **({} if drawn else {"seed": spec.seed})}
-    if made := list(study.batches.filter(selection__design__name=name)):
+    if made := batches_of_design(study, name):
         before = made[0].selection["design"]["asked"]
         if {**before, **asked} != before:
             raise InvalidSelection(f"the study has a design {name!r} already, made otherwise; choose another name")
@@ -226,6 +228,37 @@ def create_design(
         for part in layout.parts
     ]
     return batches, True
+
+
+def design_of(batch: Batch) -> str:
+    """Return the name of the design that a batch belongs to; empty if none."""
+    name: str = batch.selection.get("design", {}).get("name", "")
+    return name
+
+
+def batches_of_design(study: Study, name: str) -> list[Batch]:
+    """List the batches of a design."""
+    return list(study.batches.filter(selection__design__name=name).select_related("study", "system_a", "system_b"))
+
+
+@transaction.atomic
+def set_design_status(*, study: Study, name: str, status: str, by: User | None = None, reason: str = "") -> list[Batch]:
+    """Open, pause or close all batches of a design that can be; returns those that have the status now.
+
+    Closed ones are opened again only when all are closed.
+    Raises: UnknownName listing the study's designs; InvalidSelection as `set_batch_status`, also where no batch can change
+    """
+    batches = batches_of_design(study, name)
+    if not batches:
+        known = sorted(
+            set(study.batches.exclude(selection__design=None).values_list("selection__design__name", flat=True))
+        )
+        raise UnknownName(f"study {study.slug} has no design {name!r}; it has: {', '.join(known) or 'none yet'}")
+    running = [one for one in batches if one.status != Batch.Status.CLOSED] or batches
+    able = [one for one in running if one.status == status or may_become(one.status, status)]
+    for batch in able or batches:
+        set_batch_status(batch=batch, status=status, by=by, reason=reason)
+    return able
 
 
 def _asked(spec: BatchSpec) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.workload import SelectionByBin, Workload, selection_by_bin, workload
+from analysis.workload import SelectionByBin, Workload, combined, selection_by_bin, workload
 from annotation.batches.changes import extension_spec, refuse_extension
 from annotation.batches.sampling import BatchSpec, Choice, SelectionSpec, choose_instances, separabilities_of
 from annotation.models import Batch, SeparabilityRun
@@ -128,12 +128,13 @@ def extension_forecast(
     return ExtensionForecast(work, hits, batch.study.currency)
 
 
-def raters_needed(batch: Batch) -> int:
-    """Return how many raters a batch takes at the least; 0 for one that goes to every rater."""
-    work = work_of(
-        extension_spec(batch, SelectionSpec(), 0, batch.seed), batch.hits.count(), batch.raters_per_hit, NO_FEE
-    )
-    return work.raters if work else 0
+def raters_needed(batches: Sequence[Batch]) -> int:
+    """Return how many raters batches of a study take at the least; those that go to every rater take none."""
+    works = [
+        work_of(extension_spec(one, SelectionSpec(), 0, one.seed), one.hits.count(), one.raters_per_hit, NO_FEE)
+        for one in batches
+    ]
+    return combined(list(filter(None, works)), most_in_study=batches[0].study.most_hits_per_rater).raters
 
 
 def _forecast(spec: BatchSpec, choice: Choice, work: Workload | None) -> BatchForecast:

@@ -217,6 +217,11 @@ def add_hits(*, batch: Batch, plans: Sequence[HitPlan], after: int = 0) -> list[
     return hits
 
 
+def may_become(before: str, status: str) -> bool:
+    """Tell whether a batch in one status may be set to another one."""
+    return status in _TRANSITIONS[before]
+
+
 @transaction.atomic
 def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reason: str = "") -> Batch:
     """Open, pause or close a batch, and log it; claimed HITs can be finished. Setting its present status changes nothing.
@@ -231,7 +236,7 @@ def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reaso
     now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
     before = now.status
     if status != before:
-        if status not in _TRANSITIONS[before]:
+        if not may_become(before, status):
             raise InvalidSelection(
                 f"batch {now.name} is {before}; it can become {' or '.join(_TRANSITIONS[before])}, not {status}"
             )

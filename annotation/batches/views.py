@@ -1,6 +1,6 @@
 """Views of batches: forecast, make, preview, extend, copy, open and close."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import forms
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.batches.changes import extend_batch, refuse_growth, settings_of
-from annotation.batches.designs import create_design, design_forecast
+from annotation.batches.designs import create_design, design_forecast, design_of, set_design_status
 from annotation.batches.forecast import BatchForecast, extension_forecast, forecast, raters_needed
 from annotation.batches.forms import BatchForm, ExtendForm, ForecastForm, SelectionForm, initial_from_query, initial_of
 from annotation.batches.services import create_batch, set_batch_status
@@ -45,7 +45,7 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         batch, made = done
         message = _("Batch %(name)s made.") if made else _("Batch %(name)s was there already, made the same way.")
         messages.success(request, message % {"name": batch.name})
-        return _after_launch(request, batch)
+        return _after_launch(request, [batch])
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
 
@@ -61,7 +61,7 @@ def _make_design(request: HttpRequest, form: BatchForm, status: str) -> HttpResp
     )
     messages.success(request, message % {"number": len(batches), "name": named})
     is_draft = batches[0].status == Batch.Status.DRAFT
-    return redirect("annotation:study", batches[0].study.slug) if is_draft else _after_launch(request, batches[0])
+    return redirect("annotation:study", batches[0].study.slug) if is_draft else _after_launch(request, batches)
 
 
 def _forecast(form: ForecastForm) -> BatchForecast:
@@ -146,19 +146,26 @@ def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
 
 @study_view(*MANAGERS, methods=POST)
 def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Launch, pause, close or open a batch again."""
+    """Launch, pause, close or open a batch again, or all of its design."""
     batch = _batch(study, pk)
     was_draft = batch.status == Batch.Status.DRAFT
-    set_batch_status(batch=batch, status=request.POST.get("status", ""), by=account_of(request))
-    return _after_launch(request, batch) if was_draft else redirect("annotation:batch", study.slug, batch.pk)
+    to, by = request.POST.get("status", ""), account_of(request)
+    if "design" in request.POST:
+        batches = set_design_status(study=study, name=design_of(batch), status=to, by=by)
+        of_design = {"number": len(batches), "name": design_of(batch)}
+        messages.success(request, _("Changed together: %(number)d batches of design %(name)s.") % of_design)
+    else:
+        batches = [set_batch_status(batch=batch, status=to, by=by)]
+    return _after_launch(request, batches) if was_draft else redirect("annotation:batch", study.slug, batch.pk)
 
 
-def _after_launch(request: HttpRequest, batch: Batch) -> HttpResponse:
-    """Lead from a launched batch to its raters, by links that are made now if the form asked for them."""
+def _after_launch(request: HttpRequest, batches: Sequence[Batch]) -> HttpResponse:
+    """Lead from launched batches to their raters, by links that are made now if the form asked for them."""
+    batch = batches[0]
     if batch.status != Batch.Status.OPEN or batch.purpose != Batch.Purpose.RATING:
         return redirect("annotation:batch", batch.study.slug, batch.pk)
     if request.POST.get("raters_from") == LINKS:
-        make_first_links(study=batch.study, count=raters_needed(batch), at=timezone.now())
+        make_first_links(study=batch.study, count=raters_needed(batches), at=timezone.now())
     return redirect(address_for_raters(batch.study))
 
 

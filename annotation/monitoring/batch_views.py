@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import ngettext
 
 from annotation.annotators.messages import recipients, send_to_batch
+from annotation.batches.designs import batches_of_design, design_of
 from annotation.batches.services import notices_of
 from annotation.core.http import is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
@@ -55,6 +56,9 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "rows": _with_slots(page),
         "may_manage": may_manage(request.user, study),
         "notices": notices_of(batch),
+        "design": {"name": name, "batches": len(batches_of_design(study, name))}
+        if (name := design_of(batch))
+        else None,
         "flag_count": flag_count,
         "returned_count": returned_count,
     }

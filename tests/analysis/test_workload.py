@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.workload import selection_by_bin, workload
+from analysis.workload import combined, selection_by_bin, workload
 
 
 def test_split_counts_by_hand() -> None:
@@ -97,3 +97,20 @@ def test_no_hits_need_no_rater() -> None:
 def test_workload_refuses_nonsense(wrong: dict[str, object]) -> None:
     with pytest.raises(UnknownValue):
         workload(**{"hits": 1, "pairs_per_hit": 1, "raters_per_hit": 1, **wrong})  # type: ignore[arg-type]
+
+
+def test_works_of_several_batches_share_their_raters() -> None:
+    # 4 HITs × 2 and 6 × 3 raters: 8 + 18. Two HITs of the second batch a rater need 18 / 2 = 9 raters, who may do the first
+    # batch too; at most 2 HITs in the study need 26 / 2 = 13.
+    works = [
+        workload(hits=4, pairs_per_hit=1, raters_per_hit=2, minutes_per_hit=6, pay_per_hit=Decimal("0.50")),
+        workload(hits=6, pairs_per_hit=5, raters_per_hit=3, minutes_per_hit=6, most_hits_per_rater=2),
+    ]
+    found = combined(works)
+
+    assert (found.hits, found.pairs, found.ratings, found.assignments, found.raters) == (10, 34, 98, 26, 9)
+    assert found.hours == pytest.approx(2.6)
+    assert (found.pay, found.fee) == (None, None)  # of the second it is unknown
+    assert combined(works, most_in_study=2).raters == 13
+    assert combined(works[:1]) == works[0]
+    assert (combined([]).hits, combined([]).raters) == (0, 0)

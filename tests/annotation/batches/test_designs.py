@@ -10,10 +10,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.batches.changes import copy_batch, extend_batch
-from annotation.batches.designs import create_design, design_forecast
+from annotation.batches.designs import create_design, design_forecast, set_design_status
 from annotation.batches.sampling import BatchSpec, SelectionSpec
-from annotation.core.errors import InvalidSelection
-from annotation.models import Batch, Hit, Study
+from annotation.batches.services import set_batch_status
+from annotation.core.errors import InvalidSelection, UnknownName
+from annotation.models import Batch, Hit, Invitation, Study
 from annotation.studies.configurations import configuration_of_dataset
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user, rate
 
@@ -212,3 +213,92 @@ def test_a_batch_of_a_design_is_extended_and_copied_as_any(study: Study) -> None
 def test_one_pair_is_made_as_before(study: Study) -> None:
     batch = make_batch(study)
     assert sorted(batch.hits.values_list("position", flat=True)) == list(range(6))
+
+
+def statuses(name: str = "d") -> Counter[str]:
+    return Counter(Batch.objects.filter(name__startswith=f"{name}: ").values_list("status", flat=True))
+
+
+def draft(study: Study, **more: Any) -> list[Batch]:
+    return create_design(spec=spec_of(study, **more), design="all", name="d", status="draft")[0]
+
+
+def test_batches_of_a_design_change_together(study: Study) -> None:
+    batches = draft(study)
+    design(study, "balanced:1", name="other")
+
+    with pytest.raises(InvalidSelection, match="is draft; it can become open or closed, not paused"):
+        set_design_status(study=study, name="d", status="paused")
+    assert len(set_design_status(study=study, name="d", status="open")) == 6
+    set_batch_status(batch=batches[0], status="closed", reason="too few raters")
+    steps = (("paused", 5, 5), ("open", 5, 5), ("open", 5, 5), ("closed", 5, 6), ("open", 6, 6))
+    for status, changed, now in steps:  # the one that was closed before stays so, until all are
+        assert len(set_design_status(study=study, name="d", status=status)) == changed
+        assert statuses()[status] == now
+    set_design_status(study=study, name="d", status="closed", reason="enough")
+
+    assert statuses("other") == {"open": 6}
+    assert set(batches[0].events.values_list("kind", "reason")) >= {("closed", "too few raters"), ("closed", "enough")}
+    for name, message in (("e", "it has: d, other"), ("", "it has: d, other")):
+        with pytest.raises(UnknownName, match=message):
+            set_design_status(study=study, name=name, status="open")
+    with pytest.raises(InvalidSelection, match="no state of a batch"):
+        set_design_status(study=study, name="d", status="burnt")
+
+
+def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(study: Study, client: Client) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    batches = draft(study, raters=2, most_hits_per_rater=4)  # each batch: 6 HITs × 2 raters, 4 a rater at most
+    Batch.objects.filter(pk=batches[3].pk).update(most_hits_per_rater=2)  # 12 / 2: six raters
+    page = f"/studies/study/batches/{batches[1].pk}/"
+    assert "all 6 batches of design d" in client.get(page).content.decode()
+
+    client.post(f"{page}status/", {"status": "open", "design": "1", "raters_from": "links"})
+    assert statuses() == {"open": 6}
+    assert Invitation.objects.count() == 6
+    client.post(f"{page}status/", {"status": "paused"})
+    assert statuses() == {"open": 5, "paused": 1}
+    closed = client.post(f"{page}status/", {"status": "closed", "design": "1"}, follow=True)
+    assert statuses() == {"closed": 6}
+    assert "Changed together: 6 batches of design d." in closed.content.decode()
+    alone = make_batch(study, name="alone")
+    assert "of design" not in client.get(f"/studies/study/batches/{alone.pk}/").content.decode()
+    assert (
+        client.post(f"/studies/study/batches/{alone.pk}/status/", {"status": "closed", "design": "1"}).status_code
+        == 404
+    )
+
+
+def test_page_makes_links_for_the_raters_of_all_batches_of_a_design(study: Study, client: Client) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    study.most_hits_per_rater = 8
+    study.save()
+    data = {"name": "d", "configuration": "0", "design": "all", "how": "all", "seed": "4", "raters_from": "links"}
+
+    client.post("/studies/study/batches/new/", {**data, "pairs": "2", "raters": "2"})
+
+    assert Invitation.objects.count() == 9  # 36 HITs × 2 raters / 8; two would do for the first batch
+
+
+def test_a_limit_of_hits_is_each_batchs_in_the_forecast_too(study: Study) -> None:
+    work = design_forecast(spec_of(study, most_hits_per_rater=3), "all").work
+    assert work is not None
+    assert (work.hits, work.assignments, work.raters) == (36, 72, 4)  # 6 HITs × 2 raters / 3 in each batch
+
+
+def test_command_and_api_change_a_design(study: Study, client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    client.force_login(make_user("admin", "study-admin"))
+    batches = draft(study)
+
+    call_command("set_batch", "study", "--design", "d", "--status", "open")
+    assert capsys.readouterr().out.count(": open (was draft)") == 6
+    call_command("set_batch", "study", "--batch", batches[0].name, "--status", "paused")
+    assert statuses() == {"open": 5, "paused": 1}
+    with pytest.raises(CommandError, match="has no design 'e'; it has: d"):
+        call_command("set_batch", "study", "--design", "e", "--status", "open")
+    address = f"/api/v1/batches/{batches[2].pk}/status/"
+    found = client.post(address, {"status": "closed", "design": True}, content_type="application/json").json()
+    assert {one["status"] for one in found["batches"]} == {"closed"}
+    assert statuses() == {"closed": 6}
+    assert client.post(address, {"status": "open"}, content_type="application/json").json()["status"] == "open"
+    assert statuses() == {"closed": 5, "open": 1}
