@@ -84,11 +84,11 @@ class SecondCard:
 
 @dataclass(frozen=True)
 class HitPlace:
-    """A HIT's number among those of its rater; `total` is None where unknown."""
+    """A HIT's number among those of its rater; `total` is None where unknown, or where at least `ahead` are to come."""
 
     number: int
     total: int | None
-    more: bool = False
+    ahead: int | None = None
     practice: bool = False
 
 
@@ -234,7 +234,7 @@ def hit_place(assignment: Assignment) -> HitPlace:
     batches = vars(assignment).get("open_batches") or open_batches(assignment.annotator)
     number, ahead = purposes.total() + 1, hits_ahead(assignment.annotator, batches)
     if ahead >= MOST_AHEAD:
-        return HitPlace(number, MOST_AHEAD, more=True)
+        return HitPlace(number, None, ahead=ahead)
     returned = sum(closed.get((Assignment.State.RETURNED, purpose), 0) for purpose in CHECKS)
     purposes[assignment.purpose] += 1
     ratings = purposes[Assignment.Purpose.RATING] + ahead - returned

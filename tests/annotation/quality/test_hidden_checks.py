@@ -240,7 +240,7 @@ def test_what_ran_out_comes_back_whatever_it_is(purpose: str) -> None:
 
 @pytest.mark.parametrize("purpose", ["rating", "gold", "repeat"])
 def test_a_return_takes_one_hit_off_the_total_whatever_it_is(purpose: str) -> None:
-    annotator = known_annotator(studied(instances=60, gold=4, rates=(0.25, 0.25)))
+    annotator = known_annotator(studied(instances=40, gold=4, rates=(0.25, 0.25)))
     assignment = until(annotator, purpose)
     before = hit_place(assignment)
 

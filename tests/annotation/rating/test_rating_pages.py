@@ -614,10 +614,15 @@ def test_hits_are_counted_so_that_no_count_gives_a_check_away(monkeypatch: pytes
     assert told == [[(str(number), "5")] for number in range(1, 6)]
 
 
-def test_a_rater_with_very_many_hits_ahead_is_not_told_how_many(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rater_with_very_many_hits_ahead_is_not_told_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study(instances=3)
+    make_batch(study)
+    monkeypatch.setattr("annotation.allocation.claims.MOST_AHEAD", 1)
+    monkeypatch.setattr("annotation.rating.presenters.MOST_AHEAD", 1)
     client, address, _ = at_hit(study)
-    monkeypatch.setattr("annotation.rating.presenters.hits_ahead", lambda annotator, batches: 100)
-    assert "HIT 1 of more than 100" in " ".join(client.get(address).text.split())
+    all_rated(client, address)
+    address = client.post(f"{address}submit/", follow=True).redirect_chain[-1][0]
+    assert "HIT 2, at least 1 to come" in " ".join(client.get(address).text.split())
 
 
 # Two stages
